@@ -1,0 +1,2 @@
+//! The `mcpbolt` command.
+fn main() {}

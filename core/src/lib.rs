@@ -1,0 +1,1 @@
+//! The mcpbolt protocol engine.
