@@ -1,1 +1,5 @@
 //! The mcpbolt protocol engine.
+
+pub mod buffer;
+pub mod error;
+pub mod limits;

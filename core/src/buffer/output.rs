@@ -1,0 +1,191 @@
+//! Append at the tail, drain at the head as slices for one vectored write.
+//!
+//! ```text
+//!   segments: [ large frame | coalesced small frames | large frame ]  tail: [ small frames … ]
+//!               ^ written so far
+//! ```
+//!
+//! Small frames are copied together, because a system call costs as much as fifty encodes; a
+//! large one is queued as it is and never copied.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+
+use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
+
+/// The bytes of one stream that are encoded and not yet written.
+#[derive(Debug, Default)]
+pub struct Output {
+    segments: VecDeque<Bytes>,
+    tail: Vec<u8>,
+    /// Bytes of the first segment, or of the tail when there is none, that are written.
+    written: usize,
+    len: usize,
+}
+
+impl Output {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes waiting.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Encodes at the tail: `write` appends to the buffer it is given.
+    pub fn append_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        let before = self.tail.len();
+        let answer = write(&mut self.tail);
+        debug_assert!(self.tail.len() >= before, "an encoder only appends");
+        self.len += self.tail.len() - before;
+        answer
+    }
+
+    /// Appends a copy of `bytes`.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// Queues `bytes`, without a copy when they are many.
+    pub fn push(&mut self, bytes: Bytes) {
+        if bytes.len() <= COPY_IN_BYTES {
+            return self.append(&bytes);
+        }
+        self.seal();
+        self.len += bytes.len();
+        self.segments.push_back(bytes);
+    }
+
+    /// Turns the tail into a segment, so that what follows is written after it.
+    fn seal(&mut self) {
+        if self.tail.is_empty() {
+            return;
+        }
+        let mut tail = Bytes::from(std::mem::take(&mut self.tail));
+        if self.segments.is_empty() && self.written > 0 {
+            tail = tail.slice(self.written..);
+            self.written = 0;
+        }
+        self.segments.push_back(tail);
+    }
+
+    /// Fills `slices` with what is to be written next, in order; returns how many it used.
+    pub fn io_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let parts = self
+            .segments
+            .iter()
+            .map(|s| &s[..])
+            .chain(std::iter::once(&self.tail[..]));
+        let mut used = 0;
+        let mut skip = self.written;
+        for part in parts {
+            if used == slices.len() {
+                break;
+            }
+            let part = &part[skip..];
+            skip = 0;
+            if !part.is_empty() {
+                slices[used] = IoSlice::new(part);
+                used += 1;
+            }
+        }
+        used
+    }
+
+    /// The next bytes to be written, as one slice; empty when nothing waits.
+    pub fn head(&self) -> &[u8] {
+        match self.segments.front() {
+            Some(segment) => &segment[self.written..],
+            None => &self.tail[self.written..],
+        }
+    }
+
+    /// The first `n` bytes are written.
+    ///
+    /// # Panics
+    /// If fewer are waiting.
+    pub fn advance(&mut self, n: usize) {
+        assert!(n <= self.len, "wrote more than was waiting");
+        self.len -= n;
+        self.written += n;
+        while let Some(segment) = self.segments.front() {
+            if self.written < segment.len() {
+                return;
+            }
+            self.written -= segment.len();
+            self.segments.pop_front();
+        }
+        if self.written == self.tail.len() {
+            self.written = 0;
+            self.tail.clear();
+            if self.tail.capacity() > KEEP_BYTES {
+                self.tail = Vec::new();
+            }
+        }
+    }
+
+    /// Forgets everything that waits.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drains `step` bytes at a time and returns what came out.
+    fn drain(output: &mut Output, step: usize) -> Vec<u8> {
+        let mut seen = Vec::new();
+        while !output.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 3];
+            let used = output.io_slices(&mut slices);
+            let flat: Vec<u8> = slices[..used]
+                .iter()
+                .flat_map(|s| s.iter().copied())
+                .collect();
+            assert!(!flat.is_empty() && flat.starts_with(output.head()));
+            let n = step.min(flat.len());
+            seen.extend_from_slice(&flat[..n]);
+            output.advance(n);
+        }
+        seen
+    }
+
+    #[test]
+    fn order_is_kept_across_copies_and_segments() {
+        for step in [1usize, 3, 1000, 1 << 20] {
+            let mut output = Output::new();
+            let mut expected = Vec::new();
+            for i in 0..20u8 {
+                let large = vec![i; COPY_IN_BYTES + 1 + i as usize];
+                let small = [i; 5];
+                output.append(&small);
+                expected.extend_from_slice(&small);
+                if i == 7 {
+                    output.advance(3);
+                    expected.drain(..3);
+                }
+                if i % 5 == 0 && (step > 3 || i == 0) {
+                    output.push(Bytes::from(large.clone()));
+                    expected.extend_from_slice(&large);
+                }
+                output.append_with(|out| out.extend_from_slice(b"!"));
+                expected.push(b'!');
+                assert_eq!(output.len(), expected.len());
+            }
+            assert!(drain(&mut output, step) == expected, "steps of {step}");
+            assert!(output.is_empty() && output.head().is_empty());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The vocabulary every error of the engine answers in: how far it reaches and who is at fault.
+//!
+//! Each room has small error types of its own; all of them say their [`Scope`], their
+//! [`Origin`] and, where something goes on the wire, their code.
+
+use std::fmt;
+
+/// How much an error ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One frame was bad; the next one is unaffected.
+    Message,
+    /// One request fails; the connection lives.
+    Request,
+    /// The connection is over.
+    Connection,
+}
+
+/// Who caused an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The program that uses the engine.
+    Caller,
+    /// The engine itself: a limit, a deadline, a shutdown.
+    Engine,
+    /// The other side of the wire.
+    Peer,
+    /// The operating system.
+    Io,
+}
+
+/// What the one waiter of a request learns when no result came.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The peer answered with a JSON-RPC error.
+    Peer(PeerError),
+    /// The caller, or the caller's token, cancelled the request; the peer was told.
+    Cancelled(Option<Box<str>>),
+    /// The deadline passed; the peer was told that nobody waits any more (R-CAN-09).
+    TimedOut,
+    /// The connection ended before an answer came.
+    Closed(ConnectionError),
+    /// A limit of this side was reached before anything was sent; try again later.
+    Overloaded,
+    /// The peer's answer is not what its revision allows.
+    BadAnswer(&'static str),
+    /// The peer does not offer what was asked for; nothing was sent (R-CAP-03).
+    Unsupported(&'static str),
+    /// The call itself is wrong, for example params that are no JSON object.
+    Misuse(&'static str),
+}
+
+/// A JSON-RPC error as the peer sent it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PeerError {
+    /// The number on the wire.
+    pub code: i64,
+    /// The peer's sentence.
+    pub message: Box<str>,
+    /// The peer's `data`, as raw JSON.
+    pub data: Option<Box<str>>,
+}
+
+impl RequestError {
+    /// How far it reaches.
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Closed(_) => Scope::Connection,
+            _ => Scope::Request,
+        }
+    }
+
+    /// Who is at fault.
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::Peer(_) | Self::BadAnswer(_) | Self::Unsupported(_) => Origin::Peer,
+            Self::Cancelled(_) | Self::Misuse(_) => Origin::Caller,
+            Self::TimedOut | Self::Overloaded => Origin::Engine,
+            Self::Closed(error) => error.origin(),
+        }
+    }
+
+    /// The peer's code, when the peer answered. Local failures have none, so that they cannot
+    /// be mistaken for the peer's (R-ERR-26).
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Peer(error) => Some(error.code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer(error) => write!(
+                f,
+                "the peer answered with error {}: {}",
+                error.code, error.message
+            ),
+            Self::Cancelled(None) => f.write_str("the request was cancelled"),
+            Self::Cancelled(Some(reason)) => write!(f, "the request was cancelled: {reason}"),
+            Self::TimedOut => f.write_str("the request timed out"),
+            Self::Closed(error) => write!(f, "the connection ended before an answer came: {error}"),
+            Self::Overloaded => f.write_str("too many requests are waiting on this connection"),
+            Self::BadAnswer(what) => write!(f, "the peer's answer is not valid: {what}"),
+            Self::Unsupported(what) => write!(f, "the peer does not offer {what}"),
+            Self::Misuse(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// Why a connection ended. Sticky: the first reason stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// This side closed it.
+    ClosedLocally,
+    /// The peer closed its end in good order.
+    ClosedByPeer,
+    /// The peer's process ended; the text says how, where known.
+    PeerExited(Box<str>),
+    /// The peer stopped reading for longer than the stall timeout.
+    Stalled,
+    /// No common protocol revision.
+    NoCommonRevision,
+    /// The handshake failed for another reason.
+    Handshake(Box<str>),
+    /// The operating system reported a failure.
+    Io(std::io::ErrorKind),
+}
+
+impl ConnectionError {
+    /// How far it reaches.
+    pub fn scope(&self) -> Scope {
+        Scope::Connection
+    }
+
+    /// Who is at fault.
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::ClosedLocally => Origin::Caller,
+            Self::Io(_) => Origin::Io,
+            _ => Origin::Peer,
+        }
+    }
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClosedLocally => f.write_str("closed by this side"),
+            Self::ClosedByPeer => f.write_str("closed by the peer"),
+            Self::PeerExited(how) => write!(f, "the peer's process ended ({how})"),
+            Self::Stalled => f.write_str("the peer stopped reading"),
+            Self::NoCommonRevision => f.write_str("no protocol revision that both sides speak"),
+            Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
+            Self::Io(kind) => write!(f, "{kind}"),
+        }
+    }
+}
+
+impl std::error::Error for ConnectionError {}

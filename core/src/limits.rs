@@ -1,0 +1,87 @@
+//! Every bound of the engine, with its unit and what it stops. Nothing is preallocated from a
+//! length the peer claims, and nothing a peer sends grows without one of these (R-RPC-23).
+
+use std::time::Duration;
+
+/// The bounds of one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Longest single message, in bytes. Longer ones are discarded as they arrive and refused.
+    pub max_message_bytes: usize,
+    /// Deepest nesting of arrays and objects in one message.
+    pub max_depth: usize,
+    /// Longest batch array (revision 2025-03-26), in elements.
+    pub max_batch_len: usize,
+    /// Requests of the peer that may be in flight at once; further ones are refused as overload.
+    pub max_incoming: usize,
+    /// Requests of this side that may wait for an answer at once; further ones fail locally.
+    pub max_outgoing: usize,
+    /// Bytes waiting to be written above which progress and log messages are shed and new
+    /// requests are refused as overload. Answers are never dropped.
+    pub output_mark_bytes: usize,
+    /// Bytes waiting to be written above which reading stops and the stall timer runs.
+    pub output_cap_bytes: usize,
+    /// How long the peer may leave the output above its cap before it is disconnected.
+    pub stall_timeout: Duration,
+    /// How long a request waits for its answer unless the call says otherwise (R-CAN-09).
+    pub request_timeout: Duration,
+    /// Most that progress may extend a request to, counted from its start (R-CAN-09).
+    pub max_request_timeout: Duration,
+    /// How long each step of the handshake may take (R-LIF-16).
+    pub handshake_timeout: Duration,
+    /// How long an era probe waits before the client falls back to `initialize` (R-ERA-07).
+    pub probe_timeout: Duration,
+}
+
+impl Limits {
+    /// Bounds for a pipe to a process that the user started.
+    pub const STDIO: Self = Self {
+        max_message_bytes: 128 << 20,
+        max_depth: 512,
+        max_batch_len: 1024,
+        max_incoming: 8192,
+        max_outgoing: 65_536,
+        output_mark_bytes: 8 << 20,
+        output_cap_bytes: 256 << 20,
+        stall_timeout: Duration::from_secs(60),
+        request_timeout: Duration::from_secs(60),
+        max_request_timeout: Duration::from_secs(600),
+        handshake_timeout: Duration::from_secs(30),
+        probe_timeout: Duration::from_secs(5),
+    };
+
+    /// Bounds for a peer across a network.
+    pub const NETWORK: Self = Self {
+        max_message_bytes: 16 << 20,
+        output_cap_bytes: 64 << 20,
+        ..Self::STDIO
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::STDIO
+    }
+}
+
+/// Longest request id kept, in bytes of its raw token; a longer one is refused as an invalid
+/// request. Stops a peer from pinning memory with ids.
+pub const MAX_ID_BYTES: usize = 4096;
+
+/// Smallest read offered to a driver, in bytes.
+pub const READ_BYTES: usize = 64 << 10;
+
+/// Capacity an input buffer keeps after a large message, in bytes. A buffer shrinks to this only
+/// after [`SHRINK_AFTER`] small messages, so alternating sizes do not thrash the allocator.
+pub const KEEP_BYTES: usize = 256 << 10;
+
+/// Drained reads without a large message after which a grown buffer is given back.
+pub const SHRINK_AFTER: u32 = 64;
+
+/// Largest region of input that is copied out to leave the driver's thread; above it the whole
+/// block changes hands instead.
+pub const COPY_OUT_BYTES: usize = 32 << 10;
+
+/// Largest frame that is copied into the output's running segment; larger ones are queued as
+/// they are and written vectored.
+pub const COPY_IN_BYTES: usize = 32 << 10;
