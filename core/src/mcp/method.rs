@@ -1,0 +1,169 @@
+//! The method table: every wire name, who may send it, in which revisions.
+
+use super::revision::{Revision, Revisions};
+
+/// A side of a connection. (MCP uses *role* for user and assistant.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The side that calls tools.
+    Client,
+    /// The side that offers them.
+    Server,
+}
+
+impl Side {
+    /// The other one.
+    pub fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+const C: u8 = 1;
+const S: u8 = 2;
+const B: u8 = 3;
+/// First and last revision of a row, as indices of the revision table.
+const R24: u8 = 0;
+const R06: u8 = 2;
+const R11: u8 = 3;
+const R26: u8 = 4;
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $from:ident $first:ident $last:ident,)*) => {
+        /// A wire method that some revision defines.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Method { $($(#[$doc])* #[doc = concat!("`", $name, "`")] $variant,)* }
+
+        const TABLE: &[Row] = &[$(Row { method: Method::$variant, name: $name, request: kind::$kind, from: $from, first: $first, last: $last },)*];
+
+        impl Method {
+            /// The method of that wire name.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+mod kind {
+    pub const REQUEST: bool = true;
+    pub const NOTIFICATION: bool = false;
+}
+
+struct Row {
+    method: Method,
+    name: &'static str,
+    request: bool,
+    from: u8,
+    first: u8,
+    last: u8,
+}
+
+methods! {
+    Initialize "initialize" REQUEST C R24 R11,
+    Discover "server/discover" REQUEST C R26 R26,
+    Ping "ping" REQUEST B R24 R11,
+    ListTools "tools/list" REQUEST C R24 R26,
+    CallTool "tools/call" REQUEST C R24 R26,
+    ListResources "resources/list" REQUEST C R24 R26,
+    ListResourceTemplates "resources/templates/list" REQUEST C R24 R26,
+    ReadResource "resources/read" REQUEST C R24 R26,
+    Subscribe "resources/subscribe" REQUEST C R24 R11,
+    Unsubscribe "resources/unsubscribe" REQUEST C R24 R11,
+    ListPrompts "prompts/list" REQUEST C R24 R26,
+    GetPrompt "prompts/get" REQUEST C R24 R26,
+    Complete "completion/complete" REQUEST C R24 R26,
+    SetLevel "logging/setLevel" REQUEST C R24 R11,
+    CreateMessage "sampling/createMessage" REQUEST S R24 R11,
+    ListRoots "roots/list" REQUEST S R24 R11,
+    Elicit "elicitation/create" REQUEST S R06 R11,
+    Listen "subscriptions/listen" REQUEST C R26 R26,
+    GetTask "tasks/get" REQUEST B R11 R26,
+    CancelTask "tasks/cancel" REQUEST B R11 R26,
+    TaskResult "tasks/result" REQUEST B R11 R11,
+    ListTasks "tasks/list" REQUEST B R11 R11,
+    UpdateTask "tasks/update" REQUEST C R26 R26,
+    Initialized "notifications/initialized" NOTIFICATION C R24 R11,
+    /// The bare form of one of the profiles (R-LIF-07).
+    InitializedBare "initialized" NOTIFICATION C R24 R11,
+    Cancelled "notifications/cancelled" NOTIFICATION B R24 R26,
+    Progress "notifications/progress" NOTIFICATION B R24 R26,
+    LogMessage "notifications/message" NOTIFICATION S R24 R26,
+    ToolsChanged "notifications/tools/list_changed" NOTIFICATION S R24 R26,
+    PromptsChanged "notifications/prompts/list_changed" NOTIFICATION S R24 R26,
+    ResourcesChanged "notifications/resources/list_changed" NOTIFICATION S R24 R26,
+    ResourceUpdated "notifications/resources/updated" NOTIFICATION S R24 R26,
+    RootsChanged "notifications/roots/list_changed" NOTIFICATION C R24 R11,
+    ElicitationComplete "notifications/elicitation/complete" NOTIFICATION S R11 R11,
+    TaskStatus "notifications/tasks/status" NOTIFICATION B R11 R11,
+    Tasks "notifications/tasks" NOTIFICATION S R26 R26,
+    SubscriptionAcknowledged "notifications/subscriptions/acknowledged" NOTIFICATION S R26 R26,
+}
+
+impl Method {
+    /// Every method of the table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.method)
+    }
+
+    fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// The wire name.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Whether it is a request rather than a notification.
+    pub fn is_request(self) -> bool {
+        self.row().request
+    }
+
+    /// Whether `from` may send it in `revision`. A message from the wrong side or of another
+    /// revision is an unknown method.
+    pub fn defined(self, revision: Revision, from: Side) -> bool {
+        let row = self.row();
+        let side = if from == Side::Client { C } else { S };
+        row.from & side != 0 && (row.first..=row.last).contains(&(revision as u8))
+    }
+
+    /// The revisions that define it for either side.
+    pub fn revisions(self) -> Revisions {
+        Revision::ALL
+            .into_iter()
+            .filter(|r| (self.row().first..=self.row().last).contains(&(*r as u8)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_names() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.method as usize, i);
+            assert_eq!(Method::parse(row.name), Some(row.method));
+            assert_eq!(
+                row.method.name().contains("notification"),
+                !row.request && row.name != "initialized"
+            );
+        }
+    }
+
+    #[test]
+    fn removed_and_one_sided_methods_are_unknown() {
+        use Revision::*;
+        assert!(Method::Ping.defined(V2025_11_25, Side::Server));
+        assert!(!Method::Ping.defined(V2026_07_28, Side::Client), "R-PNG-03");
+        assert!(!Method::Discover.defined(V2025_11_25, Side::Client));
+        assert!(!Method::CreateMessage.defined(V2025_11_25, Side::Client));
+        assert!(!Method::Elicit.defined(V2025_03_26, Side::Server));
+        assert!(!Method::CallTool.defined(V2025_11_25, Side::Server));
+    }
+}

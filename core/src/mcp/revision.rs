@@ -1,0 +1,306 @@
+//! The revision table: one row per published protocol revision.
+
+use std::fmt;
+
+/// How a peer opens: with a handshake for the connection, or with an envelope on each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// `initialize` and `notifications/initialized` once per connection (up to 2025-11-25).
+    Handshake,
+    /// Version and capabilities in the `_meta` of each request (from 2026-07-28).
+    Stateless,
+}
+
+/// A published protocol revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Revision {
+    /// 2024-11-05.
+    V2024_11_05,
+    /// 2025-03-26.
+    V2025_03_26,
+    /// 2025-06-18.
+    V2025_06_18,
+    /// 2025-11-25.
+    V2025_11_25,
+    /// 2026-07-28.
+    V2026_07_28,
+}
+
+/// The `id` of an error that answers a frame without a readable one (R-RPC-21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnreadableId {
+    /// `"id": null`.
+    Null,
+    /// No `id` member.
+    Omitted,
+}
+
+/// What a revision says where the revisions differ.
+#[derive(Debug)]
+pub struct Rules {
+    /// The version string on the wire.
+    pub name: &'static str,
+    /// How a peer opens.
+    pub era: Era,
+    /// Whether a JSON array of messages is a message (R-BAT).
+    pub batches: bool,
+    /// The form of an error's id when the frame's id could not be read.
+    pub unreadable_id: UnreadableId,
+    /// Whether tool arguments that break the schema are a tool error (`isError`) rather than
+    /// `-32602` (R-TOL-05).
+    pub bad_arguments_is_tool_error: bool,
+    /// The code for a resource that does not exist (R-ERR-09, R-ERR-10).
+    pub resource_missing: i64,
+    /// Whether results carry `resultType` and `_meta` with `serverInfo` (R-RPC-18, R-MET-06).
+    pub result_type: bool,
+    /// Whether lists and reads carry `ttlMs` and `cacheScope` (R-CCH).
+    pub cache_hints: bool,
+    /// Whether tools may have `title` and `outputSchema`, results `structuredContent`.
+    pub structured_content: bool,
+    /// Whether `structuredContent` may be any JSON value rather than an object (R-STR-05, R-STR-06).
+    pub any_structured_content: bool,
+    /// Whether tools may have `annotations`, and audio content exists.
+    pub annotations: bool,
+    /// Whether named objects may have `icons`.
+    pub icons: bool,
+    /// Whether `message` may stand in a progress notification.
+    pub progress_message: bool,
+    /// Whether `completions` is a capability.
+    pub completions: bool,
+}
+
+const RULES: [Rules; 5] = [
+    Rules {
+        name: "2024-11-05",
+        era: Era::Handshake,
+        batches: false,
+        unreadable_id: UnreadableId::Null,
+        bad_arguments_is_tool_error: false,
+        resource_missing: -32002,
+        result_type: false,
+        cache_hints: false,
+        structured_content: false,
+        any_structured_content: false,
+        annotations: false,
+        icons: false,
+        progress_message: false,
+        completions: false,
+    },
+    Rules {
+        name: "2025-03-26",
+        era: Era::Handshake,
+        batches: true,
+        unreadable_id: UnreadableId::Null,
+        bad_arguments_is_tool_error: false,
+        resource_missing: -32002,
+        result_type: false,
+        cache_hints: false,
+        structured_content: false,
+        any_structured_content: false,
+        annotations: true,
+        icons: false,
+        progress_message: true,
+        completions: true,
+    },
+    Rules {
+        name: "2025-06-18",
+        era: Era::Handshake,
+        batches: false,
+        unreadable_id: UnreadableId::Null,
+        bad_arguments_is_tool_error: false,
+        resource_missing: -32002,
+        result_type: false,
+        cache_hints: false,
+        structured_content: true,
+        any_structured_content: false,
+        annotations: true,
+        icons: false,
+        progress_message: true,
+        completions: true,
+    },
+    Rules {
+        name: "2025-11-25",
+        era: Era::Handshake,
+        batches: false,
+        unreadable_id: UnreadableId::Omitted,
+        bad_arguments_is_tool_error: true,
+        resource_missing: -32002,
+        result_type: false,
+        cache_hints: false,
+        structured_content: true,
+        any_structured_content: false,
+        annotations: true,
+        icons: true,
+        progress_message: true,
+        completions: true,
+    },
+    Rules {
+        name: "2026-07-28",
+        era: Era::Stateless,
+        batches: false,
+        unreadable_id: UnreadableId::Omitted,
+        bad_arguments_is_tool_error: true,
+        resource_missing: -32602,
+        result_type: true,
+        cache_hints: true,
+        structured_content: true,
+        any_structured_content: true,
+        annotations: true,
+        icons: true,
+        progress_message: true,
+        completions: true,
+    },
+];
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The row of the table.
+    pub fn rules(self) -> &'static Rules {
+        &RULES[self as usize]
+    }
+
+    /// The version string on the wire.
+    pub fn name(self) -> &'static str {
+        self.rules().name
+    }
+
+    /// How a peer of this revision opens.
+    pub fn era(self) -> Era {
+        self.rules().era
+    }
+
+    /// The revision of that version string; `None` when there is no such revision.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|revision| revision.name() == name)
+    }
+
+    pub(crate) fn from_index(index: u8) -> Option<Self> {
+        Self::ALL.get(index as usize).copied()
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Revision {
+    type Err = UnknownRevision;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRevision> {
+        Self::parse(name).ok_or(UnknownRevision)
+    }
+}
+
+/// A version string that names no published revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownRevision;
+
+impl fmt::Display for UnknownRevision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a protocol revision; known are {}", Revisions::ALL)
+    }
+}
+
+impl std::error::Error for UnknownRevision {}
+
+/// A set of revisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revisions(u8);
+
+impl Revisions {
+    /// Every revision.
+    pub const ALL: Self = Self(0b1_1111);
+
+    /// The set of one.
+    pub fn only(revision: Revision) -> Self {
+        Self(1 << revision as u8)
+    }
+
+    /// This set and `revision`.
+    #[must_use]
+    pub fn with(self, revision: Revision) -> Self {
+        Self(self.0 | 1 << revision as u8)
+    }
+
+    /// Whether `revision` is in it.
+    pub fn contains(self, revision: Revision) -> bool {
+        self.0 & 1 << revision as u8 != 0
+    }
+
+    /// Those in it, newest first: the order in which they are preferred and announced.
+    pub fn iter(self) -> impl Iterator<Item = Revision> {
+        Revision::ALL
+            .into_iter()
+            .rev()
+            .filter(move |revision| self.contains(*revision))
+    }
+
+    /// The newest one of an era.
+    pub fn newest(self, era: Era) -> Option<Revision> {
+        self.iter().find(|revision| revision.era() == era)
+    }
+
+    /// The members as a JSON array of version strings, newest first.
+    pub fn to_json(self) -> String {
+        let names: Vec<_> = self
+            .iter()
+            .map(|revision| format!("\"{revision}\""))
+            .collect();
+        format!("[{}]", names.join(","))
+    }
+}
+
+impl FromIterator<Revision> for Revisions {
+    fn from_iter<I: IntoIterator<Item = Revision>>(revisions: I) -> Self {
+        revisions.into_iter().fold(Self(0), Self::with)
+    }
+}
+
+impl fmt::Display for Revisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, revision) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            f.write_str(revision.name())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_revision_is_found_by_its_name() {
+        for revision in Revision::ALL {
+            assert_eq!(Revision::parse(revision.name()), Some(revision));
+            assert_eq!(Revision::from_index(revision as u8), Some(revision));
+        }
+        assert_eq!(Revision::parse("2024-10-07"), None);
+    }
+
+    #[test]
+    fn sets_list_the_newest_first() {
+        let set: Revisions = [Revision::V2024_11_05, Revision::V2025_11_25]
+            .into_iter()
+            .collect();
+        assert_eq!(set.to_json(), r#"["2025-11-25","2024-11-05"]"#);
+        assert_eq!(set.newest(Era::Handshake), Some(Revision::V2025_11_25));
+        assert_eq!(set.newest(Era::Stateless), None);
+    }
+}
