@@ -1,2 +1,51 @@
 //! Development tasks: `cargo xtask --help`.
-fn main() {}
+#![allow(
+    clippy::print_stdout,
+    reason = "a command line tool speaks on its standard output"
+)]
+
+mod bench;
+mod diagnostic;
+mod log;
+mod node;
+mod process;
+mod python;
+mod repo;
+mod soak;
+mod stage;
+mod stages;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Builds, checks, measures and shows mcpbolt in its three languages.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    Test(test::Args),
+    Soak(soak::Args),
+    Diagnostic(diagnostic::Args),
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().task {
+        Task::Test(args) => test::run(&args),
+        Task::Soak(args) => soak::run(&args),
+        Task::Diagnostic(args) => diagnostic::run(&args),
+        Task::Bench(args) => bench::run(&args),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,46 @@
+//! `cargo xtask bench`: the measuring programs of `benches/`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::repo::{self, cargo};
+
+/// Measure one part of the engine beside its peers
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to measure
+    part: Part,
+    /// Also write one JSON line per figure to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Handed on to the measuring program
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Part {
+    /// Decoding, framing, encoding
+    Codec,
+    /// The tables of pending requests
+    Correlate,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let name = match args.part {
+        Part::Codec => "codec",
+        Part::Correlate => "correlate",
+    };
+    let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
+    if !source.exists() {
+        bail!("there is no {}", source.display());
+    }
+    let mut bench = cargo(&format!("run --release -p mcpbolt-benches --bin {name} --"));
+    if let Some(file) = &args.json {
+        bench.arg("--json").arg(std::path::absolute(file)?);
+    }
+    let status = bench.args(&args.rest).status()?;
+    Ok(ExitCode::from(u8::from(!status.success())))
+}

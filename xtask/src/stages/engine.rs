@@ -1,0 +1,94 @@
+//! Stages of the Rust side.
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use crate::log::Log;
+use crate::repo::{self, cargo};
+
+/// What the engine alone must not depend on.
+const FOREIGN: [&str; 5] = ["tokio", "hyper", "mio", "socket2", "libc"];
+
+pub fn fmt(log: &mut Log) -> Result<()> {
+    log.run(cargo("fmt --all --check"))
+}
+
+pub fn clippy(log: &mut Log) -> Result<()> {
+    log.run(cargo(
+        "clippy --workspace --all-targets --all-features -- -D warnings",
+    ))
+}
+
+pub fn sans_io(log: &mut Log) -> Result<()> {
+    log.run(cargo("check -p mcpbolt --no-default-features"))?;
+    let tree = repo::output(cargo(
+        "tree -p mcpbolt --no-default-features --edges normal,build --prefix none --format {p}",
+    ))?;
+    let mut names = tree.lines().filter_map(|line| line.split(' ').next());
+    if let Some(name) = names.find(|name| FOREIGN.contains(name)) {
+        bail!("the engine alone depends on {name}:\n{tree}");
+    }
+    Ok(())
+}
+
+pub fn features(log: &mut Log) -> Result<()> {
+    let check = "clippy -p mcpbolt --lib --no-default-features";
+    for feature in core_features()? {
+        log.run(cargo(&format!(
+            "{check} --features {feature} -- -D warnings"
+        )))?;
+    }
+    log.run(cargo(
+        "clippy -p mcpbolt --lib --all-features -- -D warnings",
+    ))
+}
+
+/// The features of the crate but `default`.
+fn core_features() -> Result<Vec<String>> {
+    let text = repo::output(cargo("metadata --format-version 1 --no-deps"))?;
+    let metadata: Value = serde_json::from_str(&text)?;
+    let packages = metadata["packages"].as_array();
+    let core = packages
+        .into_iter()
+        .flatten()
+        .find(|package| package["name"] == "mcpbolt");
+    let Some(features) = core.and_then(|package| package["features"].as_object()) else {
+        bail!("cargo metadata tells nothing of mcpbolt");
+    };
+    Ok(features
+        .keys()
+        .filter(|name| *name != "default")
+        .cloned()
+        .collect())
+}
+
+pub fn core(log: &mut Log) -> Result<()> {
+    log.run(cargo("test -p mcpbolt --all-features -- --show-output"))
+}
+
+pub fn tools(log: &mut Log) -> Result<()> {
+    log.run(cargo(
+        "test -p xtask -p mcpbolt-cli -p mcpbolt-benches -p mcpbolt-fuzz -- --show-output",
+    ))
+}
+
+pub fn docs(log: &mut Log) -> Result<()> {
+    let mut doc = cargo("doc -p mcpbolt --all-features --no-deps");
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    log.run(doc)
+}
+
+pub fn loom(log: &mut Log) -> Result<()> {
+    let mut test = cargo("test -p mcpbolt --no-default-features --lib --release loom");
+    // Its own folder: another RUSTFLAGS would rebuild everything else each time.
+    test.env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", repo::target().join("loom"));
+    log.run(test)
+}
+
+pub fn guards(log: &mut Log) -> Result<()> {
+    if !repo::has("valgrind") {
+        return log.skip("instruction counts: valgrind is not installed");
+    }
+    log.run(cargo("run --release -p mcpbolt-benches --bin instructions"))
+}

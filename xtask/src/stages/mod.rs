@@ -1,0 +1,93 @@
+//! The stages of `cargo xtask test`, in their order: cheap ones first.
+
+mod bindings;
+mod engine;
+mod package;
+
+use crate::stage::Stage;
+
+/// Every stage.
+pub fn all() -> Vec<Stage> {
+    let stage = |name, about, needs, run| Stage {
+        name,
+        about,
+        needs,
+        run,
+    };
+    vec![
+        stage("fmt", "sources are formatted", &[], engine::fmt),
+        stage("clippy", "no lint anywhere", &[], engine::clippy),
+        stage(
+            "sans-io",
+            "the engine alone builds without a runtime or a poller",
+            &[],
+            engine::sans_io,
+        ),
+        stage(
+            "features",
+            "each feature alone, and all together, without a warning",
+            &[],
+            engine::features,
+        ),
+        stage(
+            "core",
+            "the engine's tests, all features",
+            &[],
+            engine::core,
+        ),
+        stage(
+            "tools",
+            "tests of the tools around it, and fuzz replay",
+            &[],
+            engine::tools,
+        ),
+        stage(
+            "docs",
+            "the documentation builds without a warning",
+            &[],
+            engine::docs,
+        ),
+        stage(
+            "loom",
+            "every interleaving of the lock-free rooms",
+            &[],
+            engine::loom,
+        ),
+        stage(
+            "msrv",
+            "the oldest Rust that Cargo.toml promises",
+            &[],
+            package::msrv,
+        ),
+        stage(
+            "package",
+            "the packaged crate builds in an empty project",
+            &[],
+            package::package,
+        ),
+        stage(
+            "python",
+            "the Python package: tests, stubs, types",
+            &["bindings-python/pyproject.toml"],
+            bindings::python,
+        ),
+        stage(
+            "node",
+            "the Node package: tests and types",
+            &["bindings-node/package.json"],
+            bindings::node,
+        ),
+        stage(
+            "interop",
+            "official clients and servers against ours",
+            &["interop/run.py"],
+            bindings::interop,
+        ),
+        stage(
+            "guards",
+            "instruction counts stay within their limits",
+            &["benches/src/bin/instructions.rs"],
+            engine::guards,
+        ),
+    ]
+}
