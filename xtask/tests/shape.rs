@@ -1,0 +1,90 @@
+//! The shape of the repository: no file outgrows its idea, and `unsafe` stays where it is fenced.
+#![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file, its tests not counted.
+const LONGEST: usize = 600;
+
+/// Where `unsafe` is allowed, as `core/ARCHITECTURE.md` tells.
+const FENCED: [&str; 4] = [
+    "core/src/scan/",
+    "core/src/correlate/slab",
+    "bindings-python/src/buffer",
+    "bindings-node/src/buffer",
+];
+
+/// The path from the root and the text of every Rust file written here.
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let members = [
+        "core",
+        "bindings-python",
+        "bindings-node",
+        "benches",
+        "fuzz",
+        "cli",
+        "xtask",
+    ];
+    let mut files = Vec::new();
+    for member in members {
+        walk(&root.join(member), &mut files);
+    }
+    let read = |path: PathBuf| {
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        (name, fs::read_to_string(&path).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !["target", "node_modules"].contains(&name) && !name.starts_with('.') {
+            walk(&path, files);
+        } else if name.ends_with(".rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The part of a source before its tests, with comments and the text of strings left out.
+fn code(source: &str) -> impl Iterator<Item = &str> {
+    source
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .map(|line| line.split("//").next().unwrap_or(""))
+}
+
+#[test]
+fn no_file_outgrows_its_idea() {
+    let sources = sources();
+    assert!(sources.len() > 10, "is this the root?");
+    for (name, source) in sources {
+        let lines = source
+            .lines()
+            .take_while(|line| line.trim() != "#[cfg(test)]")
+            .count();
+        assert!(
+            lines <= LONGEST,
+            "{name} has {lines} lines without its tests"
+        );
+    }
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    for (name, source) in sources() {
+        if FENCED.iter().any(|room| name.starts_with(room)) {
+            continue;
+        }
+        for (index, line) in code(&source).enumerate() {
+            let found = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"]
+                .iter()
+                .any(|form| line.contains(form) && !line.contains('"'));
+            assert!(!found, "{name}:{}: unsafe outside its rooms", index + 1);
+        }
+    }
+}
