@@ -1,0 +1,80 @@
+"""Reads a recording of tee.py back: messages in the order they passed, and how the server ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CLIENT, SERVER = "client", "server"
+_SENDERS = {">": CLIENT, "<": SERVER}
+
+
+@dataclass
+class Line:
+    at_ns: int  # when its last byte passed
+    sender: str
+    raw: bytes
+    value: object = None
+    fault: str = ""
+
+
+@dataclass
+class Recording:
+    lines: list[Line] = field(default_factory=list)
+    pid: int | None = None
+    client_closed_ns: int | None = None
+    exited_ns: int | None = None
+    exit_status: int | None = None
+
+    @property
+    def exit_delay_s(self) -> float | None:
+        """From the client's end of stream to the server's exit; None when either is not there."""
+        if self.client_closed_ns is None or self.exited_ns is None:
+            return None
+        return (self.exited_ns - self.client_closed_ns) / 1e9
+
+
+    def progress_count(self) -> int:
+        """The progress notifications the server sent."""
+        sent = (line.value for line in self.lines if line.sender == SERVER and isinstance(line.value, dict))
+        return sum(value.get("method") == "notifications/progress" for value in sent)
+
+
+def _entries(data: bytes):
+    at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        kind, when, length = data[at:end].split(b" ")
+        yield kind.decode(), int(when), data[end + 1 : end + 1 + int(length)]
+        at = end + 2 + int(length)
+
+
+def _line(at_ns: int, sender: str, raw: bytes) -> Line:
+    line = Line(at_ns, sender, raw)
+    if b"\r" in raw:
+        line.fault = "a raw carriage return in a frame"
+    try:
+        line.value = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        line.fault = f"not JSON: {error}"
+    return line
+
+
+def read(path: Path) -> Recording:
+    out = Recording()
+    partial = {CLIENT: b"", SERVER: b""}
+    for kind, when, payload in _entries(path.read_bytes()):
+        if sender := _SENDERS.get(kind):
+            *whole, partial[sender] = (partial[sender] + payload).split(b"\n")
+            out.lines += [_line(when, sender, raw) for raw in whole]
+        elif kind == ")":
+            out.client_closed_ns = when
+        elif kind == "p":
+            out.pid = int(payload)
+        elif kind == "x":
+            out.exited_ns, out.exit_status = when, int(payload)
+    for sender, rest in partial.items():
+        if rest:
+            out.lines.append(Line(0, sender, rest, fault="a line that never ended"))
+    return out

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Proves mcpbolt against MCP software not written here.
+
+    python3 interop/run.py                        everything
+    python3 interop/run.py --server 'CMD ARG'     the official clients against that server
+    python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
+
+The official clients (Python `mcp`, both TypeScript SDKs, rmcp) drive a stdio server in every
+revision they can speak: list, call, errors, progress, cancellation, many calls at once, shutdown.
+In between stands tee.py, and afterwards every message the server sent is checked against the
+official schema of its revision. `--server` takes rust, python or node (our diagnostic servers),
+reference (servers on the official SDKs, which prove this harness), or a command line; it may be
+given several times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import install
+import record
+import verdict
+
+HERE = install.HERE
+LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+ALL = (*LEGACY, "2026-07-28")
+EXIT_SECONDS = 1.0
+SESSION_SECONDS = 90
+CLIENTS: dict[str, tuple[list[object], tuple[str, ...]]] = {
+    "python": ([install.PYTHON, HERE / "clients" / "python_client.py"], ALL),
+    "node-v1": (["node", HERE / "clients" / "node_v1.mjs"], LEGACY),
+    "node-v2": (["node", HERE / "clients" / "node_v2.mjs"], ALL),
+    "rmcp": ([install.RMCP / "client"], ALL),
+}
+REFERENCE = {
+    "reference-python": [install.PYTHON, HERE / "servers" / "python_server.py"],
+    "reference-rmcp": [install.RMCP / "server"],
+}
+OURS = ("rust", "python", "node")
+
+
+@dataclass
+class Session:
+    """One client driving one server in one revision."""
+
+    server: str
+    command: list[str]
+    client: str
+    revision: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.client} {self.revision} -> {self.server}"
+
+    def run(self, into: Path) -> list[str]:
+        stem = into / re.sub(r"\W+", "-", self.name)
+        recording, log = stem.with_suffix(".rec"), stem.with_suffix(".log")
+        tee = [sys.executable, "-S", HERE / "tee.py", recording, "--", *self.command]
+        command = [*CLIENTS[self.client][0], self.revision, "--", *tee]
+        recording.unlink(missing_ok=True)
+        with log.open("wb") as stderr:
+            try:
+                done = subprocess.run(
+                    list(map(str, command)),
+                    input=json.dumps(verdict.TEXTS).encode(),
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    timeout=SESSION_SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                return [f"no end after {SESSION_SECONDS} s (see {log})"]
+        problems = verdict.judge(self.revision, [json.loads(line) for line in done.stdout.splitlines()])
+        if done.returncode:
+            problems.append(f"the client ended with {done.returncode} (see {log})")
+        return problems + self.aftermath(recording)
+
+    def aftermath(self, path: Path) -> list[str]:
+        """What the recording says of the server's messages and its end."""
+        import wire
+
+        if not path.exists():
+            return ["the server was never started"]
+        rec = record.read(path)
+        _, problems = wire.check(rec, record.SERVER)
+        if (count := rec.progress_count()) != verdict.PROGRESS_STEPS:
+            problems.append(f"{count} progress notifications instead of {verdict.PROGRESS_STEPS}")
+        if rec.exit_status != 0:
+            problems.append(f"the server's exit status: {rec.exit_status}")
+        elif rec.exit_delay_s is None or rec.exit_delay_s > EXIT_SECONDS:
+            problems.append(f"the server ended {rec.exit_delay_s} s after its input did")
+        if left := left_behind(rec.pid):
+            problems.append(f"left behind by the server: {left}")
+        return problems
+
+
+def left_behind(session: int | None) -> list[str]:
+    """The processes still in the server's session (the tee makes it the leader of one)."""
+    listing = subprocess.run(["ps", "-eo", "sess=,pid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split(None, 2) for line in listing.splitlines())
+    return [f"{pid} {args}" for owner, pid, args in rows if owner == str(session)]
+
+
+def commands(name: str) -> dict[str, list[str]]:
+    """The servers that one `--server` means, with their command lines."""
+    if name == "reference":
+        return {label: list(map(str, command)) for label, command in REFERENCE.items()}
+    if name not in OURS:
+        words = shlex.split(name)
+        return {Path(words[0]).name: words}
+    print(f"  building the {name} diagnostic server …", file=sys.stderr, flush=True)
+    tool = ["cargo", "xtask", "diagnostic", "--lang", name, "--print"]
+    done = subprocess.run(tool, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(tool)} failed")
+    return {name: shlex.split(done.stdout.strip().splitlines()[-1])}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", action="append", metavar="NAME|CMD", help="default: rust, python and node")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only sessions whose name matches")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="sessions at once (default %(default)s)")
+    parser.add_argument("--list", action="store_true", help="print the names of the sessions and stop")
+    options = parser.parse_args()
+
+    if not options.list:
+        install.install()
+        if not os.environ.get("MCPBOLT_INTEROP"):  # the schema validator lives in the environment just made
+            os.execve(install.PYTHON, [str(install.PYTHON), *sys.argv], {**os.environ, "MCPBOLT_INTEROP": "1"})
+    servers = {}
+    for name in options.server or OURS:
+        servers |= {name: []} if options.list else commands(name)
+    sessions = [
+        Session(server, command, client, revision)
+        for server, command in servers.items()
+        for client, (_, revisions) in CLIENTS.items()
+        for revision in revisions
+    ]
+    sessions = [session for session in sessions if re.search(options.only, session.name)]
+    if options.list:
+        print(*(session.name for session in sessions), sep="\n")
+        return 0
+    return play(sessions, options.jobs)
+
+
+def play(sessions: list[Session], jobs: int) -> int:
+    import wire
+
+    rules = [sys.executable, "-m", "unittest", "--quiet", "test_wire"]
+    if subprocess.run(rules, cwd=HERE, stderr=None).returncode:
+        return 1
+    if wire.schema_root() is None:
+        print("SKIPPED: no official schemas (../shared or $MCPBOLT_SHARED): messages are not validated", file=sys.stderr)
+    into = install.CACHE / "run"
+    into.mkdir(exist_ok=True)
+    began, failed = time.monotonic(), 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, (session, problems) in enumerate(pool.map(lambda s: (s, s.run(into)), sessions), 1):
+            failed += bool(problems)
+            print(f"  [{number:>3}/{len(sessions)}] {'FAILED' if problems else 'ok    '} {session.name}", flush=True)
+            for problem in problems[:10]:
+                print(f"          {problem}")
+            if len(problems) > 10:
+                print(f"          … and {len(problems) - 10} more")
+    print(f"interop: {len(sessions) - failed} of {len(sessions)} sessions passed in {time.monotonic() - began:.0f} s")
+    return 1 if failed or not sessions else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

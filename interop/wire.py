@@ -1,0 +1,234 @@
+"""Checks what one side sent against the official schemas and the rules of correlation.
+
+    python3 wire.py RECORD client|server      prints what is wrong with that side's messages
+
+Every message is validated as the definition of its method in the revision it was spoken in: a
+request with a modern `_meta` is of the revision named there, every other message is of the
+handshake's. A result is of the type its request's method has. One exemption: an error with
+`id: null` before the handshake and up to 2025-06-18, whose schemas ask for an id that cannot be
+known (later revisions leave it out).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from pathlib import Path
+
+import record
+
+META_VERSION = "io.modelcontextprotocol/protocolVersion"
+ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
+CROSSING_NS = 50_000_000
+HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
+
+
+def schema_root() -> Path | None:
+    """The official schemas, which are not part of this repository."""
+    here = Path(__file__).resolve().parent.parent.parent / "shared"
+    root = Path(os.environ.get("MCPBOLT_SHARED", here)) / "spec" / "schema"
+    return root if root.is_dir() else None
+
+
+def members(value: object) -> dict:
+    """The value's members, of which anything but an object has none."""
+    return value if isinstance(value, dict) else {}
+
+
+class Schema:
+    """The definitions of one revision, by method."""
+
+    def __init__(self, path: Path) -> None:
+        import jsonschema
+
+        self.document = json.loads(path.read_text())
+        self.key = "$defs" if "$defs" in self.document else "definitions"
+        self.definitions = self.document[self.key]
+        self.make = jsonschema.validators.validator_for(self.document)
+        self.validators: dict[str, object] = {}
+
+    def errors(self, name: str, value: object) -> list[str]:
+        if name not in self.validators:
+            self.validators[name] = self.make({"$ref": f"#/{self.key}/{name}", self.key: self.definitions})
+        found = list(self.validators[name].iter_errors(value))[:3]
+        return [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in found]
+
+    def of_method(self, union: str, method: object) -> str | None:
+        """The member of `union` (say `ServerRequest`) that has this method."""
+        union_schema = self.definitions.get(union, {})
+        for member in union_schema.get("anyOf", [union_schema]):
+            name = member.get("$ref", "").rpartition("/")[2]
+            if self.definitions.get(name, {}).get("properties", {}).get("method", {}).get("const") == method:
+                return name
+        return None
+
+    def first(self, *names: str) -> str:
+        return next(name for name in names if name in self.definitions)
+
+    def response(self, request: str) -> tuple[str, bool]:
+        """The definition that answers `request`, and whether it is of the whole message."""
+        stem = request.removesuffix("Request")
+        for name, whole in ((f"{stem}ResultResponse", True), (f"{stem}Result", False)):
+            if name in self.definitions:
+                return name, whole
+        return "EmptyResult", False
+
+
+@functools.cache
+def schema_at(path: Path) -> Schema:
+    return Schema(path)
+
+
+class Wire:
+    """Follows one recording, and collects what `side` did wrong."""
+
+    def __init__(self, schemas: Path | None, side: str) -> None:
+        self.schemas, self.side = schemas, side
+        self.handshake: str | None = None
+        self.modern_seen = False
+        # (who asked, id with its type) -> (method, revision, progress token)
+        self.asked: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self.tokens: dict[str, str] = {}  # of requests not yet answered, with their revision
+        self.progress: dict[str, float] = {}
+        self.cancelled: dict[tuple[str, str], int] = {}
+        self.messages = 0
+        self.problems: list[str] = []
+
+    def schema(self, revision: str) -> Schema | None:
+        if self.schemas is None or not (self.schemas / revision).is_dir():
+            return None
+        return schema_at(self.schemas / revision / "schema.json")
+
+    def follow(self, recording: record.Recording) -> None:
+        for line in recording.lines:
+            ours = line.sender == self.side
+            self.messages += ours
+            if line.fault:
+                if ours:
+                    self.problems.append(f"{line.fault}: {line.raw[:120]!r}")
+                continue
+            problems = self.frame(line)
+            if ours:
+                self.problems += [f"{p} in {line.raw[:300].decode(errors='replace')}" for p in problems]
+        if self.side == record.SERVER:
+            for key, (method, *_) in self.asked.items():
+                if key[0] == record.CLIENT and key not in self.cancelled:
+                    self.problems.append(f"{method} with id {key[1]} was never answered")
+
+    def frame(self, line: record.Line) -> list[str]:
+        if isinstance(line.value, list):
+            if self.handshake != "2025-03-26":
+                return ["an array in a revision without batches"]
+            return [p for value in line.value for p in self.message(line, value)]
+        return self.message(line, line.value)
+
+    def message(self, line: record.Line, value: object) -> list[str]:
+        if not isinstance(value, dict):
+            return ["not an object"]
+        if "method" in value:
+            return self.request(line, value) if "id" in value else self.notification(line, value)
+        return self.answer(line, value)
+
+    def revision_of(self, value: dict) -> str:
+        params = members(value.get("params"))
+        meta = members(params.get("_meta"))
+        if META_VERSION in meta:
+            self.modern_seen = True
+            return str(meta[META_VERSION])
+        if value["method"] == "initialize":
+            return str(params.get("protocolVersion"))
+        return self.handshake or HANDSHAKE_DEFAULT
+
+    def request(self, line: record.Line, value: dict) -> list[str]:
+        revision = self.revision_of(value)
+        method = str(value["method"])
+        key = (line.sender, json.dumps(value["id"]))
+        again = [f"id {key[1]} is still in flight"] if key in self.asked else []
+        meta = members(value.get("params")).get("_meta")
+        token = json.dumps(members(meta).get("progressToken"))
+        self.asked[key] = (method, revision, token)
+        self.tokens[token] = revision
+        self.cancelled.pop(key, None)
+        return again + self.validate(line.sender, "Request", revision, value)
+
+    def notification(self, line: record.Line, value: dict) -> list[str]:
+        revision = self.revision_of(value)
+        params = members(value.get("params"))
+        if value["method"] == "notifications/progress":
+            token = json.dumps(params.get("progressToken"))
+            if token not in self.tokens:
+                return [f"progress for {token}, which nobody waits for"]
+            revision = self.tokens[token]
+            if (now := params.get("progress", 0)) <= self.progress.get(token, float("-inf")):
+                return [f"progress {now} for {token} does not increase"]
+            self.progress[token] = now
+        elif value["method"] == "notifications/cancelled":
+            key = (line.sender, json.dumps(params.get("requestId")))
+            if key in self.asked:
+                revision = self.asked[key][1]
+                self.cancelled[key] = line.at_ns
+        elif self.handshake is None and self.modern_seen:
+            revision = "2026-07-28"
+        return self.validate(line.sender, "Notification", revision, value)
+
+    def answer(self, line: record.Line, value: dict) -> list[str]:
+        asker = record.CLIENT if line.sender == record.SERVER else record.SERVER
+        key = (asker, json.dumps(value.get("id")))
+        known = value.get("id") is not None
+        method, revision, token = self.asked.pop(key, (None, self.handshake or HANDSHAKE_DEFAULT, ""))
+        self.tokens.pop(token, None)
+        self.progress.pop(token, None)
+        problems = []
+        if known and method is None:
+            problems.append("an answer to nothing")
+        late_ns = line.at_ns - self.cancelled.pop(key, line.at_ns)
+        # A result may cross the cancellation on its way; an error says that it was read.
+        if late_ns > (CROSSING_NS if "result" in value else 0):
+            problems.append(f"an answer {late_ns / 1e6:.1f} ms after its cancellation")
+        if "result" in value:
+            if method == "initialize" and isinstance(value["result"], dict):
+                revision = self.handshake = str(value["result"].get("protocolVersion"))
+            return problems + self.validate_result(method, revision, value, asker)
+        schema = self.schema(revision)
+        if schema is None:
+            return problems
+        if "id" in value and value["id"] is None and (self.handshake is None or revision in ID_MAY_BE_NULL):
+            value = {**value, "id": 0}
+        return problems + schema.errors(schema.first("JSONRPCErrorResponse", "JSONRPCError"), value)
+
+    def validate(self, sender: str, kind: str, revision: str, value: dict) -> list[str]:
+        schema = self.schema(revision)
+        if schema is None:
+            return []
+        problems = schema.errors(f"JSONRPC{kind}", value)
+        name = schema.of_method(f"{sender.capitalize()}{kind}", value["method"])
+        if name is None:
+            # Sent on purpose by a client that probes for -32601; never by a server.
+            return problems + ([f"{sender} may not send {value['method']}"] if sender == record.SERVER else [])
+        return problems + schema.errors(name, value)
+
+    def validate_result(self, method: str | None, revision: str, value: dict, asker: str) -> list[str]:
+        schema = self.schema(revision)
+        if schema is None:
+            return []
+        problems = schema.errors(schema.first("JSONRPCResultResponse", "JSONRPCResponse"), value)
+        request = method and schema.of_method(f"{asker.capitalize()}Request", method)
+        if not request:
+            return problems + ([f"a result for {method}, which {revision} does not have"] if method else [])
+        name, whole = schema.response(request)
+        return problems + schema.errors(name, value if whole else value["result"])
+
+
+def check(recording: record.Recording, side: str) -> tuple[int, list[str]]:
+    """How many messages `side` sent in the recording, and what is wrong with them."""
+    wire = Wire(schema_root(), side)
+    wire.follow(recording)
+    return wire.messages, wire.problems
+
+
+if __name__ == "__main__":
+    count, found = check(record.read(Path(sys.argv[1])), sys.argv[2])
+    print(*found, f"{count} messages, {len(found)} problems", sep="\n")
+    sys.exit(bool(found))
