@@ -1,0 +1,112 @@
+//! Values of one owner under keys that are never reused.
+
+use super::key::{MAX_GENERATION, MAX_SLOTS, RequestKey};
+
+/// A generational slab without atomics. Grows to the largest number of simultaneous values and
+/// allocates nothing after that.
+#[derive(Debug)]
+pub(super) struct Arena<V> {
+    slots: Vec<Slot<V>>,
+    /// The slot that was freed last + 1, or 0.
+    free: u32,
+    len: usize,
+    max: usize,
+}
+
+#[derive(Debug)]
+struct Slot<V> {
+    generation: u64,
+    /// While free: the slot that was freed before this one + 1, or 0.
+    next: u32,
+    value: Option<V>,
+}
+
+impl<V> Arena<V> {
+    pub(super) fn new(max: usize) -> Self {
+        let max = max.min(MAX_SLOTS as usize);
+        Self {
+            slots: Vec::new(),
+            free: 0,
+            len: 0,
+            max,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.free == 0 && self.slots.len() >= self.max
+    }
+
+    /// Puts a value in; gives it back when the arena is full.
+    #[inline]
+    pub(super) fn insert(&mut self, value: V) -> Result<RequestKey, V> {
+        let index = match self.free.checked_sub(1) {
+            Some(index) => index,
+            None if self.is_full() => return Err(value),
+            None => {
+                self.slots.push(Slot {
+                    generation: 0,
+                    next: 0,
+                    value: None,
+                });
+                self.slots.len() as u32 - 1
+            }
+        };
+        let slot = &mut self.slots[index as usize];
+        self.free = slot.next;
+        self.len += 1;
+        slot.next = 0;
+        slot.value = Some(value);
+        Ok(RequestKey::new(index, slot.generation))
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: RequestKey) -> Option<&V> {
+        let slot = self.slots.get(key.slot() as usize)?;
+        slot.value
+            .as_ref()
+            .filter(|_| slot.generation == key.generation())
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: RequestKey) -> Option<&mut V> {
+        let slot = self.slots.get_mut(key.slot() as usize)?;
+        let live = slot.generation == key.generation();
+        slot.value.as_mut().filter(|_| live)
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, key: RequestKey) -> Option<V> {
+        let slot = self.slots.get_mut(key.slot() as usize)?;
+        if slot.generation != key.generation() {
+            return None;
+        }
+        let value = slot.value.take()?;
+        self.len -= 1;
+        if slot.generation < MAX_GENERATION {
+            slot.generation += 1;
+            slot.next = self.free;
+            self.free = key.slot() + 1;
+        }
+        Some(value)
+    }
+
+    /// The keys and values, in no particular order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestKey, &V)> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let value = slot.value.as_ref()?;
+            Some((RequestKey::new(index, slot.generation), value))
+        })
+    }
+
+    /// Takes every value out, in no particular order.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestKey, V)> {
+        (0..self.slots.len()).filter_map(|index| {
+            let key = RequestKey::new(index as u32, self.slots[index].generation);
+            self.remove(key).map(|value| (key, value))
+        })
+    }
+}

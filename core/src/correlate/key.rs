@@ -1,0 +1,95 @@
+//! The id of a request of ours: the address of its slot, and which use of that slot it is.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// Bits of a key that name the slot.
+pub(super) const SLOT_BITS: u32 = 20;
+
+/// Most slots a table may have: all numbers of [`SLOT_BITS`] bits but zero.
+pub(super) const MAX_SLOTS: u32 = (1 << SLOT_BITS) - 1;
+
+/// Last generation of a slot. A slot that reaches it is retired: no id is ever used twice
+/// (R-RPC-04).
+pub(super) const MAX_GENERATION: u64 = (1 << (53 - SLOT_BITS)) - 1;
+
+/// Names one request of ours for ever: a slot and the generation of its use.
+///
+/// ```text
+///   52            20 19           0
+///   |  generation   | slot + 1    |      53 bits, exact in a double
+/// ```
+///
+/// The wire id is this number in decimal. It is at least 1, never repeats in a connection, and
+/// fits the integers of JavaScript peers. The first ids of a connection are 1, 2, 3, …
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestKey(NonZeroU64);
+
+impl RequestKey {
+    /// The key a wire id stands for; `None` when this side cannot have made that id.
+    #[inline]
+    pub fn from_wire(id: u64) -> Option<Self> {
+        let in_range = id >> 53 == 0 && id & u64::from(MAX_SLOTS) != 0;
+        NonZeroU64::new(id).filter(|_| in_range).map(Self)
+    }
+
+    /// The wire id.
+    #[inline]
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The key of a slot in one of its generations; `slot` < [`MAX_SLOTS`].
+    #[inline]
+    pub(super) fn new(slot: u32, generation: u64) -> Self {
+        debug_assert!(slot < MAX_SLOTS && generation <= MAX_GENERATION);
+        Self(NonZeroU64::MIN.saturating_add(generation << SLOT_BITS | u64::from(slot)))
+    }
+
+    #[inline]
+    pub(super) fn slot(self) -> u32 {
+        (self.get() & u64::from(MAX_SLOTS)) as u32 - 1
+    }
+
+    #[inline]
+    pub(super) fn generation(self) -> u64 {
+        self.get() >> SLOT_BITS
+    }
+}
+
+impl fmt::Display for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestKey({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_survives_the_wire() {
+        for slot in [0, 1, 63, MAX_SLOTS - 1] {
+            for generation in [0, 1, 77, MAX_GENERATION] {
+                let key = RequestKey::new(slot, generation);
+                assert_eq!((key.slot(), key.generation()), (slot, generation));
+                assert_eq!(RequestKey::from_wire(key.get()), Some(key));
+                assert!(key.get() >= 1 && key.get() < 1 << 53);
+                assert_eq!(key.get() as f64 as u64, key.get());
+            }
+        }
+    }
+
+    #[test]
+    fn ids_that_this_side_never_makes_have_no_key() {
+        for id in [0, 1 << SLOT_BITS, 7 << SLOT_BITS, 1 << 53, u64::MAX] {
+            assert_eq!(RequestKey::from_wire(id), None, "{id}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! One slot of the outgoing table: the only `unsafe` of this room.
+//!
+//! ```text
+//!             register               complete                 publish            poll
+//!   FREE(g) ───────────▶ PENDING(g) ──────────▶ SETTLING(g) ──────────▶ DONE(g) ──────▶ TAKING ──▶ FREE(g+1)
+//!                            │ cancel                │ cancel: ABANDONED    │ cancel
+//!                            └──────────────▶ TAKING ◀──────────────────────┘
+//! ```
+//!
+//! A slot's word holds its generation, its phase and three flags. Whoever wins the step out of
+//! `PENDING` decides the outcome; everyone else learns that they came too late.
+//!
+//! # Invariants
+//!
+//! 1. The *value* cell belongs to the thread that moved the word into `SETTLING`, until it
+//!    publishes `DONE`; then to the thread that moves the word into `TAKING` (or, under `LOCK`,
+//!    finds `DONE` at its unlock), until it stores `FREE`. Nobody else touches it.
+//! 2. The *waker* cell belongs to the thread that set `LOCK`, until it clears it. `LOCK` is only
+//!    set from `PENDING`. Without `LOCK` it belongs to the owner of `SETTLING` or `TAKING`.
+//! 3. `DONE | LOCK` is left only by the owner of `LOCK`; `TAKING | LOCK` is freed by the owner of
+//!    `LOCK`, and no other thread touches that slot any more.
+//! 4. Every step that hands a cell over is a release write of the word, and every step that
+//!    acquires one reads that write with acquire; the free list orders `FREE` likewise.
+//! 5. No foreign code (a waker's clone, wake or drop; a value's drop) runs while a cell is
+//!    borrowed or a flag is held, so a panic in it cannot leave a slot behind.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::task::{Poll, Waker};
+
+use super::key::MAX_GENERATION;
+use super::sync::{AtomicU64, UnsafeCell};
+
+const PHASE: u64 = 7;
+const FREE: u64 = 0;
+const PENDING: u64 = 1;
+const SETTLING: u64 = 2;
+const DONE: u64 = 3;
+const TAKING: u64 = 4;
+/// Free for ever: the table was closed, or the generations are used up.
+const RETIRED: u64 = 5;
+
+/// A poller works on the waker cell.
+const LOCK: u64 = 8;
+/// The waker cell is filled.
+const WAKER: u64 = 16;
+/// The waiter left during `SETTLING`; whoever publishes frees the slot.
+const ABANDONED: u64 = 32;
+
+const GENERATION_SHIFT: u32 = 8;
+
+const fn word(generation: u64, phase: u64) -> u64 {
+    generation << GENERATION_SHIFT | phase
+}
+
+/// `state` in another phase, flags kept.
+const fn in_phase(state: u64, phase: u64) -> u64 {
+    state & !PHASE | phase
+}
+
+/// A place for one request at a time.
+pub(super) struct Slot<T> {
+    state: AtomicU64,
+    waker: UnsafeCell<Option<Waker>>,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the cells are handed from thread to thread by invariants 1, 2 and 4, never shared, so
+// `T: Send` suffices; `Waker` is `Send` itself.
+unsafe impl<T: Send> Sync for Slot<T> {}
+
+impl<T> Slot<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            state: AtomicU64::new(word(0, FREE)),
+            waker: UnsafeCell::new(None),
+            value: UnsafeCell::new(None),
+        }
+    }
+
+    /// A free slot that was used before.
+    #[cfg(test)]
+    pub(super) fn at_generation(generation: u64) -> Self {
+        let slot = Self::new();
+        slot.state.store(word(generation, FREE), Release);
+        slot
+    }
+
+    /// Starts a use of a slot that came off the free list; the generation, or `None` when the
+    /// slot was retired meanwhile.
+    #[inline]
+    pub(super) fn register(&self) -> Option<u64> {
+        let state = self.state.load(Acquire);
+        let free = state & PHASE == FREE;
+        let pending = in_phase(state, PENDING);
+        (free && self.step(state, pending).is_ok()).then_some(state >> GENERATION_SHIFT)
+    }
+
+    /// Settles the request, or gives the value back when that is no longer possible. This is
+    /// the atomic step that decides. Calls `recycle` when the waiter left meanwhile.
+    #[inline]
+    pub(super) fn complete(
+        &self,
+        generation: u64,
+        value: T,
+        recycle: impl FnOnce(),
+    ) -> Result<(), T> {
+        let mut state = self.state.load(Acquire);
+        loop {
+            if !is(state, generation, PENDING) {
+                return Err(value);
+            }
+            match self.step(state, in_phase(state, SETTLING)) {
+                Ok(settling) => {
+                    self.replace_value(Some(value));
+                    self.publish(settling, recycle);
+                    return Ok(());
+                }
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// Second half of [`complete`](Self::complete): makes the value visible and wakes.
+    #[inline]
+    fn publish(&self, mut state: u64, recycle: impl FnOnce()) {
+        let mut waker = None;
+        let mut value = None;
+        loop {
+            let generation = state >> GENERATION_SHIFT;
+            let locked = state & LOCK;
+            if locked == 0 && state & WAKER != 0 && waker.is_none() {
+                waker = self.replace_waker(None);
+            }
+            let next = if state & ABANDONED == 0 {
+                word(generation, DONE)
+            } else {
+                value = value.or_else(|| self.replace_value(None));
+                if locked == 0 {
+                    return self.free(generation, recycle);
+                }
+                word(generation, TAKING)
+            };
+            match self.step(state, next | locked) {
+                Ok(_) => break,
+                Err(now) => state = now,
+            }
+        }
+        drop(value);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Ends the use of the slot from the waiter's side; was it still pending? Calls `recycle`
+    /// unless another thread is still at work on the slot, which then does so.
+    #[inline]
+    pub(super) fn cancel(&self, generation: u64, recycle: impl FnOnce()) -> bool {
+        let mut state = self.state.load(Acquire);
+        loop {
+            let phase = state & PHASE;
+            let next = match phase {
+                _ if state >> GENERATION_SHIFT != generation => return false,
+                PENDING => in_phase(state, TAKING),
+                SETTLING => state | ABANDONED,
+                DONE if state & LOCK == 0 => in_phase(state, TAKING),
+                // `DONE | LOCK`: a poll that is under way takes the value (invariant 3).
+                _ => return false,
+            };
+            match self.step(state, next) {
+                Ok(_) => {
+                    if phase != SETTLING && state & LOCK == 0 {
+                        self.take(generation, recycle);
+                    }
+                    return phase == PENDING;
+                }
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// Takes the value and calls `recycle`, or leaves the waker. `Ready(None)` when nothing
+    /// waits under that generation.
+    #[inline]
+    pub(super) fn poll(
+        &self,
+        generation: u64,
+        waker: &Waker,
+        mut recycle: impl FnMut(),
+    ) -> Poll<Option<T>> {
+        let mut state = self.state.load(Acquire);
+        let mut fresh = None;
+        loop {
+            if is(state, generation, DONE) && state & LOCK == 0 {
+                match self.step(state, word(generation, TAKING)) {
+                    Ok(_) => return Poll::Ready(self.take(generation, recycle)),
+                    Err(now) => state = now,
+                }
+            } else if is(state, generation, SETTLING) && state & (LOCK | ABANDONED) == 0 {
+                // The value is being moved in at this moment: look again at once.
+                waker.wake_by_ref();
+                return Poll::Pending;
+            } else if is(state, generation, PENDING) && state & LOCK == 0 {
+                if state & WAKER == 0 && fresh.is_none() {
+                    fresh = Some(waker.clone());
+                }
+                match self.step(state, state | LOCK) {
+                    Ok(locked) => {
+                        let (known, old) = self.leave_waker(waker, &mut fresh);
+                        let outcome = self.unlock(locked, generation, &mut recycle);
+                        drop(old);
+                        if known || outcome.is_ready() {
+                            return outcome;
+                        }
+                        fresh = Some(waker.clone());
+                        state = self.state.load(Acquire);
+                    }
+                    Err(now) => state = now,
+                }
+            } else {
+                return Poll::Ready(None);
+            }
+        }
+    }
+
+    /// Under `LOCK`: is `waker` (now) in its cell? And what it replaced.
+    fn leave_waker(&self, waker: &Waker, fresh: &mut Option<Waker>) -> (bool, Option<Waker>) {
+        self.waker.with_mut(|cell| {
+            // SAFETY: invariant 2, the caller holds LOCK.
+            let cell = unsafe { &mut *cell };
+            if cell.as_ref().is_some_and(|left| left.will_wake(waker)) {
+                (true, fresh.take())
+            } else if fresh.is_some() {
+                (true, std::mem::replace(cell, fresh.take()))
+            } else {
+                (false, None)
+            }
+        })
+    }
+
+    /// Gives `LOCK` back and finishes whatever happened meanwhile.
+    fn unlock(&self, mut state: u64, generation: u64, recycle: impl FnOnce()) -> Poll<Option<T>> {
+        loop {
+            match state & PHASE {
+                PENDING | SETTLING => match self.step(state, state & !LOCK | WAKER) {
+                    Ok(_) => return Poll::Pending,
+                    Err(now) => state = now,
+                },
+                DONE => return Poll::Ready(self.take(generation, recycle)),
+                // TAKING: cancelled by another thread, which left the slot to us (invariant 3).
+                _ => return Poll::Ready(self.take(generation, recycle)),
+            }
+        }
+    }
+
+    /// Empties and frees the slot; the caller owns `TAKING` or `LOCK` with nobody else left.
+    #[inline]
+    fn take(&self, generation: u64, recycle: impl FnOnce()) -> Option<T> {
+        let value = self.replace_value(None);
+        let waker = self.replace_waker(None);
+        self.free(generation, recycle);
+        drop(waker);
+        value
+    }
+
+    /// Ends all use of the slot: a free one is retired, a pending one completed.
+    pub(super) fn close(&self, value: impl FnOnce() -> T, recycle: impl FnOnce()) {
+        let mut state = self.state.load(Acquire);
+        loop {
+            match state & PHASE {
+                FREE => match self.step(state, in_phase(state, RETIRED)) {
+                    Ok(_) => return,
+                    Err(now) => state = now,
+                },
+                PENDING => {
+                    // Losing here means that another outcome came first.
+                    _ = self.complete(state >> GENERATION_SHIFT, value(), recycle);
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Is a request waiting for its outcome here?
+    pub(super) fn is_pending(&self) -> bool {
+        self.state.load(Acquire) & PHASE == PENDING
+    }
+
+    /// Ends a generation; the caller owns both cells, and both are empty.
+    #[inline]
+    fn free(&self, generation: u64, recycle: impl FnOnce()) {
+        if generation == MAX_GENERATION {
+            return self.state.store(word(generation, RETIRED), Release);
+        }
+        self.state.store(word(generation + 1, FREE), Release);
+        recycle();
+    }
+
+    /// One step of the word; the new state, or the one that was found instead.
+    #[inline]
+    fn step(&self, from: u64, to: u64) -> Result<u64, u64> {
+        let step = self.state.compare_exchange(from, to, AcqRel, Acquire);
+        step.map(|_| to)
+    }
+
+    #[inline]
+    fn replace_value(&self, value: Option<T>) -> Option<T> {
+        // SAFETY: invariant 1, every caller is the owner of SETTLING, TAKING or DONE | LOCK.
+        self.value
+            .with_mut(|cell| unsafe { std::mem::replace(&mut *cell, value) })
+    }
+
+    #[inline]
+    fn replace_waker(&self, waker: Option<Waker>) -> Option<Waker> {
+        // SAFETY: invariant 2, every caller is the owner of SETTLING, TAKING or LOCK.
+        self.waker
+            .with_mut(|cell| unsafe { std::mem::replace(&mut *cell, waker) })
+    }
+}
+
+#[inline]
+fn is(state: u64, generation: u64, phase: u64) -> bool {
+    state >> GENERATION_SHIFT == generation && state & PHASE == phase
+}

@@ -1,0 +1,9 @@
+//! The tables against their twins, their promises and each other's threads.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod cancel;
+mod incoming;
+mod outgoing;
+mod support;
+mod twin;
+mod wheel;
