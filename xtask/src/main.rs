@@ -5,7 +5,9 @@
 )]
 
 mod bench;
+mod demo;
 mod diagnostic;
+mod load;
 mod log;
 mod node;
 mod process;
@@ -32,6 +34,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Task {
     Test(test::Args),
+    Demo(demo::Args),
     Soak(soak::Args),
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
@@ -40,6 +43,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Args::parse().task {
         Task::Test(args) => test::run(&args),
+        Task::Demo(args) => demo::run(&args),
         Task::Soak(args) => soak::run(&args),
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),

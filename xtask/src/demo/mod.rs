@@ -1,0 +1,92 @@
+//! `cargo xtask demo`: a real session with the server of each language, and one table.
+
+mod contender;
+mod script;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::load::Revision;
+use crate::stage::spinner;
+use contender::Contender;
+use script::Script;
+
+/// Build everything, drive a server of each language, print one table
+///
+/// Each server is started, greeted, asked for its tools, and called with checked texts of several
+/// sizes, one at a time and many at once, with progress, and with a sleep that is cancelled. Needs
+/// cargo, python3 and node; installs the rest into .cache.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Also install the official SDKs into .cache and drive servers written with them
+    #[arg(long)]
+    peers: bool,
+    /// Short measurements: for a look, not for figures
+    #[arg(long)]
+    quick: bool,
+    /// Drive only servers whose name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// The protocol revision to speak
+    #[arg(long, default_value = "2025-11-25")]
+    revision: Revision,
+    /// Also write the table to this file, one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut known = contender::ours();
+    if args.peers {
+        known.extend(contender::peers());
+    }
+    known.retain(|contender| contender.name.contains(&args.only));
+    let script = if args.quick {
+        Script::quick()
+    } else {
+        Script::full()
+    };
+
+    let built: Vec<_> = known
+        .iter()
+        .map(|contender| (contender, prepare(contender)))
+        .collect();
+    let bar = progress_bar(built.len() * script.steps.len());
+    let mut reports = Vec::new();
+    for (contender, start) in built {
+        let report = match start {
+            Ok(start) => script.play(contender.name, &start, args.revision, &bar),
+            Err(error) => script::Report::missing(contender.name, format!("{error:#}")),
+        };
+        if bar.is_hidden() {
+            println!("{}", report.summary());
+        }
+        reports.push(report);
+    }
+    bar.finish_and_clear();
+    print!("{}", table::text(&reports));
+    if let Some(file) = &args.json {
+        std::fs::write(file, table::json_lines(&reports))?;
+    }
+    let bad = reports.iter().any(|report| !report.is_clean());
+    Ok(ExitCode::from(u8::from(bad)))
+}
+
+fn prepare(contender: &Contender) -> Result<crate::load::Start> {
+    let spinner = spinner(&format!("building {}", contender.name));
+    let start = contender.build();
+    spinner.finish_and_clear();
+    start
+}
+
+fn progress_bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,202 @@
+//! What is done with each server, and what came of it.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use indicatif::ProgressBar;
+
+use crate::load::{
+    self, Faults, Figures, Revision, Session, Start, Window, Workload, cancelled_sleep,
+};
+
+/// The tools that a diagnostic server offers.
+const TOOLS: [&str; 5] = ["echo", "resize", "sleep", "progress", "stats"];
+
+/// One measurement of the script.
+pub struct Step {
+    pub name: &'static str,
+    pub in_flight: usize,
+    /// The bytes of an echoed text; 0 for calls with progress.
+    bytes: usize,
+}
+
+/// How many notifications each call with progress asks for.
+const PROGRESS: u32 = 20;
+
+const STEPS: [Step; 5] = [
+    Step {
+        name: "echo 100 B",
+        in_flight: 1,
+        bytes: 100,
+    },
+    Step {
+        name: "echo 100 B",
+        in_flight: 32,
+        bytes: 100,
+    },
+    Step {
+        name: "echo 10 KB",
+        in_flight: 16,
+        bytes: 10_000,
+    },
+    Step {
+        name: "echo 1 MB",
+        in_flight: 4,
+        bytes: 1_000_000,
+    },
+    Step {
+        name: "progress × 20",
+        in_flight: 8,
+        bytes: 0,
+    },
+];
+
+/// What is done with each server.
+pub struct Script {
+    pub steps: &'static [Step],
+    length: Duration,
+    /// Servers with a JIT are slower before it has seen enough.
+    warm_up: Duration,
+}
+
+/// What came of it.
+pub struct Report {
+    pub name: &'static str,
+    pub state: State,
+}
+
+pub enum State {
+    /// It could not be built, started or greeted.
+    Missing(String),
+    Played {
+        first_list: Duration,
+        rows: Vec<(&'static Step, Figures)>,
+        cancelled_after: Option<Duration>,
+        exited_after: Option<Duration>,
+        /// Of everything, the rows included.
+        faults: Faults,
+    },
+}
+
+impl Script {
+    pub fn full() -> Self {
+        Self {
+            steps: &STEPS,
+            length: Duration::from_millis(2000),
+            warm_up: Duration::from_millis(2500),
+        }
+    }
+
+    pub fn quick() -> Self {
+        Self {
+            steps: &STEPS,
+            length: Duration::from_millis(300),
+            warm_up: Duration::from_millis(300),
+        }
+    }
+
+    /// Plays the whole script with one server.
+    pub fn play(
+        &self,
+        name: &'static str,
+        start: &Start,
+        revision: Revision,
+        bar: &ProgressBar,
+    ) -> Report {
+        let state = match self.open(start, revision) {
+            Ok(session) => self.drive(name, session, bar),
+            Err(error) => State::Missing(format!("{error:#}")),
+        };
+        Report { name, state }
+    }
+
+    fn open(&self, start: &Start, revision: Revision) -> Result<Session> {
+        let session = Session::open(start, revision)?;
+        if let Some(tool) = TOOLS
+            .iter()
+            .find(|tool| !session.tools.iter().any(|name| name == *tool))
+        {
+            bail!("it does not list the tool {tool}");
+        }
+        Ok(session)
+    }
+
+    fn drive(&self, name: &str, mut session: Session, bar: &ProgressBar) -> State {
+        let first_list = session.first_list;
+        let mut faults = Faults::default();
+        let mut rows: Vec<(&'static Step, Figures)> = Vec::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            let what = format!("{name}: {}, {} in flight", step.name, step.in_flight);
+            bar.set_message(what.clone());
+            let workload = match step.bytes {
+                0 => Workload::Progress {
+                    revision: session.revision,
+                    count: PROGRESS,
+                },
+                bytes => Workload::echo(session.revision, bytes),
+            };
+            let window = Window {
+                in_flight: step.in_flight,
+                length: self.length,
+                warm_up: if index == 0 {
+                    self.warm_up
+                } else {
+                    self.length / 4
+                },
+                at_least: 20,
+            };
+            let figures = load::run(&mut session, &workload, window, &mut |answered| {
+                bar.set_message(format!("{what}: {answered} answered"));
+            });
+            bar.inc(1);
+            let broken = figures.faults.total() > 0 || figures.faults.first.is_some();
+            faults.add(figures.faults.clone());
+            rows.push((step, figures));
+            if broken {
+                break;
+            }
+        }
+        let cancelled_after = cancelled_sleep(&mut session)
+            .map_err(|error| faults.tell(format!("{error:#}")))
+            .ok();
+        let exited_after = session.close();
+        if exited_after.is_none() {
+            faults.tell("it does not exit when its input is closed");
+        }
+        State::Played {
+            first_list,
+            rows,
+            cancelled_after,
+            exited_after,
+            faults,
+        }
+    }
+}
+
+impl Report {
+    pub fn missing(name: &'static str, why: String) -> Self {
+        Self {
+            name,
+            state: State::Missing(why),
+        }
+    }
+
+    /// Whether it was there and made no mistake.
+    pub fn is_clean(&self) -> bool {
+        match &self.state {
+            State::Missing(_) => false,
+            State::Played { faults, .. } => faults.total() == 0 && faults.first.is_none(),
+        }
+    }
+
+    /// One line, for an output that cannot show a moving one.
+    pub fn summary(&self) -> String {
+        match &self.state {
+            State::Missing(why) => format!("{}: MISSING: {why}", self.name),
+            State::Played { rows, .. } => {
+                let calls: u64 = rows.iter().map(|(_, figures)| figures.calls).sum();
+                format!("{}: {calls} calls measured and checked", self.name)
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The table, for eyes and for programs.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::script::{Report, State};
+
+const HEAD: [&str; 9] = [
+    "server",
+    "step",
+    "in flight",
+    "calls/s",
+    "p50",
+    "p99",
+    "CPU/call",
+    "peak RSS",
+    "first list",
+];
+
+/// The whole table, with the faults told beneath it.
+pub fn text(reports: &[Report]) -> String {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    let mut notes = String::new();
+    for report in reports {
+        rows.push([const { String::new() }; 9]);
+        match &report.state {
+            State::Missing(why) => {
+                let mut row = HEAD.map(|_| String::new());
+                row[0] = report.name.to_owned();
+                row[1] = "MISSING".to_owned();
+                rows.push(row);
+                let _ = writeln!(notes, "{}: MISSING: {why}", report.name);
+            }
+            State::Played {
+                first_list,
+                rows: steps,
+                ..
+            } => {
+                for (index, (step, figures)) in steps.iter().enumerate() {
+                    let first = |text: String| if index == 0 { text } else { String::new() };
+                    rows.push([
+                        first(report.name.to_owned()),
+                        step.name.to_owned(),
+                        step.in_flight.to_string(),
+                        thousands(figures.calls_per_second),
+                        micros(figures.p50),
+                        micros(figures.p99),
+                        micros(figures.cpu_per_call),
+                        format!("{:.1} MB", figures.peak_bytes as f64 / 1e6),
+                        first(millis(*first_list)),
+                    ]);
+                }
+                notes.push_str(&note(report));
+            }
+        }
+    }
+    align(&rows) + "\n" + &notes
+}
+
+/// What the columns do not tell: the cancelled sleep, the exit, and every fault.
+fn note(report: &Report) -> String {
+    let State::Played {
+        cancelled_after,
+        exited_after,
+        faults,
+        ..
+    } = &report.state
+    else {
+        return String::new();
+    };
+    let after = |time: &Option<Duration>| {
+        time.map_or("NEVER".to_owned(), |time| format!("after {}", millis(time)))
+    };
+    let mut note = format!(
+        "{}: cancelled sleep ended {}, exited {}",
+        report.name,
+        after(cancelled_after),
+        after(exited_after)
+    );
+    match (&faults.first, faults.total()) {
+        (None, _) => note.push_str(", every answer right"),
+        (Some(first), total) => {
+            let _ = write!(note, ", FAULTS: {total} wrong answers; first: {first}");
+        }
+    }
+    note.push('\n');
+    note
+}
+
+/// One JSON object per line and step; a missing server is one line too.
+pub fn json_lines(reports: &[Report]) -> String {
+    let mut lines = String::new();
+    for report in reports {
+        match &report.state {
+            State::Missing(why) => {
+                let _ = writeln!(
+                    lines,
+                    "{}",
+                    json!({ "server": report.name, "missing": why })
+                );
+            }
+            State::Played {
+                first_list,
+                rows,
+                cancelled_after,
+                exited_after,
+                faults,
+            } => {
+                for (step, figures) in rows {
+                    let line = json!({
+                        "server": report.name,
+                        "step": step.name,
+                        "in_flight": step.in_flight,
+                        "calls": figures.calls,
+                        "calls_per_second": figures.calls_per_second,
+                        "p50_us": in_micros(figures.p50),
+                        "p99_us": in_micros(figures.p99),
+                        "cpu_us_per_call": in_micros(figures.cpu_per_call),
+                        "peak_rss_bytes": figures.peak_bytes,
+                        "first_list_ms": in_micros(*first_list) / 1e3,
+                        "cancelled_after_ms": cancelled_after.map(|time| in_micros(time) / 1e3),
+                        "exited_after_ms": exited_after.map(|time| in_micros(time) / 1e3),
+                        "faults": faults.total(),
+                        "first_fault": faults.first,
+                    });
+                    let _ = writeln!(lines, "{line}");
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// Columns side by side: the first two to the left, figures to the right.
+fn align(rows: &[[String; 9]]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row
+            .iter()
+            .enumerate()
+            .map(|(column, cell)| match column {
+                0 | 1 => format!("{cell:<0$}", width(column)),
+                _ => format!("{cell:>0$}", width(column)),
+            })
+            .collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    }
+    text
+}
+
+fn in_micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn micros(time: Duration) -> String {
+    match in_micros(time) {
+        us if us < 100.0 => format!("{us:.1} µs"),
+        us if us < 10_000.0 => format!("{us:.0} µs"),
+        us => format!("{:.1} ms", us / 1e3),
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1} ms", in_micros(time) / 1e3)
+}
+
+/// A whole number with its thousands apart.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(thousands(1_234_567.4), "1,234,567");
+        assert_eq!(thousands(999.6), "1,000");
+        assert_eq!(micros(Duration::from_nanos(7_650)), "7.7 µs");
+        assert_eq!(micros(Duration::from_millis(44)), "44.0 ms");
+    }
+
+    #[test]
+    fn a_missing_server_is_shown_and_told() {
+        let reports = [Report::missing(
+            "mcpbolt node",
+            "it does not build".to_owned(),
+        )];
+        let table = text(&reports);
+        assert!(table.contains("mcpbolt node  MISSING"), "{table}");
+        assert!(table.contains("it does not build"), "{table}");
+        assert!(json_lines(&reports).contains(r#""missing":"it does not build""#));
+    }
+}

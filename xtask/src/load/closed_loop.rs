@@ -1,0 +1,126 @@
+//! The closed loop: always the same number of calls in flight, for a while.
+
+use std::time::{Duration, Instant};
+
+use super::ledger::{Faults, Ledger};
+use super::session::Session;
+use super::wire::Workload;
+
+/// How long a server may be silent with calls in flight before the loop gives up.
+const STALL: Duration = Duration::from_secs(15);
+
+/// What a loop keeps up, and how long.
+#[derive(Clone, Copy)]
+pub struct Window {
+    pub in_flight: usize,
+    /// The measured time, once the warm-up is over.
+    pub length: Duration,
+    pub warm_up: Duration,
+    /// Measured on beyond `length` until so many calls are answered, for at most ten times as long.
+    pub at_least: u64,
+}
+
+/// What a loop found.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Calls answered rightly while measured.
+    pub calls: u64,
+    pub calls_per_second: f64,
+    /// From the call's bytes being queued to its answer being judged.
+    pub p50: Duration,
+    pub p99: Duration,
+    /// The server's CPU time for one call.
+    pub cpu_per_call: Duration,
+    /// The most memory the server held.
+    pub peak_bytes: u64,
+    pub faults: Faults,
+}
+
+/// Runs a workload; `tick` is told now and then how many calls are answered.
+pub fn run(
+    session: &mut Session,
+    workload: &Workload,
+    window: Window,
+    tick: &mut dyn FnMut(u64),
+) -> Figures {
+    session.server.forget_peak();
+    let mut ledger = Ledger::new(workload);
+    let begin = Instant::now();
+    let mut last_answer = (0, begin);
+    let mut last_tick = begin;
+    // When measuring began, and what was answered and used by then.
+    let mut opened: Option<(Instant, u64, Duration)> = None;
+    let mut figures = Figures::default();
+    let mut measured = false;
+    while !measured || ledger.in_flight() > 0 {
+        let now = Instant::now();
+        if opened.is_none() && now - begin >= window.warm_up {
+            opened = Some((now, ledger.answered, session.server.cpu()));
+            ledger.timing = true;
+        }
+        if let Some((at, answered, cpu)) = opened.filter(|_| !measured) {
+            let calls = ledger.answered - answered;
+            let enough = now - at >= window.length && calls >= window.at_least;
+            if enough || now - at >= window.length * 10 {
+                measured = true;
+                ledger.timing = false;
+                figures.calls = calls;
+                figures.calls_per_second = calls as f64 / (now - at).as_secs_f64();
+                let used = session.server.cpu().saturating_sub(cpu);
+                figures.cpu_per_call = used.div_f64(calls.max(1) as f64);
+            }
+        }
+        while !measured && ledger.in_flight() < window.in_flight {
+            let id = session.next_id();
+            ledger.sent(id, Instant::now());
+            session.pipe.queue(|out| workload.write(id, out));
+        }
+        let wait = Duration::from_millis(20);
+        if let Err(error) = session
+            .pipe
+            .turn(wait, &mut |line| ledger.line(line, Instant::now()))
+        {
+            ledger.faults.tell(format!("{error:#}"));
+            break;
+        }
+        if ledger.answered != last_answer.0 {
+            last_answer = (ledger.answered, now);
+        }
+        if now - last_answer.1 > STALL {
+            ledger.faults.tell("the server has gone silent");
+            break;
+        }
+        if now - last_tick > Duration::from_millis(100) {
+            last_tick = now;
+            tick(ledger.answered);
+        }
+    }
+    ledger.give_up();
+    figures.peak_bytes = session.server.peak_bytes();
+    figures.faults = ledger.faults;
+    ledger.latencies.sort_unstable();
+    figures.p50 = quantile(&ledger.latencies, 0.50);
+    figures.p99 = quantile(&ledger.latencies, 0.99);
+    figures
+}
+
+/// The value that a share `part` of the sorted values does not exceed.
+fn quantile(sorted: &[u64], part: f64) -> Duration {
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    let value = sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0);
+    Duration::from_nanos(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_occurred() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        assert_eq!(quantile(&hundred, 0.50), Duration::from_nanos(50));
+        assert_eq!(quantile(&hundred, 0.99), Duration::from_nanos(99));
+        assert_eq!(quantile(&[7], 0.99), Duration::from_nanos(7));
+        assert_eq!(quantile(&[], 0.5), Duration::ZERO);
+    }
+}

@@ -1,0 +1,20 @@
+//! The load client: speaks MCP to one server over its pipes and believes nothing.
+//!
+//! It keeps a number of calls in flight, each with a text of its own, and checks every answer: one
+//! per id, the exact text, progress in order and before the answer. What the server costs is read
+//! from the server's own process clock, so waiting for a busy machine is not counted.
+
+mod closed_loop;
+mod ledger;
+mod pipe;
+mod scenes;
+mod server;
+mod session;
+mod wire;
+
+pub use closed_loop::{Figures, Window, run};
+pub use ledger::Faults;
+pub use scenes::cancelled_sleep;
+pub use server::Start;
+pub use session::Session;
+pub use wire::{Revision, Workload};

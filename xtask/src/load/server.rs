@@ -1,0 +1,175 @@
+//! A server as a process: started on a core of its own, metered, ended.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+
+use crate::process;
+
+/// How to start a server.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// What its environment has besides ours.
+    pub env: Vec<(String, String)>,
+    /// The file that takes its standard error; without one, nobody reads it.
+    pub stderr: Option<PathBuf>,
+}
+
+/// A running server. Dropping it ends it and whatever it started.
+pub struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// Starts it with pipes. Where there are two cores, it gets the first and we the second, so
+    /// that neither is measured with the other's cache and waiting.
+    pub fn start(start: &Start) -> Result<(Self, ChildStdin, ChildStdout)> {
+        let mut command = Command::new(&start.words[0]);
+        command
+            .args(&start.words[1..])
+            .envs(start.env.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(match &start.stderr {
+                Some(path) => Stdio::from(fs::File::create(path)?),
+                None => Stdio::null(),
+            });
+        let cores = cores();
+        if let [first, _, ..] = cores[..] {
+            // A child is born with the affinity of the thread that starts it.
+            pin(first)?;
+        }
+        let child = command
+            .spawn()
+            .with_context(|| format!("starting {}", start.words[0]));
+        if let [_, second, ..] = cores[..] {
+            pin(second)?;
+        }
+        let mut child = child?;
+        let stdin = child.stdin.take().context("no pipe to the server")?;
+        let stdout = child.stdout.take().context("no pipe from the server")?;
+        Ok((Self { child }, stdin, stdout))
+    }
+
+    /// CPU time that it and what it started have used, in all their threads.
+    pub fn cpu(&self) -> Duration {
+        process::tree(self.child.id()).into_iter().map(cpu).sum()
+    }
+
+    /// The most memory it has held since [`Self::forget_peak`], in bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        process::tree(self.child.id())
+            .into_iter()
+            .map(peak_bytes)
+            .sum()
+    }
+
+    /// Lets the peak begin again from the present size.
+    pub fn forget_peak(&self) {
+        for pid in process::tree(self.child.id()) {
+            // Refused in some containers: the peak is then that of the whole life.
+            let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+        }
+    }
+
+    /// Waits for it to exit by itself; how long that took, or `None` when it did not in time.
+    pub fn wait(&mut self, limit: Duration) -> Option<Duration> {
+        let started = Instant::now();
+        while started.elapsed() < limit {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return Some(started.elapsed());
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        None
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        if let Ok(pid) = i32::try_from(self.child.id()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        }
+        if self.wait(Duration::from_secs(2)).is_none() {
+            process::kill_tree(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn cores() -> Vec<usize> {
+    static ALL: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+    ALL.get_or_init(|| {
+        let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else {
+            return Vec::new();
+        };
+        (0..CpuSet::count())
+            .filter(|&core| set.is_set(core).unwrap_or(false))
+            .collect()
+    })
+    .clone()
+}
+
+fn pin(core: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// The process's own clock: nanoseconds, and threads that have ended are counted too.
+fn cpu(pid: u32) -> Duration {
+    let read = || {
+        let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
+        Some(Duration::from(clock_gettime(clock).ok()?))
+    };
+    read().unwrap_or_default()
+}
+
+fn peak_bytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|value| value.trim().trim_end_matches(" kB").parse::<u64>().ok())
+        .map_or(0, |kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_clock_counts_what_a_child_burns() {
+        let start = Start {
+            words: [
+                "sh",
+                "-c",
+                "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; read x",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            ..Start::default()
+        };
+        let (mut server, stdin, _stdout) = Server::start(&start).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while server.cpu() < Duration::from_millis(20) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(server.cpu() >= Duration::from_millis(20));
+        assert!(server.peak_bytes() > 100_000);
+        drop(stdin);
+        assert!(server.wait(Duration::from_secs(20)).is_some());
+    }
+}

@@ -1,0 +1,129 @@
+//! One conversation with one server: opened, asked single questions, closed.
+
+use std::process::ChildStdin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::pipe::Pipe;
+use super::server::{Server, Start};
+use super::wire::{self, Revision, shorten};
+
+/// How long a server may think about one question.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An open conversation.
+pub struct Session {
+    pub server: Server,
+    pub pipe: Pipe,
+    pub revision: Revision,
+    /// From the start of the process to its first `tools/list` answer.
+    pub first_list: Duration,
+    /// The tools it listed.
+    pub tools: Vec<String>,
+    next_id: u64,
+}
+
+impl Session {
+    /// Starts the server, shakes hands where the revision does, and lists its tools.
+    pub fn open(start: &Start, revision: Revision) -> Result<Self> {
+        let started = Instant::now();
+        let (server, to, from) = Server::start(start)?;
+        let mut session = Self {
+            server,
+            pipe: Pipe::new(to, from)?,
+            revision,
+            first_list: Duration::ZERO,
+            tools: Vec::new(),
+            next_id: 1,
+        };
+        if revision == Revision::Handshake {
+            let answer = session.ask(|id| wire::initialize(id, revision))?;
+            let agreed = &answer["protocolVersion"];
+            if agreed != revision.name() {
+                bail!("asked for {}, the server speaks {agreed}", revision.name());
+            }
+            session.tell(wire::INITIALIZED);
+        }
+        session.list(started)?;
+        Ok(session)
+    }
+
+    fn list(&mut self, started: Instant) -> Result<()> {
+        let revision = self.revision;
+        let mut cursor: Option<String> = None;
+        loop {
+            let page = self.ask(|id| wire::list(id, revision, cursor.as_deref()))?;
+            if cursor.is_none() {
+                self.first_list = started.elapsed();
+            }
+            let tools = page["tools"]
+                .as_array()
+                .context("tools/list without tools")?;
+            let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+            self.tools.extend(names.map(str::to_owned));
+            match &page["nextCursor"] {
+                Value::Null => return Ok(()),
+                next => cursor = Some(next.to_string()),
+            }
+        }
+    }
+
+    /// An id that was not used before.
+    pub fn next_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    /// Sends a message that has no answer.
+    pub fn tell(&mut self, message: &str) {
+        self.pipe
+            .queue(|out| out.extend_from_slice(message.as_bytes()));
+    }
+
+    /// Sends a request and waits for its result; other messages are passed over.
+    pub fn ask(&mut self, request: impl FnOnce(u64) -> String) -> Result<Value> {
+        let id = self.next_id();
+        self.tell(&request(id));
+        let deadline = Instant::now() + PATIENCE;
+        let mut answer = None;
+        while answer.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                bail!("no answer within {} s", PATIENCE.as_secs());
+            }
+            self.pipe.turn(left, &mut |line| {
+                let Ok(message) = serde_json::from_slice::<Value>(line) else {
+                    return;
+                };
+                if message["id"] == id && message["method"].is_null() {
+                    answer = Some(message);
+                }
+            })?;
+        }
+        let mut answer = answer.unwrap_or_default();
+        match answer["result"].take() {
+            Value::Null => bail!("an error: {}", shorten(&answer["error"].to_string())),
+            result => Ok(result),
+        }
+    }
+
+    /// Calls a tool and returns the text it answers.
+    pub fn call(&mut self, tool: &str, arguments: &str) -> Result<String> {
+        let revision = self.revision;
+        let result = self.ask(|id| wire::call(id, revision, tool, arguments, false))?;
+        let raw = serde_json::value::to_raw_value(&result)?;
+        Ok(wire::text(&raw)?.into_owned())
+    }
+
+    /// Closes the server's input and waits for it to exit; how long that took, unless it did not.
+    pub fn close(self) -> Option<Duration> {
+        let Self {
+            mut server, pipe, ..
+        } = self;
+        drop::<ChildStdin>(pipe.into_input());
+        server.wait(Duration::from_secs(6))
+    }
+}
