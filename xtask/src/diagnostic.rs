@@ -38,6 +38,15 @@ pub enum Language {
 impl Language {
     pub const ALL: [Self; 3] = [Self::Rust, Self::Python, Self::Node];
 
+    /// What `--lang` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::Node => "node",
+        }
+    }
+
     /// Where its diagnostic server is written.
     pub fn source(self) -> PathBuf {
         repo::root().join(match self {

@@ -35,14 +35,19 @@ impl Tally {
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
             .collect();
-        let (counts, before) = match words.as_slice() {
+        // One word may stand before the counts: `interop: 57 passed, 0 failed`.
+        let named = line
+            .split_once(": ")
+            .is_some_and(|(name, _)| !name.contains(' '));
+        let words = if named && words.len() > 2 {
+            &words[1..]
+        } else {
+            &words[..]
+        };
+        let (counts, before) = match words {
             ["test", "result", _, counts @ ..] => (counts, true),
-            [n, "passed" | "failed" | "skipped", ..] if n.parse::<u64>().is_ok() => {
-                (words.as_slice(), true)
-            }
-            ["pass" | "fail" | "skipped", n] if n.parse::<u64>().is_ok() => {
-                (words.as_slice(), false)
-            }
+            [n, "passed" | "failed" | "skipped", ..] if n.parse::<u64>().is_ok() => (words, true),
+            ["pass" | "fail" | "skipped", n] if n.parse::<u64>().is_ok() => (words, false),
             _ => return,
         };
         for pair in counts.windows(2) {
@@ -104,6 +109,7 @@ mod tests {
             (12, 0, 3)
         );
         assert_eq!(read(&["2 failed, 10 passed, 1 error in 0.10s"]), (10, 3, 0));
+        assert_eq!(read(&["interop: 57 passed, 1 failed in 80 s"]), (57, 1, 0));
     }
 
     #[test]

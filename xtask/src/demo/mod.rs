@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: a real session with the server of each language, and one table.
 
 mod contender;
+mod machine;
 mod script;
 mod table;
 
@@ -55,6 +56,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .iter()
         .map(|contender| (contender, prepare(contender)))
         .collect();
+    let machine = machine::describe(args.revision.name());
     let bar = progress_bar(built.len() * script.steps.len());
     let mut reports = Vec::new();
     for (contender, start) in built {
@@ -68,6 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         reports.push(report);
     }
     bar.finish_and_clear();
+    println!("{machine}\n");
     print!("{}", table::text(&reports));
     if let Some(file) = &args.json {
         std::fs::write(file, table::json_lines(&reports))?;

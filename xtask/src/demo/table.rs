@@ -193,7 +193,7 @@ mod tests {
     fn figures_read_well() {
         assert_eq!(thousands(1_234_567.4), "1,234,567");
         assert_eq!(thousands(999.6), "1,000");
-        assert_eq!(micros(Duration::from_nanos(7_650)), "7.7 µs");
+        assert_eq!(micros(Duration::from_nanos(7_640)), "7.6 µs");
         assert_eq!(micros(Duration::from_millis(44)), "44.0 ms");
     }
 

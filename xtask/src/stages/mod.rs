@@ -80,8 +80,18 @@ pub fn all() -> Vec<Stage> {
         stage(
             "interop",
             "official clients and servers against ours",
-            &["interop/run.py"],
+            &["interop/run.py", "core/examples/diagnostic.rs"],
             bindings::interop,
+        ),
+        stage(
+            "demo",
+            "a real session with each server, every answer checked",
+            &[
+                "core/examples/diagnostic.rs",
+                "bindings-python/examples/diagnostic.py",
+                "bindings-node/examples/diagnostic.mjs",
+            ],
+            bindings::demo,
         ),
         stage(
             "guards",
