@@ -3,5 +3,9 @@
 pub mod buffer;
 pub mod correlate;
 pub mod error;
+pub mod frame;
+pub mod json;
 pub mod limits;
 pub mod mcp;
+pub mod message;
+pub mod scan;

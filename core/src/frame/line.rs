@@ -1,0 +1,136 @@
+//! One message per line (R-STD-01 ff.).
+
+use std::ops::Range;
+
+/// Splits a byte stream into lines, each byte looked at once, whatever the chunks are.
+///
+/// The caller owns the bytes. It hands in everything that is not yet consumed, takes events
+/// until there are none, and then consumes what [`drain`](Self::drain) says:
+///
+/// ```text
+///   buf: | delivered lines | searched, no line end | not yet searched |
+///        0                 start                   searched
+/// ```
+///
+/// CR before LF belongs to the line end, blank lines are skipped, and so is one byte order mark
+/// at the very start of the stream.
+#[derive(Clone, Debug)]
+pub struct LineDeframer {
+    max_len: usize,
+    start: usize,
+    searched: usize,
+    discarding: bool,
+    begun: bool,
+}
+
+/// What the deframer found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineEvent {
+    /// One message: where it lies in the bytes handed in, without its line end.
+    Frame(Range<usize>),
+    /// A line is longer than the limit. Reported once, as soon as it is known; the rest of the
+    /// line will be discarded as it comes.
+    Oversize {
+        /// The bytes of it that are there, at most the limit.
+        prefix: Range<usize>,
+    },
+}
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+impl LineDeframer {
+    /// For messages of up to `max_len` bytes, line end not counted.
+    pub fn new(max_len: usize) -> Self {
+        Self {
+            max_len,
+            start: 0,
+            searched: 0,
+            discarding: false,
+            begun: false,
+        }
+    }
+
+    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    pub fn next(&mut self, buf: &[u8]) -> Option<LineEvent> {
+        loop {
+            let Some(found) = memchr::memchr(b'\n', buf.get(self.searched..)?) else {
+                return self.unfinished(buf);
+            };
+            let end = self.searched + found;
+            let line = self.start..end;
+            self.start = end + 1;
+            self.searched = self.start;
+            if std::mem::take(&mut self.discarding) {
+                self.begun = true;
+                continue;
+            }
+            let line = self.trim(buf, line);
+            if line.len() > self.max_len {
+                let prefix = line.start..line.start + self.max_len;
+                return Some(LineEvent::Oversize { prefix });
+            }
+            if !line.is_empty() {
+                return Some(LineEvent::Frame(line));
+            }
+        }
+    }
+
+    /// No line end in sight: remembers how far the search went and guards the limit.
+    fn unfinished(&mut self, buf: &[u8]) -> Option<LineEvent> {
+        self.searched = buf.len();
+        if self.discarding {
+            self.start = buf.len();
+            return None;
+        }
+        // A byte order mark and a CR do not count, but may be there.
+        if buf.len() - self.start <= self.max_len.saturating_add(BOM.len() + 1) {
+            return None;
+        }
+        let line = self.trim(buf, self.start..buf.len());
+        let prefix = line.start..line.start + self.max_len.min(line.len());
+        self.start = buf.len();
+        self.discarding = true;
+        Some(LineEvent::Oversize { prefix })
+    }
+
+    /// The line without a byte order mark, its CR and, if it is blank, everything.
+    fn trim(&mut self, buf: &[u8], mut line: Range<usize>) -> Range<usize> {
+        let text = |line: &Range<usize>| buf.get(line.clone()).unwrap_or_default();
+        if !std::mem::replace(&mut self.begun, true) && text(&line).starts_with(BOM) {
+            line.start += BOM.len();
+        }
+        if text(&line).ends_with(b"\r") {
+            line.end -= 1;
+        }
+        match text(&line).first() {
+            Some(b' ' | b'\t' | b'\r') if text(&line).trim_ascii().is_empty() => line.end..line.end,
+            _ => line,
+        }
+    }
+
+    /// How many bytes at the head of the buffer are done with. The caller consumes them before
+    /// the next call of [`next`](Self::next).
+    #[must_use = "the bytes stay in front of the next call unless they are consumed"]
+    pub fn drain(&mut self) -> usize {
+        let done = self.start;
+        self.searched -= done;
+        self.start = 0;
+        done
+    }
+
+    /// At the end of the stream: the last line, if it has no line end and is not blank.
+    pub fn finish(&mut self, buf: &[u8]) -> Option<LineEvent> {
+        let line = self.start..buf.len();
+        self.start = buf.len();
+        self.searched = buf.len();
+        if std::mem::take(&mut self.discarding) || line.is_empty() {
+            return None;
+        }
+        let line = self.trim(buf, line);
+        if line.len() > self.max_len {
+            let prefix = line.start..line.start + self.max_len;
+            return Some(LineEvent::Oversize { prefix });
+        }
+        (!line.is_empty()).then_some(LineEvent::Frame(line))
+    }
+}

@@ -1,0 +1,35 @@
+//! Borrowed JSON without a tree: validate once, then look at the bytes themselves.
+//!
+//! The grammar is RFC 8259 to the letter, in UTF-8. What the RFC leaves open is settled here:
+//! numbers of any size and precision are grammatical and kept as they are written, lone
+//! surrogate escapes are grammatical and fail only when that string is decoded, a byte order
+//! mark is not JSON.
+
+mod error;
+pub mod number;
+pub mod reader;
+pub mod string;
+pub(crate) mod walk;
+pub mod writer;
+
+pub use error::{DecodeError, DecodeErrorKind};
+pub use string::JsonStr;
+
+/// Checks that `bytes` is exactly one JSON text, at most `max_depth` containers deep.
+///
+/// One pass, no allocation. Runs fastest when the text is short of nothing: see
+/// [`Frame`](crate::message::Frame) for the padded form the engine itself uses.
+///
+/// # Errors
+/// The first fault and the offset it was noticed at.
+pub fn validate(bytes: &[u8], max_depth: usize) -> Result<(), DecodeError> {
+    let mut walker = walk::Walker::new(bytes, bytes.len(), max_depth);
+    let end = walker
+        .skip_ws(0)
+        .and_then(|start| walker.value(start, 0))
+        .and_then(|end| walker.finish(end));
+    match end {
+        Some(()) => Ok(()),
+        None => Err(walker.error()),
+    }
+}

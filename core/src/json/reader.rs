@@ -1,0 +1,151 @@
+//! Members and elements of values that are already validated.
+//!
+//! Everything here is total: on text that was never validated the iterators simply end early.
+
+use super::string::JsonStr;
+use super::walk::{MAX_DEPTH, Walker};
+
+/// The members of an object, in order, duplicates included.
+#[derive(Clone, Debug)]
+pub struct Members<'a>(Cursor<'a>);
+
+/// The elements of an array, in order.
+#[derive(Clone, Debug)]
+pub struct Elements<'a>(Cursor<'a>);
+
+#[derive(Clone, Debug)]
+struct Cursor<'a> {
+    text: &'a str,
+    pos: usize,
+}
+
+/// The members of the object `raw`; none if it is something else.
+pub fn members(raw: &str) -> Members<'_> {
+    Members(Cursor::new(raw, b'{'))
+}
+
+/// The elements of the array `raw`; none if it is something else.
+pub fn elements(raw: &str) -> Elements<'_> {
+    Elements(Cursor::new(raw, b'['))
+}
+
+/// The raw value of the first member of the object `raw` that is called `name`.
+pub fn find<'a>(raw: &'a str, name: &str) -> Option<&'a str> {
+    members(raw)
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+/// The same along a path of nested objects.
+pub fn find_path<'a>(raw: &'a str, path: &[&str]) -> Option<&'a str> {
+    path.iter().try_fold(raw, |raw, name| find(raw, name))
+}
+
+/// The decoded string of the token `raw`, if it is a string without lone surrogates.
+pub fn as_str(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
+    JsonStr::from_token(raw)?.decode().ok()
+}
+
+impl<'a> Cursor<'a> {
+    fn new(text: &'a str, opener: u8) -> Self {
+        let mut walker = Walker::new(text.as_bytes(), text.len(), MAX_DEPTH);
+        let pos = match walker.skip_ws(0) {
+            Some(pos) if walker.byte(pos) == opener => pos + 1,
+            _ => text.len(),
+        };
+        Self { text, pos }
+    }
+
+    /// Walks with `step` from the next item's first byte; `step` returns the item and its end.
+    fn next<T>(
+        &mut self,
+        step: impl FnOnce(&mut Walker<'a>, usize) -> Option<(T, usize)>,
+    ) -> Option<T> {
+        let mut walker = Walker::new(self.text.as_bytes(), self.text.len(), MAX_DEPTH);
+        let start = walker.skip_ws(self.pos)?;
+        let Some((item, end)) = step(&mut walker, start) else {
+            self.pos = self.text.len();
+            return None;
+        };
+        let end = walker.skip_ws(end)?;
+        self.pos = match walker.byte(end) {
+            b',' => end + 1,
+            _ => self.text.len(),
+        };
+        Some(item)
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (JsonStr<'a>, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.0.text;
+        self.0.next(|walker, start| {
+            if walker.byte(start) != b'"' {
+                return None;
+            }
+            let key_end = walker.string(start + 1)?;
+            let value = walker.colon(key_end)?;
+            let end = walker.value(value, 0)?;
+            let key = JsonStr::from_token(text.get(start..key_end)?)?;
+            Some(((key, text.get(value..end)?), end))
+        })
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.0.text;
+        self.0.next(|walker, start| {
+            let end = walker.value(start, 0)?;
+            Some((text.get(start..end)?, end))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_raw_and_in_order() {
+        let raw = " { \"a\" : [1, 2] , \"b\\u0063\":{\"x\":\"}\"},\"a\":null } ";
+        let seen: Vec<_> = members(raw).map(|(k, v)| (k.raw(), v)).collect();
+        let expected = [
+            ("a", "[1, 2]"),
+            ("b\\u0063", "{\"x\":\"}\"}"),
+            ("a", "null"),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(find(raw, "bc"), Some("{\"x\":\"}\"}"));
+        assert_eq!(find_path(raw, &["bc", "x"]), Some("\"}\""));
+        assert_eq!(find(raw, "x"), None);
+    }
+
+    #[test]
+    fn elements_come_raw_and_in_order() {
+        let seen: Vec<_> = elements("[ {} ,[],\"]\", -1.5e3 ]").collect();
+        assert_eq!(seen, ["{}", "[]", "\"]\"", "-1.5e3"]);
+        assert_eq!(elements("[]").count(), 0);
+        assert_eq!(elements("{\"a\":1}").count(), 0);
+    }
+
+    #[test]
+    fn iteration_of_what_was_never_validated_ends() {
+        for raw in [
+            "{",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{\"a\":1,",
+            "{,}",
+            "",
+            "{1:2}",
+        ] {
+            assert!(members(raw).count() <= 1, "{raw}");
+        }
+    }
+}

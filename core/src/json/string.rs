@@ -1,0 +1,225 @@
+//! Strings as they stand between their quotes, and back.
+
+use std::borrow::Cow;
+
+use super::{DecodeError, DecodeErrorKind};
+
+/// A string of a validated text, without its quotes and still escaped.
+///
+/// Compares with a `str` by its decoded value, without allocating.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonStr<'a>(&'a str);
+
+impl<'a> JsonStr<'a> {
+    /// The string that the raw token `"…"` holds; `None` if the token is no string.
+    pub fn from_token(token: &'a str) -> Option<Self> {
+        let inner = token.strip_prefix('"')?.strip_suffix('"')?;
+        Some(Self(inner))
+    }
+
+    /// The string between the quotes, escapes untouched.
+    pub fn raw(self) -> &'a str {
+        self.0
+    }
+
+    /// Whether it is spelled with escapes.
+    pub fn is_escaped(self) -> bool {
+        memchr::memchr(b'\\', self.0.as_bytes()).is_some()
+    }
+
+    /// The decoded string; borrowed unless there are escapes.
+    ///
+    /// # Errors
+    /// If an escape is a lone surrogate.
+    pub fn decode(self) -> Result<Cow<'a, str>, DecodeError> {
+        unescape(self.0)
+    }
+
+    /// The code points of the decoded string, lone surrogates included.
+    pub fn code_points(self) -> impl Iterator<Item = u32> + use<'a> {
+        CodePoints { rest: self.0 }
+    }
+}
+
+impl PartialEq for JsonStr<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+            || (self.is_escaped() || other.is_escaped())
+                && self.code_points().eq(other.code_points())
+    }
+}
+
+impl Eq for JsonStr<'_> {}
+
+impl PartialEq<str> for JsonStr<'_> {
+    fn eq(&self, other: &str) -> bool {
+        if self.0 == other {
+            return !self.is_escaped();
+        }
+        self.is_escaped() && self.code_points().eq(other.chars().map(u32::from))
+    }
+}
+
+impl PartialEq<&str> for JsonStr<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+/// Decodes what stands between the quotes of a JSON string; borrowed when nothing is escaped.
+///
+/// # Errors
+/// If an escape is a lone surrogate, or none of RFC 8259.
+pub fn unescape(raw: &str) -> Result<Cow<'_, str>, DecodeError> {
+    let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
+        return Ok(Cow::Borrowed(raw));
+    };
+    let mut text = String::with_capacity(raw.len());
+    let mut at = first;
+    text.push_str(&raw[..first]);
+    loop {
+        let (point, len) = escape(&raw[at..]).ok_or(DecodeError {
+            kind: DecodeErrorKind::BadEscape,
+            offset: at as u32,
+        })?;
+        text.push(char::from_u32(point).ok_or(DecodeError {
+            kind: DecodeErrorKind::LoneSurrogate,
+            offset: at as u32,
+        })?);
+        at += len;
+        match memchr::memchr(b'\\', &raw.as_bytes()[at..]) {
+            Some(plain) => {
+                text.push_str(&raw[at..at + plain]);
+                at += plain;
+            }
+            None => {
+                text.push_str(&raw[at..]);
+                return Ok(Cow::Owned(text));
+            }
+        }
+    }
+}
+
+/// The code point of the escape that `raw` starts with and the length of its spelling; a
+/// surrogate pair is one, a lone surrogate stands for itself.
+fn escape(raw: &str) -> Option<(u32, usize)> {
+    let point = match raw.as_bytes().get(1)? {
+        b'"' => b'"',
+        b'\\' => b'\\',
+        b'/' => b'/',
+        b'b' => 0x08,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'u' => return unicode_escape(raw),
+        _ => return None,
+    };
+    Some((u32::from(point), 2))
+}
+
+fn unicode_escape(raw: &str) -> Option<(u32, usize)> {
+    let unit = |at: usize| u32::from_str_radix(raw.get(at..at + 4)?, 16).ok();
+    let high = unit(2)?;
+    if (0xd800..0xdc00).contains(&high) && raw.get(6..8) == Some("\\u") {
+        if let Some(low @ 0xdc00..0xe000) = unit(8) {
+            return Some((0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), 12));
+        }
+    }
+    Some((high, 6))
+}
+
+struct CodePoints<'a> {
+    rest: &'a str,
+}
+
+impl Iterator for CodePoints<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let (point, len) = match self.rest.as_bytes().first()? {
+            b'\\' => escape(self.rest)?,
+            _ => {
+                let first = self.rest.chars().next()?;
+                (u32::from(first), first.len_utf8())
+            }
+        };
+        self.rest = self.rest.get(len..)?;
+        Some(point)
+    }
+}
+
+/// Appends `text` as it stands between the quotes of a JSON string: quotes, backslashes and
+/// control characters escaped, everything else as it is.
+pub fn escape_into(out: &mut Vec<u8>, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(text.len());
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    loop {
+        let end = crate::scan::plain_run(bytes, from).end;
+        out.extend_from_slice(&bytes[from..end]);
+        let Some(&byte) = bytes.get(end) else { return };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                out.extend_from_slice(b"\\u00");
+                out.push(HEX[usize::from(byte >> 4)]);
+                out.push(HEX[usize::from(byte & 15)]);
+            }
+        }
+        from = end + 1;
+    }
+}
+
+/// Appends `text` as a JSON string, quotes included.
+pub fn append(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escape_into(out, text);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaping_is_what_serde_json_writes_and_reads_back() {
+        let text: String =
+            (0..0x250u32).filter_map(char::from_u32).collect::<String>() + "漢\u{1f600}";
+        let mut out = Vec::new();
+        append(&mut out, &text);
+        let token = String::from_utf8(out).unwrap();
+        assert_eq!(token, serde_json::to_string(&text).unwrap());
+        let string = JsonStr::from_token(&token).unwrap();
+        assert_eq!(string.decode().unwrap(), text);
+        assert!(string == text.as_str());
+    }
+
+    #[test]
+    fn surrogates_pair_up_or_are_refused() {
+        assert_eq!(unescape("\\ud83d\\ude00!").unwrap(), "\u{1f600}!");
+        for lone in ["\\ud83d", "\\ude00", "\\ud83d\\u0041", "a\\ud83dx"] {
+            assert_eq!(
+                unescape(lone).unwrap_err().kind,
+                DecodeErrorKind::LoneSurrogate
+            );
+        }
+        assert!(matches!(unescape("plain").unwrap(), Cow::Borrowed("plain")));
+    }
+
+    #[test]
+    fn strings_compare_by_value() {
+        let string = |token| JsonStr::from_token(token).unwrap();
+        assert_eq!(string("\"\\u0037\""), string("\"7\""));
+        assert!(string("\"tools\\/call\"") == "tools/call");
+        assert!(string("\"a\\\\b\"") != "a\\\\b");
+        assert_ne!(string("\"\\ud800\""), string("\"\\ud801\""));
+        assert_eq!(string("\"\\uD800\""), string("\"\\ud800\""));
+    }
+}

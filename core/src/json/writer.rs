@@ -1,0 +1,64 @@
+//! Raw values into frames.
+
+use crate::scan;
+
+/// Appends `raw`, a valid JSON value, without raw line breaks.
+///
+/// A frame on a line-framed carrier must not hold CR or LF (R-STD-01). Inside a valid text they
+/// can only be whitespace between tokens; when there is one, all such whitespace is dropped,
+/// otherwise the bytes are copied as they are.
+pub fn append_compact(out: &mut Vec<u8>, raw: &str) {
+    let bytes = raw.as_bytes();
+    if memchr::memchr2(b'\n', b'\r', bytes).is_none() {
+        out.extend_from_slice(bytes);
+        return;
+    }
+    out.reserve(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => at += 1,
+            b'"' => {
+                let end = string_end(bytes, at + 1);
+                out.extend_from_slice(&bytes[at..end]);
+                at = end;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// The position behind the closing quote of a valid string whose content starts at `at`.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        at = scan::plain_run(bytes, at).end;
+        match bytes.get(at) {
+            Some(b'\\') => at = (at + 2).min(bytes.len()),
+            Some(_) => return at + 1,
+            None => return at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_go_and_strings_stay() {
+        let raw = "{\r\n  \"a b\\\" \\\\\" : [ 1 ,\t\"\\n x\" ]\n}";
+        let mut out = b">".to_vec();
+        append_compact(&mut out, raw);
+        assert_eq!(out, br#">{"a b\" \\":[1,"\n x"]}"#);
+    }
+
+    #[test]
+    fn text_without_line_breaks_is_copied_as_it_is() {
+        let mut out = Vec::new();
+        append_compact(&mut out, "{ \"a\" : 1 }");
+        assert_eq!(out, b"{ \"a\" : 1 }");
+    }
+}

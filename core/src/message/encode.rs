@@ -1,0 +1,116 @@
+//! Messages as bytes, appended to a buffer, without a line end.
+//!
+//! Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
+//! pretty-printed text does), the whitespace between its tokens is dropped, so that the result
+//! fits on one line (R-STD-01).
+
+use super::envelope::{Envelope, Field, Span};
+use super::id::{RequestId, WriteId};
+use super::view::MessageRef;
+use crate::json::{number, string, writer};
+
+/// Appends a request; `params` is a raw JSON object.
+pub fn request(out: &mut Vec<u8>, id: impl WriteId, method: &str, params: Option<&str>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write_id(out);
+    out.extend_from_slice(b",\"method\":");
+    method_and_params(out, method, params);
+}
+
+/// Appends a notification; `params` is a raw JSON object.
+pub fn notification(out: &mut Vec<u8>, method: &str, params: Option<&str>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    method_and_params(out, method, params);
+}
+
+fn method_and_params(out: &mut Vec<u8>, method: &str, params: Option<&str>) {
+    string::append(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        writer::append_compact(out, params);
+    }
+    out.push(b'}');
+}
+
+/// Appends a response; `result` is a raw JSON object.
+pub fn response(out: &mut Vec<u8>, id: impl WriteId, result: &str) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    id.write_id(out);
+    out.extend_from_slice(b",\"result\":");
+    writer::append_compact(out, result);
+    out.push(b'}');
+}
+
+/// What stands in the `id` member of an error.
+#[derive(Clone, Copy, Debug)]
+pub enum ErrorId<'a> {
+    /// The id of the request it answers.
+    Id(RequestId<'a>),
+    /// `null`: the request's id could not be read, for revisions that want it so (R-RPC-21).
+    Null,
+    /// No member at all, for the others.
+    Omit,
+}
+
+/// Appends an error; `data` is raw JSON of any type.
+pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data: Option<&str>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    match id {
+        ErrorId::Id(id) => {
+            out.extend_from_slice(b"\"id\":");
+            id.write_id(out);
+            out.push(b',');
+        }
+        ErrorId::Null => out.extend_from_slice(b"\"id\":null,"),
+        ErrorId::Omit => {}
+    }
+    out.extend_from_slice(b"\"error\":{\"code\":");
+    number::append(out, code);
+    out.extend_from_slice(b",\"message\":");
+    string::append(out, message);
+    if let Some(data) = data {
+        out.extend_from_slice(b",\"data\":");
+        writer::append_compact(out, data);
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends `message` byte for byte, except that `id` stands in place of its own; a message
+/// without an id is copied as it is.
+pub fn with_id(out: &mut Vec<u8>, message: MessageRef<'_>, id: impl WriteId) {
+    let bytes = message.bytes();
+    let span = message.envelope().span(Field::Id);
+    let parts = (bytes.get(..span.start()), bytes.get(span.end()..));
+    match parts {
+        (Some(head), Some(tail)) if span.is_some() => {
+            out.reserve(bytes.len() + 24);
+            out.extend_from_slice(head);
+            id.write_id(out);
+            out.extend_from_slice(tail);
+        }
+        _ => out.extend_from_slice(bytes),
+    }
+}
+
+/// Puts `id` where the message's own id stands, filling up with spaces, and shortens the span
+/// to match; `false`, and nothing is changed, if there is no id or it is too narrow.
+///
+/// ```text
+///   …,"id":1234567,"method"…   →   …,"id":42     ,"method"…
+/// ```
+pub fn rewrite_id(bytes: &mut [u8], envelope: &mut Envelope, id: u64) -> bool {
+    let span = envelope.span(Field::Id);
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(id).as_bytes();
+    let Some(room) = bytes.get_mut(span.start()..span.end()) else {
+        return false;
+    };
+    let Some((head, pad)) = room.split_at_mut_checked(digits.len()) else {
+        return false;
+    };
+    head.copy_from_slice(digits);
+    pad.fill(b' ');
+    let end = span.start() + digits.len();
+    envelope.set(Field::Id, Span::new(span.start(), end));
+    true
+}

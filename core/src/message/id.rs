@@ -1,0 +1,304 @@
+//! Request ids: the raw token is kept and echoed, the decoded value is compared (R-RPC-07).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::json::{self, JsonStr, number};
+use crate::limits::MAX_ID_BYTES;
+
+/// A request id as it stands on the wire: a JSON string or an integer of any size.
+///
+/// Equality and hash go by type and decoded value: `"\u0037"` is `"7"` and not `7`.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestId<'a>(&'a str);
+
+/// Which of the two types an id has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    /// A JSON integer.
+    Integer,
+    /// A JSON string.
+    String,
+}
+
+impl<'a> RequestId<'a> {
+    /// The id that `token` spells, a raw JSON integer or string (quotes included); `None` if it
+    /// is something else or longer than [`MAX_ID_BYTES`].
+    pub fn from_token(token: &'a str) -> Option<Self> {
+        let valid = match token.as_bytes().first()? {
+            b'"' | b'-' | b'0'..=b'9' => {
+                token.len() <= MAX_ID_BYTES && json::validate(token.as_bytes(), 0).is_ok()
+            }
+            _ => false,
+        };
+        (valid && (token.starts_with('"') || number::is_integer(token))).then_some(Self(token))
+    }
+
+    /// An id whose token a decoded frame vouches for.
+    #[inline]
+    pub(super) fn from_decoded(token: &'a str) -> Self {
+        Self(token)
+    }
+
+    /// The token as it was written.
+    #[inline]
+    pub fn raw(self) -> &'a str {
+        self.0
+    }
+
+    /// Its type.
+    #[inline]
+    pub fn kind(self) -> IdKind {
+        match self.string() {
+            Some(_) => IdKind::String,
+            None => IdKind::Integer,
+        }
+    }
+
+    /// The value of an integer id that fits; always `None` for a string.
+    #[inline]
+    pub fn as_u64(self) -> Option<u64> {
+        number::as_u64(self.0)
+    }
+
+    /// The string of a string id, still escaped.
+    #[inline]
+    pub fn string(self) -> Option<JsonStr<'a>> {
+        JsonStr::from_token(self.0)
+    }
+
+    /// An owned copy; allocates only above [`OwnedId::INLINE_BYTES`].
+    pub fn to_owned(self) -> OwnedId {
+        OwnedId::copy(self.0)
+    }
+
+    /// Integers have one spelling each, but for zero.
+    fn digits(self) -> &'a str {
+        if self.0 == "-0" { "0" } else { self.0 }
+    }
+}
+
+impl PartialEq for RequestId<'_> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self.string(), other.string()) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => self.digits() == other.digits(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for RequestId<'_> {}
+
+impl Hash for RequestId<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.string() {
+            Some(string) if string.is_escaped() => {
+                state.write_u8(b'"');
+                hash_points(string, state);
+            }
+            Some(string) => {
+                state.write_u8(b'"');
+                state.write(string.raw().as_bytes());
+                state.write_u8(0xff);
+            }
+            None => self.digits().hash(state),
+        }
+    }
+}
+
+/// Feeds the decoded bytes, so that every spelling hashes alike.
+fn hash_points<H: Hasher>(string: JsonStr<'_>, state: &mut H) {
+    let mut bytes = Vec::with_capacity(string.raw().len());
+    for point in string.code_points() {
+        match char::from_u32(point) {
+            Some(char) => bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => bytes.extend_from_slice(&point.to_le_bytes()),
+        }
+    }
+    state.write(&bytes);
+    state.write_u8(0xff);
+}
+
+impl fmt::Display for RequestId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// An id that outlives its frame.
+#[derive(Clone)]
+pub struct OwnedId(Store);
+
+#[derive(Clone)]
+enum Store {
+    Inline {
+        len: u8,
+        bytes: [u8; OwnedId::INLINE_BYTES],
+    },
+    Heap(Box<str>),
+}
+
+impl OwnedId {
+    /// Longest token kept without an allocation, in bytes; UUIDs with quotes need 38.
+    pub const INLINE_BYTES: usize = 38;
+
+    fn copy(token: &str) -> Self {
+        let mut bytes = [0; Self::INLINE_BYTES];
+        Self(match bytes.get_mut(..token.len()) {
+            Some(room) => {
+                room.copy_from_slice(token.as_bytes());
+                Store::Inline {
+                    len: token.len() as u8,
+                    bytes,
+                }
+            }
+            None => Store::Heap(token.into()),
+        })
+    }
+
+    /// The same id, borrowed.
+    #[inline]
+    pub fn as_ref(&self) -> RequestId<'_> {
+        RequestId(match &self.0 {
+            Store::Inline { len, bytes } => bytes
+                .get(..usize::from(*len))
+                .and_then(|token| std::str::from_utf8(token).ok())
+                .unwrap_or("0"),
+            Store::Heap(token) => token,
+        })
+    }
+}
+
+impl From<u64> for OwnedId {
+    fn from(id: u64) -> Self {
+        Self::copy(itoa::Buffer::new().format(id))
+    }
+}
+
+impl From<&str> for OwnedId {
+    /// A string id with this value.
+    fn from(text: &str) -> Self {
+        let mut token = Vec::with_capacity(text.len() + 2);
+        json::string::append(&mut token, text);
+        Self::copy(std::str::from_utf8(&token).unwrap_or("\"\""))
+    }
+}
+
+impl PartialEq for OwnedId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_ref() == other.as_ref()
+    }
+}
+
+impl Eq for OwnedId {}
+
+impl Hash for OwnedId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_ref().hash(state);
+    }
+}
+
+impl fmt::Debug for OwnedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnedId({})", self.as_ref())
+    }
+}
+
+/// Whatever can stand in the `id` member of an outgoing message.
+pub trait WriteId {
+    /// Appends the raw token.
+    fn write_id(&self, out: &mut Vec<u8>);
+}
+
+impl WriteId for u64 {
+    #[inline]
+    fn write_id(&self, out: &mut Vec<u8>) {
+        number::append(out, *self);
+    }
+}
+
+impl WriteId for RequestId<'_> {
+    #[inline]
+    fn write_id(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+impl WriteId for OwnedId {
+    #[inline]
+    fn write_id(&self, out: &mut Vec<u8>) {
+        self.as_ref().write_id(out);
+    }
+}
+
+impl<T: WriteId + ?Sized> WriteId for &T {
+    #[inline]
+    fn write_id(&self, out: &mut Vec<u8>) {
+        (**self).write_id(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::BuildHasher;
+
+    use super::*;
+
+    fn id(token: &str) -> RequestId<'_> {
+        RequestId::from_token(token).unwrap()
+    }
+
+    #[test]
+    fn ids_compare_by_type_and_value() {
+        let hasher = std::hash::RandomState::new();
+        let same = [
+            ("7", "7"),
+            ("\"7\"", "\"\\u0037\""),
+            ("-0", "0"),
+            ("\"\\ud83d\\ude00\"", "\"\u{1f600}\""),
+            ("\"\\ud800\"", "\"\\uD800\""),
+            ("\"a\\/b\"", "\"a/b\""),
+        ];
+        for (a, b) in same {
+            assert_eq!(id(a), id(b));
+            assert_eq!(hasher.hash_one(id(a)), hasher.hash_one(id(b)), "{a} {b}");
+            assert_eq!(id(a).to_owned(), id(b).to_owned());
+        }
+        let different = [
+            ("7", "\"7\""),
+            ("9007199254740993", "9007199254740992"),
+            ("1", "-1"),
+            ("\"\"", "0"),
+        ];
+        for (a, b) in different {
+            assert_ne!(id(a), id(b));
+        }
+    }
+
+    #[test]
+    fn only_strings_and_integers_are_ids() {
+        let bad = [
+            "null", "true", "1.5", "1e3", "1.0", "{}", "[]", "", "01", "\"", "-", " 1", "\"\\x\"",
+        ];
+        for token in bad {
+            assert!(RequestId::from_token(token).is_none(), "{token}");
+        }
+        assert_eq!(id("18446744073709551616").as_u64(), None);
+        assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));
+        assert_eq!(id("\"5\"").as_u64(), None);
+        assert_eq!(id("\"5\"").kind(), IdKind::String);
+        assert_eq!(id("5").kind(), IdKind::Integer);
+    }
+
+    #[test]
+    fn owned_ids_of_any_length_echo_their_token() {
+        for len in [0, 1, 35, 36, 37, 200] {
+            let token = format!("\"{}\"", "x".repeat(len));
+            assert_eq!(id(&token).to_owned().as_ref().raw(), token);
+        }
+        assert_eq!(OwnedId::from(7).as_ref().raw(), "7");
+        assert_eq!(OwnedId::from("a\"b").as_ref().raw(), "\"a\\\"b\"");
+    }
+}

@@ -1,0 +1,122 @@
+//! Which member names are noted at which level, as data.
+
+use super::envelope::Field;
+use crate::json::JsonStr;
+
+/// The objects whose members are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Level {
+    Top,
+    Params,
+    Meta,
+    Result,
+}
+
+/// One noted name: its spelling with the closing quote, and where its value goes.
+pub(super) struct Key {
+    pub(super) name: &'static [u8],
+    pub(super) field: Field,
+    /// The first eight bytes of the spelling, and which of them count.
+    word: u64,
+    mask: u64,
+}
+
+const fn key(name: &'static [u8], field: Field) -> Key {
+    let mut word = 0;
+    let mut mask = 0;
+    let mut i = 0;
+    while i < 8 && i < name.len() {
+        word |= (name[i] as u64) << (8 * i);
+        mask |= 0xff << (8 * i);
+        i += 1;
+    }
+    Key {
+        name,
+        field,
+        word,
+        mask,
+    }
+}
+
+impl Key {
+    /// Whether the eight bytes at a key's first byte may begin this name; decides alone when
+    /// the name and its quote fit into them.
+    #[inline(always)]
+    pub(super) fn may_match(&self, word: u64) -> bool {
+        word & self.mask == self.word
+    }
+
+    /// Length of the name with its closing quote.
+    #[inline(always)]
+    pub(super) const fn len(&self) -> usize {
+        self.name.len()
+    }
+}
+
+/// What all of MCP's own `_meta` names begin with.
+pub(super) const META_PREFIX: &[u8] = b"io.modelcontextprotocol/";
+
+pub(super) const TOP: [Key; 6] = [
+    key(b"jsonrpc\"", Field::Version),
+    key(b"id\"", Field::Id),
+    key(b"method\"", Field::Method),
+    key(b"params\"", Field::Params),
+    key(b"result\"", Field::Result),
+    key(b"error\"", Field::Error),
+];
+
+pub(super) const PARAMS: [Key; 7] = [
+    key(b"name\"", Field::Name),
+    key(b"arguments\"", Field::Arguments),
+    key(b"_meta\"", Field::Meta),
+    key(b"uri\"", Field::Uri),
+    key(b"progressToken\"", Field::Progress),
+    key(b"requestId\"", Field::RequestId),
+    key(b"cursor\"", Field::Cursor),
+];
+
+pub(super) const META: [Key; 4] = [
+    key(b"progressToken\"", Field::ProgressToken),
+    key(b"traceparent\"", Field::Traceparent),
+    key(b"tracestate\"", Field::Tracestate),
+    key(b"baggage\"", Field::Baggage),
+];
+
+/// The names behind [`META_PREFIX`].
+pub(super) const META_PREFIXED: [Key; 5] = [
+    key(b"protocolVersion\"", Field::ProtocolVersion),
+    key(b"clientCapabilities\"", Field::ClientCapabilities),
+    key(b"clientInfo\"", Field::ClientInfo),
+    key(b"logLevel\"", Field::LogLevel),
+    key(b"subscriptionId\"", Field::SubscriptionId),
+];
+
+pub(super) const RESULT: [Key; 1] = [key(b"resultType\"", Field::ResultType)];
+
+impl Level {
+    #[inline(always)]
+    pub(super) const fn keys(self) -> &'static [Key] {
+        match self {
+            Self::Top => &TOP,
+            Self::Params => &PARAMS,
+            Self::Meta => &META,
+            Self::Result => &RESULT,
+        }
+    }
+
+    /// Whether the escaped spelling `raw` means one of this level's names.
+    #[cold]
+    pub(super) fn knows(self, raw: JsonStr<'_>) -> bool {
+        let points = |bytes: &'static [u8]| bytes.iter().map(|&byte| u32::from(byte));
+        let unquoted = |key: &'static Key| points(key.name).take(key.name.len() - 1);
+        self.keys()
+            .iter()
+            .any(|key| raw.code_points().eq(unquoted(key)))
+            || self == Self::Meta
+                && META_PREFIXED.iter().any(|key| {
+                    raw.code_points()
+                        .eq(points(META_PREFIX).chain(unquoted(key)))
+                })
+    }
+}

@@ -1,0 +1,22 @@
+//! Frames as JSON-RPC messages: one validated pass in, appended bytes out.
+//!
+//! This room knows JSON-RPC and no MCP; that it also notes where a gateway's routing members
+//! lie (`params.name`, `_meta`, …) is data, not meaning.
+
+mod decode;
+pub mod encode;
+mod envelope;
+mod fault;
+mod frame;
+mod id;
+mod keys;
+mod owned;
+mod view;
+
+pub use decode::{Elements, batch, decode};
+pub use envelope::{Envelope, Field, Kind, Span};
+pub use fault::Fault;
+pub use frame::Frame;
+pub use id::{IdKind, OwnedId, RequestId, WriteId};
+pub use owned::Message;
+pub use view::MessageRef;

@@ -1,0 +1,186 @@
+//! A frame and its record, looked at together.
+
+use std::borrow::Cow;
+
+use super::envelope::{Envelope, Field, Kind};
+use super::fault::Fault;
+use super::frame::Frame;
+use super::id::RequestId;
+use super::owned::Message;
+use crate::json::JsonStr;
+
+/// A borrowed message: the frame's bytes and the record of what lies where.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageRef<'a> {
+    bytes: &'a [u8],
+    envelope: &'a Envelope,
+}
+
+impl<'a> MessageRef<'a> {
+    /// Looks at `frame` through the record that [`decode`](super::decode) made of it.
+    ///
+    /// With the record of another frame the accessors give nonsense or `None`, nothing worse.
+    #[inline]
+    pub fn new(frame: Frame<'a>, envelope: &'a Envelope) -> Self {
+        Self::from_bytes(frame.bytes(), envelope)
+    }
+
+    #[inline]
+    pub(super) fn from_bytes(bytes: &'a [u8], envelope: &'a Envelope) -> Self {
+        Self { bytes, envelope }
+    }
+
+    /// The whole message.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The record.
+    #[inline]
+    pub fn envelope(&self) -> &'a Envelope {
+        self.envelope
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.envelope.kind()
+    }
+
+    /// Why it is [`Kind::Invalid`].
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        self.envelope.fault()
+    }
+
+    /// The id; also of an invalid message whose id is valid.
+    #[inline]
+    pub fn id(&self) -> Option<RequestId<'a>> {
+        self.raw(Field::Id).map(RequestId::from_decoded)
+    }
+
+    /// The method, decoded; borrowed unless it is spelled with escapes. `None` if there is none
+    /// or it is no Unicode string.
+    #[inline]
+    pub fn method(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::Method)
+    }
+
+    /// `params` as raw JSON.
+    #[inline]
+    pub fn params(&self) -> Option<&'a str> {
+        self.raw(Field::Params)
+    }
+
+    /// `result` as raw JSON.
+    #[inline]
+    pub fn result(&self) -> Option<&'a str> {
+        self.raw(Field::Result)
+    }
+
+    /// `error` as raw JSON.
+    #[inline]
+    pub fn error(&self) -> Option<&'a str> {
+        self.raw(Field::Error)
+    }
+
+    /// `params.name`, decoded; `None` if it is absent or no string.
+    #[inline]
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::Name)
+    }
+
+    /// `params.uri`, decoded; `None` if it is absent or no string.
+    #[inline]
+    pub fn uri(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::Uri)
+    }
+
+    /// `params.arguments` as raw JSON.
+    #[inline]
+    pub fn arguments(&self) -> Option<&'a str> {
+        self.raw(Field::Arguments)
+    }
+
+    /// `params.cursor`, decoded; `None` if it is absent or no string.
+    #[inline]
+    pub fn cursor(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::Cursor)
+    }
+
+    /// `params.requestId`, if it is a valid id.
+    #[inline]
+    pub fn request_id(&self) -> Option<RequestId<'a>> {
+        self.token(Field::RequestId)
+    }
+
+    /// `params._meta.progressToken` of a request, if it is a string or an integer.
+    #[inline]
+    pub fn progress_token(&self) -> Option<RequestId<'a>> {
+        self.token(Field::ProgressToken)
+    }
+
+    /// `params.progressToken` of a progress notification, if it is a string or an integer.
+    #[inline]
+    pub fn progress(&self) -> Option<RequestId<'a>> {
+        self.token(Field::Progress)
+    }
+
+    /// `params._meta["io.modelcontextprotocol/subscriptionId"]`, if it is a valid id.
+    #[inline]
+    pub fn subscription_id(&self) -> Option<RequestId<'a>> {
+        self.token(Field::SubscriptionId)
+    }
+
+    /// The protocol revision of this request's `_meta`.
+    #[inline]
+    pub fn protocol_version(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::ProtocolVersion)
+    }
+
+    /// The client capabilities of this request's `_meta`, as raw JSON.
+    #[inline]
+    pub fn client_capabilities(&self) -> Option<&'a str> {
+        self.raw(Field::ClientCapabilities)
+    }
+
+    /// `result.resultType`, decoded; `None` if it is absent or no string.
+    #[inline]
+    pub fn result_type(&self) -> Option<Cow<'a, str>> {
+        self.decoded(Field::ResultType)
+    }
+
+    /// Any noted member as raw JSON.
+    #[inline]
+    pub fn raw(&self, field: Field) -> Option<&'a str> {
+        std::str::from_utf8(self.raw_bytes(field)?).ok()
+    }
+
+    /// The same as bytes, for what is only passed on.
+    #[inline]
+    pub fn raw_bytes(&self, field: Field) -> Option<&'a [u8]> {
+        self.envelope.span(field).get(self.bytes)
+    }
+
+    /// Any noted string member, still escaped.
+    #[inline]
+    pub fn string(&self, field: Field) -> Option<JsonStr<'a>> {
+        JsonStr::from_token(self.raw(field)?)
+    }
+
+    /// Any noted string member, decoded.
+    #[inline]
+    pub fn decoded(&self, field: Field) -> Option<Cow<'a, str>> {
+        self.string(field)?.decode().ok()
+    }
+
+    fn token(&self, field: Field) -> Option<RequestId<'a>> {
+        RequestId::from_token(self.raw(field)?)
+    }
+
+    /// A message that owns a copy of its bytes; nothing is parsed again.
+    pub fn detach(&self) -> Message {
+        Message::copy(self.bytes, self.envelope)
+    }
+}
