@@ -8,7 +8,7 @@
 The official clients (Python `mcp`, both TypeScript SDKs, rmcp) drive a stdio server in every
 revision they can speak: list, call, errors, progress, cancellation, many calls at once, shutdown.
 In between stands tee.py, and afterwards every message the server sent is checked against the
-official schema of its revision. `--server` takes rust, python or node (our diagnostic servers),
+official schema of its revision. Last, the corpus of bad frames. `--server` takes rust, python or node (our diagnostic servers),
 reference (servers on the official SDKs, which prove this harness), or a command line; it may be
 given several times.
 """
@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import bad_frames
 import install
 import record
 import verdict
@@ -103,6 +104,22 @@ class Session:
         return problems
 
 
+@dataclass
+class BadFrames:
+    """The corpus of bad frames, over raw pipes."""
+
+    server: str
+    command: list[str]
+
+    @property
+    def name(self) -> str:
+        return f"bad frames -> {self.server}"
+
+    def run(self, _into: Path) -> list[str]:
+        eras = bad_frames.run(self.command)
+        return [f"{era}: {problem}" for era, (_, problems) in eras.items() for problem in problems]
+
+
 def left_behind(session: int | None) -> list[str]:
     """The processes still in the server's session (the tee makes it the leader of one)."""
     listing = subprocess.run(["ps", "-eo", "sess=,pid=,args="], capture_output=True, text=True, check=True).stdout
@@ -140,12 +157,14 @@ def main() -> int:
     servers = {}
     for name in options.server or OURS:
         servers |= {name: []} if options.list else commands(name)
-    sessions = [
+    sessions: list[Session | BadFrames] = [
         Session(server, command, client, revision)
         for server, command in servers.items()
         for client, (_, revisions) in CLIENTS.items()
         for revision in revisions
     ]
+    # Not the reference servers: the official SDKs are silent about most of it.
+    sessions += [BadFrames(server, command) for server, command in servers.items() if server not in REFERENCE]
     sessions = [session for session in sessions if re.search(options.only, session.name)]
     if options.list:
         print(*(session.name for session in sessions), sep="\n")
@@ -153,7 +172,7 @@ def main() -> int:
     return play(sessions, options.jobs)
 
 
-def play(sessions: list[Session], jobs: int) -> int:
+def play(sessions: list[Session | BadFrames], jobs: int) -> int:
     import wire
 
     rules = [sys.executable, "-m", "unittest", "--quiet", "test_wire"]
