@@ -1,9 +1,11 @@
 //! The mcpbolt protocol engine.
 
 pub mod buffer;
+pub mod connection;
 pub mod correlate;
 pub mod error;
 pub mod frame;
+pub mod handler;
 pub mod json;
 pub mod limits;
 pub mod mcp;

@@ -4,10 +4,12 @@
 //! compares versions.
 
 pub mod code;
+pub mod level;
 pub mod meta;
 pub mod method;
 pub mod revision;
 
 pub use code::ErrorKind;
+pub use level::LogLevel;
 pub use method::{Method, Side};
 pub use revision::{Era, Revision, Revisions};

@@ -302,3 +302,17 @@ mod tests {
         assert_eq!(OwnedId::from("a\"b").as_ref().raw(), "\"a\\\"b\"");
     }
 }
+
+impl PartialEq<OwnedId> for RequestId<'_> {
+    #[inline]
+    fn eq(&self, other: &OwnedId) -> bool {
+        *self == other.as_ref()
+    }
+}
+
+impl From<RequestId<'_>> for OwnedId {
+    #[inline]
+    fn from(id: RequestId<'_>) -> Self {
+        id.to_owned()
+    }
+}

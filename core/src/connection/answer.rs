@@ -1,0 +1,163 @@
+//! Answers as the bytes of one frame: what a result and an error look like in each revision.
+
+use crate::json::string;
+use crate::mcp::{ErrorKind, Revision, meta};
+use crate::message::{
+    RequestId,
+    encode::{self, ErrorId},
+};
+
+/// Writes the members of one result object. Dropping it unfinished is not possible: it only
+/// exists inside [`result`].
+#[derive(Debug)]
+pub struct ResultWriter<'a> {
+    out: &'a mut Vec<u8>,
+    revision: Revision,
+    empty: bool,
+    result_type: bool,
+    meta: bool,
+    server_info: &'a str,
+}
+
+impl ResultWriter<'_> {
+    /// The revision the answer is written for.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn key(&mut self, name: &str) {
+        if !std::mem::take(&mut self.empty) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    /// A member whose value is JSON already. `name` needs no escaping.
+    pub fn raw(&mut self, name: &str, json: &str) {
+        self.key(name);
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
+    /// A member whose value `write` appends as JSON.
+    pub fn with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        self.key(name);
+        write(self.out);
+    }
+
+    /// A string member.
+    pub fn string(&mut self, name: &str, value: &str) {
+        self.key(name);
+        string::append(self.out, value);
+    }
+
+    /// Members that are JSON already: the inside of an object, without its braces.
+    pub fn members(&mut self, members: &str) {
+        if members.is_empty() {
+            return;
+        }
+        if !std::mem::take(&mut self.empty) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(members.as_bytes());
+    }
+
+    /// All members of a JSON object that a handler wrote; its `_meta` is merged with the
+    /// engine's, its `resultType` is kept.
+    pub fn object(&mut self, object: &str) {
+        for (key, value) in crate::json::reader::members(object) {
+            match key.raw() {
+                "_meta" => self.meta(value),
+                "resultType" => self.result_type(value),
+                key => self.raw(key, value),
+            }
+        }
+    }
+
+    /// The `_meta` of the result, a JSON object.
+    pub fn meta(&mut self, object: &str) {
+        if self.meta {
+            return;
+        }
+        self.meta = true;
+        let mut own = self.revision.rules().result_type && !self.server_info.is_empty();
+        if !own {
+            return self.raw("_meta", object);
+        }
+        self.key("_meta");
+        self.out.push(b'{');
+        let mut empty = true;
+        for (key, value) in crate::json::reader::members(object) {
+            own &= key.raw() != meta::SERVER_INFO;
+            push_member(self.out, &mut empty, key.raw(), value);
+        }
+        if own {
+            push_member(self.out, &mut empty, meta::SERVER_INFO, self.server_info);
+        }
+        self.out.push(b'}');
+    }
+
+    /// The `resultType`, a JSON string; the default is `complete`. Left out where the revision
+    /// has none.
+    pub fn result_type(&mut self, json: &str) {
+        if !self.result_type && self.revision.rules().result_type {
+            self.result_type = true;
+            self.raw("resultType", json);
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.revision.rules().result_type {
+            return;
+        }
+        self.result_type("\"complete\"");
+        self.meta("{}");
+    }
+}
+
+fn push_member(out: &mut Vec<u8>, empty: &mut bool, key: &str, value: &str) {
+    if !std::mem::take(empty) {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\":");
+    out.extend_from_slice(value.as_bytes());
+}
+
+/// Appends one result. `server_info` is this side's `Implementation`, empty for a client.
+pub(crate) fn result(
+    out: &mut Vec<u8>,
+    id: RequestId<'_>,
+    revision: Revision,
+    server_info: &str,
+    write: impl FnOnce(&mut ResultWriter<'_>),
+) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.raw().as_bytes());
+    out.extend_from_slice(b",\"result\":{");
+    let mut writer = ResultWriter {
+        out,
+        revision,
+        empty: true,
+        result_type: false,
+        meta: false,
+        server_info,
+    };
+    write(&mut writer);
+    writer.finish();
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends one error of a neutral kind.
+pub(crate) fn error(
+    out: &mut Vec<u8>,
+    id: ErrorId<'_>,
+    revision: Revision,
+    kind: ErrorKind,
+    message: &str,
+    data: Option<&str>,
+) {
+    encode::error(out, id, kind.code(revision), message, data);
+}

@@ -1,0 +1,69 @@
+//! What one side brings to a connection.
+
+use crate::limits::Limits;
+use crate::mcp::{Revision, Revisions, Side};
+
+/// How a client opens a pipe or socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// Ask `server/discover` first; on any other answer than a stateless one, or none in
+    /// [`Limits::probe_timeout`], fall back to `initialize` (R-ERA-07, R-ERA-08).
+    #[default]
+    Probe,
+    /// `initialize` first, for servers that do not survive an unknown first request (R-ERA-12).
+    Handshake,
+    /// Take it for granted that the server speaks the newest stateless revision (R-DSC-02).
+    Stateless,
+}
+
+/// What one side brings to a connection. Shared by its connections.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which side this is.
+    pub side: Side,
+    /// Name, version and more of this program: a JSON object (`Implementation` in the schema).
+    pub implementation: Box<str>,
+    /// Capabilities: a JSON object for each revision, in the order of [`Revision::ALL`].
+    pub capabilities: [Box<str>; 5],
+    /// What the server tells the model about itself.
+    pub instructions: Option<Box<str>>,
+    /// The revisions this side speaks.
+    pub revisions: Revisions,
+    /// How a client opens.
+    pub opening: Opening,
+    /// Accept an `initialize` without `capabilities` or `clientInfo`, and a result without
+    /// `serverInfo` (R-LIF-08).
+    pub lenient: bool,
+    /// Take a string id of digits in an answer for the integer that was sent.
+    pub lenient_ids: bool,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// A side with that name and version, no capabilities and every revision.
+    pub fn new(side: Side, name: &str, version: &str) -> Self {
+        let mut implementation = Vec::new();
+        implementation.extend_from_slice(b"{\"name\":");
+        crate::json::string::append(&mut implementation, name);
+        implementation.extend_from_slice(b",\"version\":");
+        crate::json::string::append(&mut implementation, version);
+        implementation.push(b'}');
+        Self {
+            side,
+            implementation: String::from_utf8_lossy(&implementation).into(),
+            capabilities: std::array::from_fn(|_| "{}".into()),
+            instructions: None,
+            revisions: Revisions::ALL,
+            opening: Opening::default(),
+            lenient: false,
+            lenient_ids: false,
+            limits: Limits::STDIO,
+        }
+    }
+
+    /// The capabilities announced in that revision, a JSON object.
+    pub fn capabilities(&self, revision: Revision) -> &str {
+        &self.capabilities[revision as usize]
+    }
+}

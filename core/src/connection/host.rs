@@ -1,0 +1,263 @@
+//! The application's side of a connection, called on the driver's thread.
+
+use bytes::Bytes;
+
+use super::answer::{self, ResultWriter};
+use super::config::Config;
+use super::stream::Framing;
+use crate::buffer::Output;
+use crate::correlate::{CancelToken, IncomingKey};
+use crate::error::ConnectionError;
+use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
+use crate::message::{Envelope, Field, Message, MessageRef, OwnedId, RequestId, encode::ErrorId};
+
+/// One stream of a connection: a pipe, socket or WebSocket has one, HTTP one per exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StreamId(pub(crate) u32);
+
+impl StreamId {
+    /// The first stream that a connection opens, the only one on a pipe.
+    pub const FIRST: Self = Self(0);
+}
+
+/// One request of the peer in flight: the stream it came on, and its slot and generation there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallKey {
+    pub(crate) stream: StreamId,
+    pub(crate) incoming: IncomingKey,
+}
+
+/// A request of the peer, borrowed from the input buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// The frame and its spans.
+    pub message: MessageRef<'a>,
+    /// The method, when some revision defines it; it is defined in `revision` then.
+    pub method: Option<Method>,
+    /// The revision that this request is served in.
+    pub revision: Revision,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// The answer is written.
+    Answered,
+    /// It leaves the driver's thread in the batch of this turn, marked with a number of the
+    /// host's own, and is answered through [`Replies`](super::Replies).
+    Deferred(u32),
+}
+
+/// What arrived and concerned nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stray {
+    /// An answer that nobody waits for: late, repeated, cancelled or forged.
+    Answer,
+    /// A frame that is no valid message.
+    BadFrame,
+    /// A frame longer than the limit, discarded.
+    Oversize,
+    /// A valid message that this side cannot receive at this point.
+    Unexpected,
+}
+
+/// What a program does with the requests and events of a connection.
+///
+/// All methods are called on the driver's thread and must not block: what takes time is
+/// deferred.
+pub trait Host {
+    /// A request that the protocol layer does not answer itself.
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition;
+
+    /// The requests deferred in one turn, once per turn.
+    fn dispatch(&mut self, batch: Batch);
+
+    /// A deferred request was cancelled, or its connection ended: what it answers is discarded.
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>);
+
+    /// A notification that the protocol layer does not consume itself.
+    fn notification(&mut self, message: MessageRef<'_>) {
+        let _ = message;
+    }
+
+    /// The connection is open, in that revision.
+    fn opened(&mut self, revision: Revision) {
+        let _ = revision;
+    }
+
+    /// The connection has ended. Called once.
+    fn closed(&mut self, reason: &ConnectionError) {
+        let _ = reason;
+    }
+
+    /// Something arrived that concerned nobody. `frame` may be cut short.
+    fn stray(&mut self, what: Stray, frame: &[u8]) {
+        let _ = (what, frame);
+    }
+}
+
+/// Answers one request at once, from the driver's thread.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    pub(crate) output: &'a mut Output,
+    pub(crate) id: RequestId<'a>,
+    pub(crate) revision: Revision,
+    pub(crate) config: &'a Config,
+    pub(crate) framing: Framing,
+}
+
+impl Answer<'_> {
+    /// Answers with a result object.
+    pub fn result(self, write: impl FnOnce(&mut ResultWriter<'_>)) -> Disposition {
+        let Self {
+            output,
+            id,
+            revision,
+            config,
+            framing,
+        } = self;
+        framing.append(output, |out| {
+            answer::result(out, id, revision, server_info(config), write)
+        });
+        Disposition::Answered
+    }
+
+    /// Answers with an error.
+    pub fn error(self, kind: ErrorKind, message: &str, data: Option<&str>) -> Disposition {
+        let Self {
+            output,
+            id,
+            revision,
+            framing,
+            ..
+        } = self;
+        framing.append(output, |out| {
+            answer::error(out, ErrorId::Id(id), revision, kind, message, data)
+        });
+        Disposition::Answered
+    }
+}
+
+pub(crate) fn server_info(config: &Config) -> &str {
+    match config.side {
+        crate::mcp::Side::Server => &config.implementation,
+        crate::mcp::Side::Client => "",
+    }
+}
+
+/// Where an answer goes: everything that is needed to write it from another thread.
+#[derive(Clone, Debug)]
+pub struct ReplyTo {
+    pub(crate) key: CallKey,
+    pub(crate) revision: Revision,
+    pub(crate) id: OwnedId,
+    pub(crate) progress_token: Option<OwnedId>,
+    /// The level that the request itself asks for, where the revision has it so.
+    pub(crate) log_level: Option<Option<LogLevel>>,
+}
+
+impl ReplyTo {
+    /// The request in flight.
+    pub fn key(&self) -> CallKey {
+        self.key
+    }
+
+    /// The revision that the request is served in.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The request's id.
+    pub fn id(&self) -> RequestId<'_> {
+        self.id.as_ref()
+    }
+
+    /// Whether the peer asked for progress.
+    pub fn wants_progress(&self) -> bool {
+        self.progress_token.is_some()
+    }
+}
+
+/// The requests deferred in one turn: one block of bytes and a record for each.
+///
+/// The block is a copy when the turn's bytes are few, and the reader's own block, handed over,
+/// when they are many; each record's frame is a range of it.
+#[derive(Debug)]
+pub struct Batch {
+    pub(crate) block: Bytes,
+    pub(crate) records: Vec<Record>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub start: u32,
+    pub len: u32,
+    pub envelope: Envelope,
+    pub key: CallKey,
+    pub method: Option<Method>,
+    pub revision: Revision,
+    pub target: u32,
+    pub cancel: CancelToken,
+}
+
+impl Batch {
+    /// How many requests.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none; a host never sees such a batch.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Request `index`; `None` if there are not so many.
+    pub fn call(&self, index: usize) -> Option<Call> {
+        let record = self.records.get(index)?;
+        let start = record.start as usize;
+        let block = self.block.slice(start..);
+        let message = Message::from_block(block, record.len as usize, record.envelope)?;
+        let view = message.as_ref();
+        let reply = ReplyTo {
+            key: record.key,
+            revision: record.revision,
+            id: view.id()?.to_owned(),
+            progress_token: view.progress_token().map(|token| token.to_owned()),
+            log_level: match record.revision.era() {
+                Era::Handshake => None,
+                Era::Stateless => Some(
+                    view.decoded(Field::LogLevel)
+                        .and_then(|level| LogLevel::parse(&level)),
+                ),
+            },
+        };
+        Some(Call {
+            message,
+            reply,
+            method: record.method,
+            target: record.target,
+            cancel: record.cancel.clone(),
+        })
+    }
+
+    /// All of them, in the order of arrival.
+    pub fn calls(&self) -> impl Iterator<Item = Call> {
+        (0..self.len()).filter_map(|index| self.call(index))
+    }
+}
+
+/// A deferred request.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The request's frame and spans; shares the batch's block.
+    pub message: Message,
+    /// Where its answer goes.
+    pub reply: ReplyTo,
+    /// The method, when some revision defines it.
+    pub method: Option<Method>,
+    /// The host's own number, from [`Disposition::Deferred`].
+    pub target: u32,
+    /// Cancelled when the peer gives up or the connection ends.
+    pub cancel: CancelToken,
+}

@@ -1,0 +1,209 @@
+//! The protocol state machine of one connection: both sides, both eras, one to many streams.
+//!
+//! Sans-IO: a driver puts bytes in and takes bytes out, and says what time it is; the
+//! application is a [`Host`], called on the driver's thread; other threads hold a [`Handle`].
+//!
+//! ```text
+//!   driver                          Connection                              other threads
+//!   input(stream).spare / advance ─▶ receive ─▶ Host::request, ::dispatch ─▶ Call
+//!   output(stream).io_slices      ◀─ output  ◀─ handle_submissions  ◀──────  Handle, Replies
+//!   the clock                     ─▶ handle_timeout, poll_timeout
+//! ```
+//!
+//! Exactly one thread drives a connection, so the race between an answer and a cancellation is
+//! decided where it looks at the table of requests in flight, and nowhere else (R-CAN-11).
+
+mod answer;
+mod config;
+mod core;
+mod handle;
+mod host;
+mod opening;
+mod params;
+mod pending;
+mod receive;
+mod replies;
+mod requests;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+pub use self::answer::ResultWriter;
+pub use self::config::{Config, Opening};
+pub use self::handle::{
+    Handle, Opened, Peer, Progress, ProgressFn, RequestOptions, Response, Wake,
+};
+pub use self::host::{
+    Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
+};
+pub use self::replies::Replies;
+pub use self::stream::Framing;
+
+use self::core::Core;
+use self::handle::Submission;
+use self::stream::Stream;
+use crate::buffer::{Input, Output};
+use crate::error::ConnectionError;
+
+/// The state of one connection. See the [module](self).
+#[derive(Debug)]
+pub struct Connection {
+    core: Core,
+    streams: Vec<Stream>,
+    submissions: Receiver<Submission>,
+}
+
+impl Connection {
+    /// A connection that has not begun. On a client, the first
+    /// [`handle_submissions`](Self::handle_submissions) writes the opening.
+    pub fn new(config: Arc<Config>, now: Instant) -> Self {
+        let (handle, submissions) = Handle::new(config);
+        Self {
+            core: Core::new(handle, now),
+            streams: Vec::new(),
+            submissions,
+        }
+    }
+
+    /// A way to this connection for other threads.
+    pub fn handle(&self) -> Handle {
+        self.core.handle.clone()
+    }
+
+    /// Says how to rouse the driver when a [`Handle`] has submitted something.
+    pub fn set_wake(&self, wake: Arc<dyn Wake>) {
+        self.core.shared().set_wake(wake);
+    }
+
+    /// Adds a stream.
+    pub fn open_stream(&mut self, framing: Framing) -> StreamId {
+        let id = StreamId(self.streams.len() as u32);
+        self.streams
+            .push(Stream::new(framing, &self.core.config.limits));
+        id
+    }
+
+    /// Where the driver puts what it read.
+    ///
+    /// # Panics
+    /// If the stream is not of this connection, as with every method that takes one.
+    pub fn input(&mut self, stream: StreamId) -> &mut Input {
+        &mut self.streams[stream.0 as usize].reading.input
+    }
+
+    /// What the driver is to write.
+    pub fn output(&mut self, stream: StreamId) -> &mut Output {
+        &mut self.streams[stream.0 as usize].exchange.output
+    }
+
+    /// Whether the driver may read on. `false` only above the hard cap of the output, after the
+    /// end of the input and after the connection ended.
+    pub fn wants_read(&self, stream: StreamId) -> bool {
+        let stream = &self.streams[stream.0 as usize];
+        !stream.reading.ended
+            && !self.is_closed()
+            && stream.exchange.output.len() <= self.core.config.limits.output_cap_bytes
+    }
+
+    /// Looks at what was read: answers what the protocol layer answers, hands the rest to the
+    /// host.
+    pub fn receive(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        receive::receive(&mut self.core, &mut self.streams, stream, now, host);
+        self.watch_stall(now);
+    }
+
+    /// The input has ended in good order. A last message without its terminator is taken
+    /// (R-STD-03). A client's connection ends here; a server's goes on until what is in flight
+    /// is answered, or its driver closes it.
+    pub fn receive_end(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        receive::end(&mut self.core, &mut self.streams, stream, now, host);
+    }
+
+    /// Takes over what other threads submitted since the last time.
+    pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
+        self.core.shared().unsignal();
+        if let Some(first) = self.streams.first_mut() {
+            self.core.begin(&mut first.exchange, now, host);
+        }
+        while let Ok(submission) = self.submissions.try_recv() {
+            match submission {
+                Submission::Close => self.close(ConnectionError::ClosedLocally, host),
+                submission => self.core.submitted(&mut self.streams, submission, now),
+            }
+        }
+        self.watch_stall(now);
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant, host: &mut dyn Host) {
+        if let Some(reason) = self.core.expire(&mut self.streams, now, host) {
+            self.close(reason, host);
+        }
+        self.watch_stall(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.core.timers.next_deadline()
+    }
+
+    /// Requests of the peer that are not yet answered.
+    pub fn in_flight(&self) -> usize {
+        self.streams
+            .iter()
+            .map(|stream| stream.exchange.incoming.len())
+            .sum()
+    }
+
+    /// Ends the connection: every waiter and every deferred request learns it. What is queued
+    /// may still be written. Only the first call counts.
+    pub fn close(&mut self, reason: ConnectionError, host: &mut dyn Host) {
+        if self.is_closed() {
+            return;
+        }
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            let keys: Vec<_> = stream
+                .exchange
+                .incoming
+                .iter()
+                .map(|(key, ..)| key)
+                .collect();
+            for incoming in keys {
+                if let Some((_, entry)) = stream.exchange.incoming.remove(incoming) {
+                    entry.cancel.cancel(Some("the connection ended"));
+                }
+                host.cancelled(
+                    CallKey {
+                        stream: StreamId(index as u32),
+                        incoming,
+                    },
+                    None,
+                );
+            }
+        }
+        self.core.shared().close(reason.clone());
+        host.closed(&reason);
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.core.handle.is_closed()
+    }
+
+    fn watch_stall(&mut self, now: Instant) {
+        let cap = self.core.config.limits.output_cap_bytes;
+        let stalled = self
+            .streams
+            .iter()
+            .any(|stream| stream.exchange.output.len() > cap);
+        self.core.watch_stall(stalled, now);
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.core.shared().close(ConnectionError::ClosedLocally);
+    }
+}

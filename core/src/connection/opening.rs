@@ -1,0 +1,401 @@
+//! How a connection opens: the handshake on both sides, and the client's probe before it.
+//!
+//! ```text
+//!   client:  Idle ─▶ Probing ─┬─▶ Open (stateless)
+//!                ╰────────────┴─▶ Initializing ─▶ Open (handshake era)
+//! ```
+
+use std::time::Instant;
+
+use super::answer::ResultWriter;
+use super::config::{Config, Opening};
+use super::core::Core;
+use super::handle::{Peer, RequestOptions};
+use super::host::{Answer, Host};
+use super::params;
+use super::pending::Timer;
+use super::requests::peer_error;
+use super::stream::Exchange;
+use crate::correlate::{RequestKey, TimerKey};
+use crate::error::ConnectionError;
+use crate::json::{reader, string};
+use crate::mcp::code::{MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
+use crate::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side, meta};
+use crate::message::{Kind, MessageRef, RequestId, encode};
+
+/// How far a client's opening is. A server's is told by its revision alone.
+#[derive(Debug, Default)]
+pub(crate) enum Phase {
+    #[default]
+    Idle,
+    Probing(Step),
+    Initializing(Step),
+    Done,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    key: RequestKey,
+    timer: TimerKey,
+    asked: Revision,
+}
+
+/// The result of `server/discover` (R-DSC-03, R-DSC-04).
+pub(super) fn discovered(config: &Config, revision: Revision, result: &mut ResultWriter<'_>) {
+    result.raw("supportedVersions", &config.revisions.to_json());
+    result.raw("capabilities", config.capabilities(revision));
+    if let Some(instructions) = &config.instructions {
+        result.string("instructions", instructions);
+    }
+    result.raw("ttlMs", "0");
+    result.raw("cacheScope", "\"private\"");
+}
+
+impl Core {
+    /// Begins the opening of a client, once.
+    pub(super) fn begin(&mut self, exchange: &mut Exchange, now: Instant, host: &mut dyn Host) {
+        if self.config.side != Side::Client || !matches!(self.phase, Phase::Idle) {
+            return;
+        }
+        let newest = |era| self.config.revisions.newest(era);
+        let begun = match (
+            newest(Era::Stateless),
+            newest(Era::Handshake),
+            self.config.opening,
+        ) {
+            (Some(stateless), _, Opening::Stateless) => {
+                self.opened(stateless, Peer::default(), host);
+                Ok(())
+            }
+            (Some(stateless), None, _) | (Some(stateless), _, Opening::Probe) => {
+                self.probe(exchange, stateless, now)
+            }
+            (_, Some(handshake), _) => self.ask_initialize(exchange, handshake, now),
+            _ => Err(ConnectionError::NoCommonRevision),
+        };
+        if let Err(reason) = begun {
+            self.fail(reason, host);
+        }
+    }
+
+    fn fail(&mut self, reason: ConnectionError, host: &mut dyn Host) {
+        self.phase = Phase::Done;
+        if !self.handle.is_closed() {
+            self.shared().close(reason.clone());
+            host.closed(&reason);
+        }
+    }
+
+    fn opened(&mut self, revision: Revision, peer: Peer, host: &mut dyn Host) {
+        self.phase = Phase::Done;
+        self.shared().open(revision, peer);
+        host.opened(revision);
+    }
+
+    fn step(
+        &mut self,
+        asked: Revision,
+        now: Instant,
+        probe: bool,
+    ) -> Result<Step, ConnectionError> {
+        let key = self
+            .shared()
+            .outgoing
+            .register()
+            .map_err(|_| ConnectionError::ClosedLocally)?;
+        let limits = &self.config.limits;
+        let wait = if probe {
+            limits.probe_timeout
+        } else {
+            limits.handshake_timeout
+        };
+        let timer = self.timers.insert(now + wait, Timer::Opening(key));
+        Ok(Step { key, timer, asked })
+    }
+
+    fn probe(
+        &mut self,
+        exchange: &mut Exchange,
+        asked: Revision,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        let step = self.step(asked, now, true)?;
+        let mut frame = Vec::new();
+        let name = Method::Discover.name();
+        let options = RequestOptions::default();
+        params::request(
+            &mut frame,
+            &self.config,
+            asked,
+            step.key,
+            name,
+            None,
+            &options,
+        )
+        .map_err(|error| ConnectionError::Handshake(error.to_string().into()))?;
+        exchange.append(&frame);
+        self.phase = Phase::Probing(step);
+        Ok(())
+    }
+
+    fn ask_initialize(
+        &mut self,
+        exchange: &mut Exchange,
+        asked: Revision,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        let step = self.step(asked, now, false)?;
+        let config = &self.config;
+        let params = format!(
+            "{{\"protocolVersion\":\"{asked}\",\"capabilities\":{},\"clientInfo\":{}}}",
+            config.capabilities(asked),
+            config.implementation,
+        );
+        exchange.write(|out| {
+            encode::request(
+                out,
+                step.key.get(),
+                Method::Initialize.name(),
+                Some(&params),
+            )
+        });
+        self.phase = Phase::Initializing(step);
+        Ok(())
+    }
+
+    /// Whether this answers the step under way; if so it is dealt with.
+    pub(super) fn opening_answered(
+        &mut self,
+        exchange: &mut Exchange,
+        key: RequestKey,
+        message: &MessageRef<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) -> bool {
+        let (Phase::Probing(step) | Phase::Initializing(step)) = &self.phase else {
+            return false;
+        };
+        if step.key != key {
+            return false;
+        }
+        self.timers.cancel(step.timer);
+        self.shared().outgoing.cancel(key);
+        let outcome = match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Probing(step) => self.probe_answered(exchange, &step, message, now, host),
+            Phase::Initializing(_) => self.initialize_answered(exchange, message, host),
+            Phase::Idle | Phase::Done => Ok(()),
+        };
+        if let Err(reason) = outcome {
+            self.fail(reason, host);
+        }
+        true
+    }
+
+    fn probe_answered(
+        &mut self,
+        exchange: &mut Exchange,
+        step: &Step,
+        message: &MessageRef<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) -> Result<(), ConnectionError> {
+        let offered = match message.kind() {
+            Kind::Error => {
+                let error = peer_error(message);
+                if error.code != i64::from(UNSUPPORTED_VERSION) {
+                    // R-ERA-07: another modern error means a modern server that wants
+                    // something else; anything else means an older one.
+                    if error.code == i64::from(MISSING_CLIENT_CAPABILITY) || error.code == -32020 {
+                        let why = format!("{} ({})", error.message, error.code);
+                        return Err(ConnectionError::Handshake(why.into()));
+                    }
+                    return self.fall_back(exchange, now);
+                }
+                let data = error.data.unwrap_or_default();
+                revisions(reader::find(&data, "supported"))
+            }
+            _ => {
+                let result = message.result().unwrap_or("{}");
+                let offered = revisions(reader::find(result, "supportedVersions"));
+                if offered.is_some_and(|offered| offered.contains(step.asked)) {
+                    self.opened(step.asked, discovered_peer(result), host);
+                    return Ok(());
+                }
+                offered
+            }
+        };
+        let Some(offered) = offered else {
+            return self.fall_back(exchange, now);
+        };
+        let common: Revisions = offered
+            .iter()
+            .filter(|r| self.config.revisions.contains(*r) && *r != step.asked)
+            .collect();
+        match (common.newest(Era::Stateless), common.newest(Era::Handshake)) {
+            (Some(stateless), _) => self.probe(exchange, stateless, now),
+            (None, Some(handshake)) => self.ask_initialize(exchange, handshake, now),
+            (None, None) => Err(ConnectionError::NoCommonRevision),
+        }
+    }
+
+    fn fall_back(&mut self, exchange: &mut Exchange, now: Instant) -> Result<(), ConnectionError> {
+        match self.config.revisions.newest(Era::Handshake) {
+            Some(handshake) => self.ask_initialize(exchange, handshake, now),
+            None => Err(ConnectionError::NoCommonRevision),
+        }
+    }
+
+    fn initialize_answered(
+        &mut self,
+        exchange: &mut Exchange,
+        message: &MessageRef<'_>,
+        host: &mut dyn Host,
+    ) -> Result<(), ConnectionError> {
+        let failed = |why: String| Err(ConnectionError::Handshake(why.into()));
+        if message.kind() == Kind::Error {
+            let error = peer_error(message);
+            return failed(format!("{} ({})", error.message, error.code));
+        }
+        let result = message.result().unwrap_or("{}");
+        let member = |name| reader::find(result, name);
+        let version = member("protocolVersion").and_then(reader::as_str);
+        let Some(revision) = version
+            .as_deref()
+            .and_then(Revision::parse)
+            .filter(|r| r.era() == Era::Handshake && self.config.revisions.contains(*r))
+        else {
+            // R-LIF-11
+            return Err(ConnectionError::NoCommonRevision);
+        };
+        if member("serverInfo").is_none() && !self.config.lenient {
+            return failed("the server's answer lacks serverInfo".into());
+        }
+        let peer = Peer {
+            implementation: member("serverInfo").unwrap_or_default().into(),
+            capabilities: member("capabilities").unwrap_or("{}").into(),
+            instructions: member("instructions")
+                .and_then(reader::as_str)
+                .map(|text| text.into()),
+        };
+        exchange.write(|out| encode::notification(out, Method::Initialized.name(), None));
+        self.opened(revision, peer, host);
+        Ok(())
+    }
+
+    /// The step's time is up: a probe gives way to the handshake, a handshake fails.
+    pub(super) fn opening_timed_out(
+        &mut self,
+        exchange: &mut Exchange,
+        key: RequestKey,
+        now: Instant,
+        host: &mut dyn Host,
+    ) -> Result<(), ConnectionError> {
+        let (Phase::Probing(step) | Phase::Initializing(step)) = &self.phase else {
+            return Ok(());
+        };
+        if step.key != key {
+            return Ok(());
+        }
+        self.shared().outgoing.cancel(key);
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Probing(_) => {
+                if let Err(reason) = self.fall_back(exchange, now) {
+                    self.fail(reason, host);
+                }
+                Ok(())
+            }
+            _ => Err(ConnectionError::Handshake(
+                "the server did not answer initialize in time".into(),
+            )),
+        }
+    }
+
+    /// `initialize`, on a server (R-LIF-04, R-LIF-10).
+    pub(super) fn initialize(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        id: RequestId<'_>,
+        host: &mut dyn Host,
+    ) {
+        let params = message.params().unwrap_or("{}");
+        let member = |name| reader::find(params, name);
+        let fallback = self
+            .config
+            .revisions
+            .newest(Era::Handshake)
+            .unwrap_or(Revision::V2025_11_25);
+        let config = self.config.clone();
+        let Exchange {
+            output, framing, ..
+        } = &mut *exchange;
+        let reply = |output, revision| Answer {
+            output,
+            framing: *framing,
+            id,
+            revision,
+            config: &config,
+        };
+        if self.handle.revision().is_some() {
+            // R-LIF-14
+            reply(output, fallback).error(ErrorKind::InvalidRequest, "already initialized", None);
+            return;
+        }
+        let Some(version) = member("protocolVersion").and_then(reader::as_str) else {
+            reply(output, fallback).error(
+                ErrorKind::InvalidParams,
+                "protocolVersion is missing",
+                None,
+            );
+            return;
+        };
+        let object = |name| member(name).is_some_and(|value| value.starts_with('{'));
+        if !config.lenient && !(object("capabilities") && object("clientInfo")) {
+            let why = "capabilities and clientInfo must be objects";
+            reply(output, fallback).error(ErrorKind::InvalidParams, why, None);
+            return;
+        }
+        let revision = Revision::parse(&version)
+            .filter(|r| r.era() == Era::Handshake && config.revisions.contains(*r))
+            .unwrap_or(fallback);
+        reply(output, revision).result(|result| {
+            result.with("protocolVersion", |out| {
+                string::append(out, revision.name())
+            });
+            result.raw("capabilities", config.capabilities(revision));
+            result.raw("serverInfo", &config.implementation);
+            if let Some(instructions) = &config.instructions {
+                result.string("instructions", instructions);
+            }
+        });
+        exchange.unreadable = revision.rules().unreadable_id;
+        let peer = Peer {
+            implementation: member("clientInfo").unwrap_or_default().into(),
+            capabilities: member("capabilities").unwrap_or("{}").into(),
+            instructions: None,
+        };
+        self.opened(revision, peer, host);
+    }
+}
+
+/// The known revisions of an array of version strings.
+fn revisions(array: Option<&str>) -> Option<Revisions> {
+    let array = array.filter(|array| array.starts_with('['))?;
+    let names = reader::elements(array).filter_map(reader::as_str);
+    Some(names.filter_map(|name| Revision::parse(&name)).collect())
+}
+
+fn discovered_peer(result: &str) -> Peer {
+    let info = reader::find(result, "_meta").and_then(|own| reader::find(own, meta::SERVER_INFO));
+    Peer {
+        // F-42: an earlier text had it beside the capabilities.
+        implementation: info
+            .or_else(|| reader::find(result, "serverInfo"))
+            .unwrap_or_default()
+            .into(),
+        capabilities: reader::find(result, "capabilities").unwrap_or("{}").into(),
+        instructions: reader::find(result, "instructions")
+            .and_then(reader::as_str)
+            .map(|text| text.into()),
+    }
+}

@@ -1,0 +1,129 @@
+//! What the driver's side keeps of this side's own requests: deadlines and progress.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::handle::{Progress, Request, Shared};
+use crate::correlate::{RequestKey, TimerKey, TimerWheel};
+use crate::error::RequestError;
+use crate::json::{number, reader};
+use crate::message::{Field, MessageRef};
+
+/// Timers of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The soft or hard deadline of a request.
+    Request(RequestKey),
+    /// The step of the handshake under way.
+    Opening(RequestKey),
+    /// The output has been above its cap since the timer was set.
+    Stall,
+}
+
+struct Own {
+    timer: TimerKey,
+    /// Deadline without news; progress moves it.
+    soft: Instant,
+    timeout: Duration,
+    /// Deadline whatever the news (R-CAN-09).
+    hard: Instant,
+    progress: Option<super::handle::ProgressFn>,
+    last: f64,
+}
+
+/// The requests of this side that were written and not yet answered.
+#[derive(Default)]
+pub(crate) struct Pending {
+    requests: HashMap<RequestKey, Own>,
+}
+
+impl Pending {
+    pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
+        let hard = now + request.max_timeout;
+        let soft = now + request.timeout;
+        let timer = timers.insert(soft.min(hard), Timer::Request(request.key));
+        let own = Own {
+            timer,
+            soft,
+            timeout: request.timeout,
+            hard,
+            progress: request.progress,
+            last: f64::NEG_INFINITY,
+        };
+        self.requests.insert(request.key, own);
+    }
+
+    /// The request is over. Whether it was there.
+    pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> bool {
+        let Some(own) = self.requests.remove(&key) else {
+            return false;
+        };
+        timers.cancel(own.timer);
+        true
+    }
+
+    /// A request's timer fired. Whether the request timed out: the peer is to be told then.
+    pub fn expire(
+        &mut self,
+        key: RequestKey,
+        shared: &Shared,
+        timers: &mut TimerWheel<Timer>,
+        now: Instant,
+    ) -> bool {
+        let Some(own) = self.requests.get_mut(&key) else {
+            return false;
+        };
+        let due = own.soft.min(own.hard);
+        if due > now {
+            own.timer = timers.insert(due, Timer::Request(key));
+            return false;
+        }
+        self.requests.remove(&key);
+        shared
+            .outgoing
+            .complete(key, Err(RequestError::TimedOut))
+            .is_ok()
+    }
+
+    /// A progress notification. Whether it belonged to a request that waits for it.
+    pub fn progress(&mut self, message: &MessageRef<'_>, now: Instant) -> bool {
+        let token = message.raw(Field::Progress).and_then(number::as_u64);
+        let own = token
+            .and_then(RequestKey::from_wire)
+            .and_then(|key| self.requests.get_mut(&key));
+        let (Some(own), Some(params)) = (own, message.params()) else {
+            return false;
+        };
+        let value = |name| reader::find(params, name).and_then(number::as_f64);
+        let Some(progress) = value("progress") else {
+            return false;
+        };
+        own.soft = now + own.timeout;
+        // R-PRG-02: what does not increase is no news.
+        if progress <= own.last {
+            return false;
+        }
+        own.last = progress;
+        if let Some(report) = &own.progress {
+            let sentence = reader::find(params, "message").and_then(reader::as_str);
+            report(Progress {
+                progress,
+                total: value("total"),
+                message: sentence.as_deref(),
+            });
+        }
+        true
+    }
+
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending")
+            .field("requests", &self.len())
+            .finish()
+    }
+}

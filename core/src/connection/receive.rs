@@ -1,0 +1,280 @@
+//! From the bytes of one stream to messages, and what becomes of each.
+
+use std::time::Instant;
+
+use super::core::Core;
+use super::host::{Batch, Host, Record, Stray, StreamId};
+use super::stream::{Exchange, Stream};
+use crate::correlate::RequestKey;
+use crate::frame::line::LineEvent;
+use crate::json::DecodeError;
+use crate::limits::COPY_OUT_BYTES;
+use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
+use crate::message::{
+    self, Envelope, Fault, Field, Frame, Kind, Message, MessageRef,
+    encode::{self, ErrorId},
+};
+
+/// What one look at the input has gathered for later.
+#[derive(Default)]
+pub(super) struct Turn {
+    pub stream: StreamId,
+    /// Deferred requests; their frames are ranges of the input from where the turn began.
+    pub records: Vec<Record>,
+    /// Large answers, which leave with the block instead of being copied.
+    pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
+    /// Where the frame at hand begins.
+    pub at: usize,
+}
+
+pub(super) fn receive(
+    core: &mut Core,
+    streams: &mut [Stream],
+    id: StreamId,
+    now: Instant,
+    host: &mut dyn Host,
+) {
+    let Some(Stream { reading, exchange }) = streams.get_mut(id.0 as usize) else {
+        return;
+    };
+    let mut turn = Turn {
+        stream: id,
+        ..Turn::default()
+    };
+    while let Some(event) = reading.deframer.next(reading.input.filled()) {
+        match event {
+            LineEvent::Frame(range) => {
+                turn.at = range.start;
+                let buf = reading.input.padded().get(range.start..);
+                if let Some(frame) = buf.and_then(|buf| Frame::new(buf, range.len())) {
+                    core.frame(exchange, &mut turn, frame, now, host);
+                }
+            }
+            LineEvent::Oversize { .. } => core.oversize(exchange, host),
+        }
+    }
+    turn.at = reading.deframer.drain();
+    finish(core, reading, turn, host);
+}
+
+/// A last message without its terminator is a message if it is whole (R-STD-03).
+pub(super) fn end(
+    core: &mut Core,
+    streams: &mut [Stream],
+    id: StreamId,
+    now: Instant,
+    host: &mut dyn Host,
+) {
+    let Some(Stream { reading, .. }) = streams.get_mut(id.0 as usize) else {
+        return;
+    };
+    if reading.ended {
+        return;
+    }
+    if !reading.input.filled().iter().all(u8::is_ascii_whitespace) {
+        reading.input.extend(b"\n");
+        receive(core, streams, id, now, host);
+    }
+    if let Some(Stream { reading, .. }) = streams.get_mut(id.0 as usize) {
+        reading.ended = true;
+    }
+}
+
+/// The turn is over: what was gathered leaves with the bytes, and the input is consumed.
+fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, host: &mut dyn Host) {
+    let Turn {
+        records,
+        answers,
+        at,
+        ..
+    } = turn;
+    if records.is_empty() && answers.is_empty() {
+        return reading.input.consume(at);
+    }
+    let block = if at > COPY_OUT_BYTES {
+        reading.input.take_block(at)
+    } else {
+        let block = reading.input.copy_block(at);
+        reading.input.consume(at);
+        block
+    };
+    for (key, start, len, envelope) in answers {
+        let Some(message) = Message::from_block(block.slice(start..), len, envelope) else {
+            continue;
+        };
+        if core.shared().outgoing.complete(key, Ok(message)).is_err() {
+            core.stray(Stray::Answer, b"", host);
+        }
+    }
+    if !records.is_empty() {
+        host.dispatch(Batch { block, records });
+    }
+}
+
+impl Core {
+    /// One frame of a stream.
+    fn frame(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        frame: Frame<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        let mut envelope = Envelope::new();
+        match message::decode(frame, self.config.limits.max_depth, &mut envelope) {
+            Ok(()) if envelope.kind() == Kind::Batch => {
+                self.batch(exchange, turn, frame, now, host)
+            }
+            Ok(()) => self.message(exchange, turn, MessageRef::new(frame, &envelope), now, host),
+            Err(error) => {
+                self.stray(Stray::BadFrame, frame.bytes(), host);
+                self.syntax_error(exchange, frame, &envelope, error);
+            }
+        }
+    }
+
+    fn message(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        message: MessageRef<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        match message.kind() {
+            Kind::Request => self.request(exchange, turn, message, host),
+            Kind::Notification => self.notification(exchange, turn, message, now, host),
+            Kind::Response | Kind::Error => self.answer(exchange, turn, message, now, host),
+            Kind::Batch | Kind::Invalid => {
+                self.stray(Stray::BadFrame, message.bytes(), host);
+                let fault = message.envelope().fault().unwrap_or(Fault::UnknownShape);
+                if self.config.side == Side::Server && message.envelope().invites_answer() {
+                    self.refuse(exchange, message.id(), fault.code().into(), fault.message());
+                }
+            }
+        }
+    }
+
+    /// An array: several messages where the revision has batches, else no message (R-BAT).
+    fn batch(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        frame: Frame<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        let allowed = self
+            .handle
+            .revision()
+            .is_some_and(|revision| revision.rules().batches);
+        let elements = message::batch(frame);
+        let count = elements
+            .clone()
+            .take(self.config.limits.max_batch_len + 1)
+            .count();
+        if !allowed || count == 0 || count > self.config.limits.max_batch_len {
+            self.stray(Stray::BadFrame, frame.bytes(), host);
+            if self.config.side == Side::Server {
+                let why = match (allowed, count) {
+                    (false, _) => "batches are not part of this protocol revision",
+                    (true, 0) => "an empty batch",
+                    _ => "too many messages in one batch",
+                };
+                self.refuse(exchange, None, Fault::NotAnObject.code().into(), why);
+            }
+            return;
+        }
+        let begin = turn.at;
+        for element in elements {
+            turn.at =
+                begin + (element.padded().as_ptr() as usize - frame.padded().as_ptr() as usize);
+            let mut envelope = Envelope::new();
+            if message::decode(element, self.config.limits.max_depth, &mut envelope).is_err() {
+                continue;
+            }
+            let message = MessageRef::new(element, &envelope);
+            let method = message.method().and_then(|method| Method::parse(&method));
+            if method == Some(Method::Initialize) {
+                // R-BAT-03
+                self.refuse(
+                    exchange,
+                    message.id(),
+                    Fault::UnknownShape.code().into(),
+                    "initialize stands alone",
+                );
+            } else if envelope.kind() == Kind::Batch {
+                self.refuse(
+                    exchange,
+                    None,
+                    Fault::NotAnObject.code().into(),
+                    "a batch within a batch",
+                );
+            } else {
+                self.message(exchange, turn, message, now, host);
+            }
+        }
+        turn.at = begin;
+    }
+
+    /// Broken JSON: the error carries the id when a whole one stood before the fault.
+    fn syntax_error(
+        &mut self,
+        exchange: &mut Exchange,
+        frame: Frame<'_>,
+        envelope: &Envelope,
+        error: DecodeError,
+    ) {
+        let has = |field| envelope.span(field).is_some();
+        let response = !has(Field::Method) && (has(Field::Result) || has(Field::Error));
+        if self.config.side == Side::Client || response {
+            return;
+        }
+        let id = MessageRef::new(frame, envelope).id();
+        self.refuse(exchange, id, error.code().into(), &error.to_string());
+    }
+
+    /// A line over the limit; its bytes are discarded as they arrive.
+    fn oversize(&mut self, exchange: &mut Exchange, host: &mut dyn Host) {
+        self.stray(Stray::Oversize, b"", host);
+        if self.config.side == Side::Server {
+            let limit = self.config.limits.max_message_bytes;
+            let why = format!("the message is longer than {limit} bytes");
+            self.refuse(
+                exchange,
+                None,
+                ErrorKind::InvalidRequest.code(self.fallback()),
+                &why,
+            );
+        }
+    }
+
+    /// An error for a frame that is no request.
+    pub(super) fn refuse(
+        &self,
+        exchange: &mut Exchange,
+        id: Option<message::RequestId<'_>>,
+        code: i64,
+        why: &str,
+    ) {
+        let id = match (id, exchange.unreadable) {
+            (Some(id), _) => ErrorId::Id(id),
+            (None, UnreadableId::Null) => ErrorId::Null,
+            (None, UnreadableId::Omitted) => ErrorId::Omit,
+        };
+        exchange.write(|out| encode::error(out, id, code, why, None));
+    }
+
+    pub(super) fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {
+        self.shared()
+            .strays
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        host.stray(what, frame);
+    }
+
+    /// The revision to word an error in when the frame names none.
+    pub(super) fn fallback(&self) -> Revision {
+        self.handle.revision().unwrap_or(Revision::V2025_11_25)
+    }
+}

@@ -1,0 +1,155 @@
+//! Answers, progress and log messages written on other threads, handed over in one piece.
+
+use smallvec::SmallVec;
+
+use super::answer::{self, ResultWriter};
+use super::handle::{Handle, Item, ItemKind, Progress, Submission};
+use super::host::{ReplyTo, server_info};
+use crate::json::{number, string, writer};
+use crate::mcp::{ErrorKind, LogLevel, Method};
+use crate::message::encode::{self, ErrorId};
+
+/// A batch of answers and notifications under way to the driver. Nothing is sent before
+/// [`submit`](Self::submit) (or the drop, which submits).
+///
+/// Order is kept: progress written before an answer goes out before it. What belongs to a
+/// request that is answered or cancelled already is discarded by the driver.
+#[derive(Debug)]
+pub struct Replies {
+    handle: Handle,
+    bytes: Vec<u8>,
+    items: SmallVec<[Item; 2]>,
+}
+
+impl Replies {
+    pub(super) fn new(handle: Handle) -> Self {
+        Self {
+            handle,
+            bytes: Vec::new(),
+            items: SmallVec::new(),
+        }
+    }
+
+    /// Bytes not yet submitted.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing is to be submitted.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    fn push(&mut self, kind: ItemKind, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.bytes.len();
+        write(&mut self.bytes);
+        self.items.push(Item {
+            len: self.bytes.len() - before,
+            kind,
+        });
+    }
+
+    /// Answers with a result object.
+    pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
+        let config = self.handle.config().clone();
+        self.push(ItemKind::Answer(to.key), |out| {
+            answer::result(out, to.id(), to.revision, server_info(&config), write);
+        });
+    }
+
+    /// Answers with an error of a neutral kind.
+    pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
+        self.error_code(to, kind.code(to.revision), message, data);
+    }
+
+    /// Answers with an error of a code of the application's own.
+    pub fn error_code(&mut self, to: &ReplyTo, code: i64, message: &str, data: Option<&str>) {
+        self.push(ItemKind::Answer(to.key), |out| {
+            encode::error(out, ErrorId::Id(to.id()), code, message, data);
+        });
+    }
+
+    /// Reports progress, if the peer asked for it. Under back-pressure only the newest is kept
+    /// (R-PRG-05).
+    pub fn progress(&mut self, to: &ReplyTo, progress: Progress<'_>) {
+        let Some(token) = &to.progress_token else {
+            return;
+        };
+        self.push(ItemKind::Progress(to.key), |out| {
+            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
+            out.extend_from_slice(token.as_ref().raw().as_bytes());
+            out.extend_from_slice(b",\"progress\":");
+            append_f64(out, progress.progress);
+            if let Some(total) = progress.total {
+                out.extend_from_slice(b",\"total\":");
+                append_f64(out, total);
+            }
+            if let Some(message) = progress.message.filter(|_| to.revision.rules().progress_message) {
+                out.extend_from_slice(b",\"message\":");
+                string::append(out, message);
+            }
+            out.extend_from_slice(b"}}");
+        });
+    }
+
+    /// Sends a log message on behalf of a call, if the peer wants messages of that level.
+    /// `data` is JSON. Shed under back-pressure.
+    pub fn log(&mut self, to: &ReplyTo, level: LogLevel, logger: Option<&str>, data: &str) {
+        let least = to
+            .log_level
+            .unwrap_or_else(|| Some(self.handle.log_level()));
+        if least.is_some_and(|least| level >= least) {
+            self.push(ItemKind::Log(Some(to.key)), |out| {
+                log_message(out, level, logger, data)
+            });
+        }
+    }
+
+    /// Hands everything to the driver.
+    pub fn submit(&mut self) {
+        if self.items.is_empty() {
+            return;
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        let items = std::mem::take(&mut self.items);
+        self.handle.submit(Submission::Frames { bytes, items });
+    }
+}
+
+impl Drop for Replies {
+    fn drop(&mut self) {
+        self.submit();
+    }
+}
+
+/// Whole numbers without a fraction, as people write progress.
+fn append_f64(out: &mut Vec<u8>, value: f64) {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        number::append(out, value as i64);
+    } else {
+        // Writing to a vector does not fail; a number that is none becomes null.
+        let _ = serde_json::to_writer(out, &value);
+    }
+}
+
+fn log_message(out: &mut Vec<u8>, level: LogLevel, logger: Option<&str>, data: &str) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
+    out.extend_from_slice(Method::LogMessage.name().as_bytes());
+    out.extend_from_slice(b"\",\"params\":{\"level\":");
+    string::append(out, level.name());
+    if let Some(logger) = logger {
+        out.extend_from_slice(b",\"logger\":");
+        string::append(out, logger);
+    }
+    out.extend_from_slice(b",\"data\":");
+    writer::append_compact(out, data);
+    out.extend_from_slice(b"}}");
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Item")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,354 @@
+//! Whole messages: the peer's requests and notifications, and the answers to ours.
+
+use std::time::Instant;
+
+use super::core::Core;
+use super::host::{Answer, CallKey, Disposition, Host, Incoming, Record, Stray};
+use super::receive::Turn;
+use super::stream::{Entry, Exchange};
+use crate::correlate::{CancelToken, Refused, RequestKey};
+use crate::error::{PeerError, RequestError};
+use crate::json::{number, reader};
+use crate::limits::COPY_OUT_BYTES;
+use crate::mcp::{Era, ErrorKind, Method, Revision, Side, revision::UnreadableId};
+use crate::message::{Field, Kind, MessageRef, RequestId};
+
+impl Core {
+    /// A request of the peer.
+    pub(super) fn request(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        message: MessageRef<'_>,
+        host: &mut dyn Host,
+    ) {
+        let (Some(id), Some(name)) = (message.id(), message.method()) else {
+            return;
+        };
+        if !exchange.incoming.is_empty() && exchange.incoming.find(&id).is_some() {
+            // R-RPC-05: the one in flight is untouched.
+            return self.refuse(
+                exchange,
+                Some(id),
+                -32600,
+                "a request with this id is in flight",
+            );
+        }
+        let method = Method::parse(&name);
+        let revision = match self.revision_of(exchange, &message, id, method) {
+            Ok(revision) => revision,
+            Err(()) => return,
+        };
+        if revision.era() == Era::Stateless && self.config.side == Side::Client {
+            // R-RPC-15, R-RPC-16: such a server sends no requests, and gets no answers.
+            return self.stray(Stray::Unexpected, message.bytes(), host);
+        }
+        let Exchange {
+            output, framing, ..
+        } = exchange;
+        let answer = Answer {
+            output,
+            framing: *framing,
+            id,
+            revision,
+            config: &self.config,
+        };
+        let unknown = |answer: Answer<'_>| {
+            answer.error(
+                ErrorKind::MethodNotFound,
+                &format!("no method {name:?} here"),
+                None,
+            );
+        };
+        match method {
+            Some(method)
+                if !method.defined(revision, self.config.side.peer()) || !method.is_request() =>
+            {
+                return unknown(answer);
+            }
+            Some(Method::Initialize) => {
+                return self.initialize(exchange, message, id, host);
+            }
+            Some(Method::Ping) => {
+                answer.result(|_| ());
+                return;
+            }
+            Some(Method::Discover) => {
+                let config = &self.config;
+                answer.result(|result| super::opening::discovered(config, revision, result));
+                return;
+            }
+            _ => {}
+        }
+        let request = Incoming {
+            message,
+            method,
+            revision,
+        };
+        let Disposition::Deferred(target) = host.request(request, answer) else {
+            return;
+        };
+        let cancel = CancelToken::new();
+        match exchange.incoming.insert(
+            id,
+            Entry {
+                cancel: cancel.clone(),
+                held: None,
+            },
+        ) {
+            Ok(incoming) => turn.records.push(Record {
+                start: turn.at as u32,
+                len: message.bytes().len() as u32,
+                envelope: *message.envelope(),
+                key: CallKey {
+                    stream: turn.stream,
+                    incoming,
+                },
+                method,
+                revision,
+                target,
+                cancel,
+            }),
+            Err(Refused::Duplicate(_) | Refused::Full) => {
+                let Exchange {
+                    output, framing, ..
+                } = exchange;
+                let answer = Answer {
+                    output,
+                    framing: *framing,
+                    id,
+                    revision,
+                    config: &self.config,
+                };
+                answer.error(
+                    ErrorKind::Overloaded,
+                    "too many requests are in flight",
+                    Some("{\"retryAfter\":1}"),
+                );
+            }
+        }
+    }
+
+    /// The revision that a request is served in: its own envelope decides, then the handshake
+    /// (R-ERA-02, R-ERA-03). `Err` when the request is refused, which is answered here.
+    fn revision_of(
+        &mut self,
+        exchange: &mut Exchange,
+        message: &MessageRef<'_>,
+        id: RequestId<'_>,
+        method: Option<Method>,
+    ) -> Result<Revision, ()> {
+        let negotiated = self.handle.revision();
+        if self.config.side == Side::Client {
+            return negotiated.ok_or(());
+        }
+        let stateless = self.config.revisions.newest(Era::Stateless);
+        if let (Some(asked), Some(newest)) = (message.raw(Field::ProtocolVersion), stateless) {
+            exchange.unreadable = newest.rules().unreadable_id;
+            let name = reader::as_str(asked);
+            let revision = name.as_deref().and_then(Revision::parse);
+            let mut refuse = |kind: ErrorKind, why: &str, data: Option<&str>| {
+                let Exchange {
+                    output, framing, ..
+                } = &mut *exchange;
+                let config = &self.config;
+                Answer {
+                    output,
+                    framing: *framing,
+                    id,
+                    revision: newest,
+                    config,
+                }
+                .error(kind, why, data);
+            };
+            match revision
+                .filter(|r| r.era() == Era::Stateless && self.config.revisions.contains(*r))
+            {
+                None if name.is_none() => {
+                    refuse(
+                        ErrorKind::InvalidParams,
+                        "protocolVersion must be a string",
+                        None,
+                    );
+                }
+                None => {
+                    let supported = self.config.revisions.to_json();
+                    let data = format!("{{\"supported\":{supported},\"requested\":{asked}}}");
+                    refuse(
+                        ErrorKind::UnsupportedVersion,
+                        "Unsupported protocol version",
+                        Some(&data),
+                    );
+                }
+                Some(revision) => match message.raw(Field::ClientCapabilities) {
+                    Some(capabilities) if capabilities.starts_with('{') => return Ok(revision),
+                    _ => refuse(
+                        ErrorKind::InvalidParams,
+                        "clientCapabilities is missing in _meta or no object",
+                        None,
+                    ),
+                },
+            }
+            return Err(());
+        }
+        if let Some(negotiated) = negotiated {
+            exchange.unreadable = negotiated.rules().unreadable_id;
+            return Ok(negotiated);
+        }
+        let handshake = self.config.revisions.newest(Era::Handshake);
+        match (handshake, method) {
+            (Some(newest), Some(Method::Initialize | Method::Ping)) => Ok(newest),
+            // R-LIF-15
+            (Some(_), _) => {
+                self.refuse(
+                    exchange,
+                    Some(id),
+                    -32600,
+                    "the connection is not initialized",
+                );
+                Err(())
+            }
+            (None, Some(Method::Initialize)) => {
+                // R-ERA-06
+                let data = format!("{{\"supported\":{}}}", self.config.revisions.to_json());
+                exchange.unreadable = UnreadableId::Omitted;
+                let Exchange {
+                    output, framing, ..
+                } = exchange;
+                let revision = Revision::V2026_07_28;
+                Answer {
+                    output,
+                    framing: *framing,
+                    id,
+                    revision,
+                    config: &self.config,
+                }
+                .error(
+                    ErrorKind::UnsupportedVersion,
+                    "Unsupported protocol version",
+                    Some(&data),
+                );
+                Err(())
+            }
+            (None, _) => {
+                // R-ERR-19
+                self.refuse(
+                    exchange,
+                    Some(id),
+                    -32602,
+                    "protocolVersion is missing in _meta",
+                );
+                Err(())
+            }
+        }
+    }
+
+    /// A notification of the peer. Nothing here is ever answered (R-RPC-11).
+    pub(super) fn notification(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        message: MessageRef<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        let Some(name) = message.method() else { return };
+        match Method::parse(&name) {
+            Some(Method::Cancelled) => self.peer_cancelled(exchange, turn, &message, host),
+            Some(Method::Progress) => {
+                if !self.pending.progress(&message, now) {
+                    self.stray(Stray::Unexpected, message.bytes(), host);
+                }
+            }
+            _ => host.notification(message),
+        }
+    }
+
+    /// The peer gave up on a request. Unknown, finished and malformed ones are ignored
+    /// (R-CAN-04); what the request still answers is discarded.
+    fn peer_cancelled(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        message: &MessageRef<'_>,
+        host: &mut dyn Host,
+    ) {
+        let id = message
+            .raw(Field::RequestId)
+            .and_then(RequestId::from_token);
+        let Some(incoming) = id.and_then(|id| exchange.incoming.find(&id)) else {
+            return;
+        };
+        let Some((_, entry)) = exchange.incoming.remove(incoming) else {
+            return;
+        };
+        let key = CallKey {
+            stream: turn.stream,
+            incoming,
+        };
+        let waiting = turn.records.len();
+        turn.records.retain(|record| record.key != key);
+        if turn.records.len() == waiting {
+            let reason = message
+                .params()
+                .and_then(|params| reader::find(params, "reason"));
+            let reason = reason.and_then(reader::as_str);
+            entry.cancel.cancel(reason.as_deref());
+            host.cancelled(key, reason.as_deref());
+        }
+    }
+
+    /// An answer of the peer, to a request of this side or to none.
+    pub(super) fn answer(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        message: MessageRef<'_>,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        let Some(key) = message.id().and_then(|id| self.own_key(id)) else {
+            return self.stray(Stray::Answer, message.bytes(), host);
+        };
+        if self.opening_answered(exchange, key, &message, now, host) {
+            return;
+        }
+        if !self.pending.remove(key, &mut self.timers) {
+            return self.stray(Stray::Answer, message.bytes(), host);
+        }
+        let outcome = match message.kind() {
+            Kind::Error => Err(RequestError::Peer(peer_error(&message))),
+            _ if message.bytes().len() > COPY_OUT_BYTES => {
+                let (at, len) = (turn.at, message.bytes().len());
+                return turn.answers.push((key, at, len, *message.envelope()));
+            }
+            _ => Ok(message.detach()),
+        };
+        if self.shared().outgoing.complete(key, outcome).is_err() {
+            self.stray(Stray::Answer, message.bytes(), host);
+        }
+    }
+
+    fn own_key(&self, id: RequestId<'_>) -> Option<RequestKey> {
+        let number = id.as_u64().or_else(|| {
+            let text = reader::as_str(id.raw()).filter(|_| self.config.lenient_ids)?;
+            number::as_u64(&text)
+        });
+        number.and_then(RequestKey::from_wire)
+    }
+}
+
+/// The peer's error, whatever its shape.
+pub(super) fn peer_error(message: &MessageRef<'_>) -> PeerError {
+    let error = message.error().unwrap_or("{}");
+    let text = reader::find(error, "message")
+        .and_then(reader::as_str)
+        .unwrap_or_default();
+    PeerError {
+        code: reader::find(error, "code")
+            .and_then(number::as_i64)
+            .unwrap_or(-32603),
+        message: text.into(),
+        data: reader::find(error, "data").map(Box::from),
+    }
+}

@@ -1,0 +1,91 @@
+//! One stream of a connection: its bytes in and out and the requests in flight on it.
+
+use crate::buffer::{Input, Output};
+use crate::correlate::{CancelToken, Incoming};
+use crate::frame::line::LineDeframer;
+use crate::limits::Limits;
+use crate::mcp::revision::UnreadableId;
+use crate::message::OwnedId;
+
+/// How messages are told apart on a stream of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// One message a line (R-STD-01).
+    #[default]
+    Line,
+}
+
+impl Framing {
+    /// Appends one framed message that `write` writes without its framing.
+    pub(crate) fn append(self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
+        output.append_with(|out| {
+            write(out);
+            match self {
+                Self::Line => out.push(b'\n'),
+            }
+        });
+    }
+}
+
+/// What is known of a request in flight.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub cancel: CancelToken,
+    /// The newest progress notification that back-pressure held back (R-PRG-05).
+    pub held: Option<Box<[u8]>>,
+}
+
+/// The reading half.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub input: Input,
+    pub deframer: LineDeframer,
+    pub ended: bool,
+}
+
+/// The writing half, and what is in flight.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub output: Output,
+    pub framing: Framing,
+    pub incoming: Incoming<OwnedId, Entry>,
+    /// The form of an error's id when a frame's id cannot be read: that of the last envelope.
+    pub unreadable: UnreadableId,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub reading: Reading,
+    pub exchange: Exchange,
+}
+
+impl Stream {
+    pub fn new(framing: Framing, limits: &Limits) -> Self {
+        Self {
+            reading: Reading {
+                input: Input::new(),
+                deframer: LineDeframer::new(limits.max_message_bytes),
+                ended: false,
+            },
+            exchange: Exchange {
+                output: Output::new(),
+                framing,
+                incoming: Incoming::new(limits.max_incoming),
+                unreadable: UnreadableId::Null,
+            },
+        }
+    }
+}
+
+impl Exchange {
+    /// Appends one frame.
+    pub fn append(&mut self, frame: &[u8]) {
+        self.framing
+            .append(&mut self.output, |out| out.extend_from_slice(frame));
+    }
+
+    /// Appends one frame that `write` writes.
+    pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.framing.append(&mut self.output, write);
+    }
+}

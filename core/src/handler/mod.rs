@@ -1,0 +1,110 @@
+//! Operations and what carries them out: the seam between the engine and handlers.
+//!
+//! A handler sees an [`Operation`] of the server's registry, not a wire method; what it gives
+//! back is encoded for the dialect and revision of the request. This room has no runtime: a
+//! [`Spawner`] says where handlers run.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming};
+
+/// Something of a server's registry that a request asks for; the number counts the entries of
+/// its kind in the order of registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Call a tool.
+    CallTool(u32),
+    /// Read a resource.
+    ReadResource(u32),
+    /// Read a resource that matches a template.
+    ReadTemplate(u32),
+    /// Render a prompt.
+    GetPrompt(u32),
+}
+
+const KINDS: u32 = 4;
+
+impl Operation {
+    /// As the number that marks a deferred request.
+    pub fn to_target(self) -> u32 {
+        match self {
+            Self::CallTool(index) => index * KINDS,
+            Self::ReadResource(index) => index * KINDS + 1,
+            Self::ReadTemplate(index) => index * KINDS + 2,
+            Self::GetPrompt(index) => index * KINDS + 3,
+        }
+    }
+
+    /// From the number that marks a deferred request.
+    pub fn from_target(target: u32) -> Self {
+        let index = target / KINDS;
+        match target % KINDS {
+            0 => Self::CallTool(index),
+            1 => Self::ReadResource(index),
+            2 => Self::ReadTemplate(index),
+            _ => Self::GetPrompt(index),
+        }
+    }
+}
+
+/// Carries operations out. Called on the driver's thread; must not block.
+pub trait Executor {
+    /// An operation that may be carried out at once, on the driver's thread. Gives the answer
+    /// back unused when it is not one of those.
+    ///
+    /// # Errors
+    /// The answer, untouched.
+    fn inline<'a>(
+        &mut self,
+        operation: Operation,
+        request: Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        let _ = (operation, request);
+        Err(answer)
+    }
+
+    /// The operations of one turn; [`Call::target`](crate::connection::Call) is
+    /// [`Operation::to_target`].
+    fn run(&mut self, batch: Batch);
+
+    /// An operation was cancelled; its [`Call::cancel`](crate::connection::Call) says so too.
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        let _ = (key, reason);
+    }
+
+    /// The client has finished the handshake.
+    fn initialized(&mut self) {}
+
+    /// The connection has ended.
+    fn closed(&mut self) {}
+}
+
+/// A handler under way.
+pub type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Where handlers run.
+pub trait Spawner: Send + Sync {
+    /// Runs a job to its end, somewhere else, soon.
+    fn spawn(&self, job: Job);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_survive_as_numbers() {
+        for index in [0, 1, 77, u32::MAX / KINDS - 1] {
+            for operation in [
+                Operation::CallTool(index),
+                Operation::ReadResource(index),
+                Operation::ReadTemplate(index),
+                Operation::GetPrompt(index),
+            ] {
+                assert_eq!(Operation::from_target(operation.to_target()), operation);
+            }
+        }
+    }
+}

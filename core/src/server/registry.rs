@@ -1,0 +1,219 @@
+//! The registry of a server: what it offers, found by name and listed from bytes encoded once.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::definition::{Prompt, Resource, Tool};
+use super::schema::{InvalidSchema, Schema};
+use super::template::{InvalidTemplate, Template};
+use crate::connection::Config;
+use crate::mcp::{LogLevel, Revision, Side};
+
+/// Why something cannot be registered.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The name, or the URI, is taken.
+    Duplicate(String),
+    /// A name is empty.
+    EmptyName,
+    /// A tool's schema is not valid.
+    Schema(String, InvalidSchema),
+    /// A URI template is not valid.
+    Template(InvalidTemplate),
+}
+
+impl std::fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
+            Self::EmptyName => f.write_str("a name is empty"),
+            Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
+            Self::Template(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+/// What a server offers. See the [module](self).
+#[derive(Debug, Default)]
+pub struct Registry {
+    pub(super) tools: Vec<Tool>,
+    pub(super) schemas: Vec<Schema>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) templates: Vec<(Resource, Template)>,
+    pub(super) prompts: Vec<Prompt>,
+    tool_names: HashMap<String, u32>,
+    resource_uris: HashMap<String, u32>,
+    prompt_names: HashMap<String, u32>,
+    lists: [OnceLock<Lists>; 5],
+}
+
+/// The members of the list results of one revision, encoded.
+#[derive(Debug)]
+pub(super) struct Lists {
+    pub tools: Box<str>,
+    pub resources: Box<str>,
+    pub templates: Box<str>,
+    pub prompts: Box<str>,
+}
+
+impl Registry {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool; gives its number.
+    ///
+    /// # Errors
+    /// When the name is taken or empty, or a schema is not valid (R-SCH-11).
+    pub fn add_tool(&mut self, tool: Tool) -> Result<u32, RegistryError> {
+        let schema = Schema::input(&tool.input_schema)
+            .map_err(|error| RegistryError::Schema(tool.name.clone(), error))?;
+        let number = take(&mut self.tool_names, &tool.name)?;
+        self.schemas.push(schema);
+        self.tools.push(tool);
+        self.changed();
+        Ok(number)
+    }
+
+    /// Adds a resource; gives its number.
+    ///
+    /// # Errors
+    /// When the URI is taken or empty.
+    pub fn add_resource(&mut self, resource: Resource) -> Result<u32, RegistryError> {
+        let number = take(&mut self.resource_uris, &resource.uri)?;
+        self.resources.push(resource);
+        self.changed();
+        Ok(number)
+    }
+
+    /// Adds resources by template (the `uri` is one of RFC 6570, levels 1 to 3); gives its
+    /// number.
+    ///
+    /// # Errors
+    /// When the template is not valid.
+    pub fn add_template(&mut self, resource: Resource) -> Result<u32, RegistryError> {
+        let template = Template::parse(&resource.uri).map_err(RegistryError::Template)?;
+        self.templates.push((resource, template));
+        self.changed();
+        Ok(self.templates.len() as u32 - 1)
+    }
+
+    /// Adds a prompt; gives its number.
+    ///
+    /// # Errors
+    /// When the name is taken or empty.
+    pub fn add_prompt(&mut self, prompt: Prompt) -> Result<u32, RegistryError> {
+        let number = take(&mut self.prompt_names, &prompt.name)?;
+        self.prompts.push(prompt);
+        self.changed();
+        Ok(number)
+    }
+
+    fn changed(&mut self) {
+        self.lists = Default::default();
+    }
+
+    /// The tools, in the order of registration.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// The prompts, in the order of registration.
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
+    /// The number of a tool.
+    pub fn tool(&self, name: &str) -> Option<u32> {
+        self.tool_names.get(name).copied()
+    }
+
+    /// The number of a resource.
+    pub fn resource(&self, uri: &str) -> Option<u32> {
+        self.resource_uris.get(uri).copied()
+    }
+
+    /// The number of the first template that a URI matches, and its variables in order.
+    pub fn template(&self, uri: &str) -> Option<(u32, Vec<(String, String)>)> {
+        let matched = |(number, (_, template)): (usize, &(Resource, Template))| {
+            template.match_uri(uri).map(|variables| (number as u32, variables))
+        };
+        self.templates.iter().enumerate().find_map(matched)
+    }
+
+    /// The number of a prompt.
+    pub fn prompt(&self, name: &str) -> Option<u32> {
+        self.prompt_names.get(name).copied()
+    }
+
+    /// Whether any resource or template is offered.
+    pub fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.templates.is_empty()
+    }
+
+    /// The configuration of a server that offers this.
+    pub fn config(&self, name: &str, version: &str) -> Config {
+        let mut config = Config::new(Side::Server, name, version);
+        let mut members = Vec::new();
+        members.extend((!self.tools.is_empty()).then_some("\"tools\":{}"));
+        members.extend(self.has_resources().then_some("\"resources\":{}"));
+        members.extend((!self.prompts.is_empty()).then_some("\"prompts\":{}"));
+        members.push("\"logging\":{}");
+        let capabilities = format!("{{{}}}", members.join(","));
+        config.capabilities = std::array::from_fn(|_| capabilities.as_str().into());
+        config
+    }
+
+    pub(super) fn lists(&self, revision: Revision) -> &Lists {
+        self.lists[revision as usize].get_or_init(|| {
+            let hints = match revision.rules().cache_hints {
+                true => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
+                false => "",
+            };
+            Lists {
+                tools: list("tools", hints, &self.tools, |tool, out| tool.write(out, revision)),
+                resources: list("resources", hints, &self.resources, |resource, out| {
+                    resource.write(out, revision, "uri");
+                }),
+                templates: list("resourceTemplates", hints, &self.templates, |(resource, _), out| {
+                    resource.write(out, revision, "uriTemplate");
+                }),
+                prompts: list("prompts", hints, &self.prompts, |prompt, out| prompt.write(out, revision)),
+            }
+        })
+    }
+}
+
+fn take(names: &mut HashMap<String, u32>, name: &str) -> Result<u32, RegistryError> {
+    if name.is_empty() {
+        return Err(RegistryError::EmptyName);
+    }
+    let number = names.len() as u32;
+    match names.entry(name.to_owned()) {
+        std::collections::hash_map::Entry::Occupied(_) => Err(RegistryError::Duplicate(name.to_owned())),
+        std::collections::hash_map::Entry::Vacant(entry) => Ok(*entry.insert(number)),
+    }
+}
+
+fn list<T>(key: &str, hints: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Box<str> {
+    let mut out = format!("\"{key}\":[").into_bytes();
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        write(item, &mut out);
+    }
+    out.push(b']');
+    out.extend_from_slice(hints.as_bytes());
+    String::from_utf8(out).unwrap_or_default().into()
+}
+
+/// The level that `logging/setLevel` names.
+pub(super) fn level(params: &str) -> Option<LogLevel> {
+    let name = crate::json::reader::find(params, "level").and_then(crate::json::reader::as_str)?;
+    LogLevel::parse(&name)
+}

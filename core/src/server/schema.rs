@@ -1,0 +1,262 @@
+//! Validation of tool arguments, compiled once per tool.
+//!
+//! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
+//! so; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
+//! members, and for those a [shortcut](Shape) accepts without building a tree; it never
+//! refuses: what it cannot accept goes to the full validator, which also words the error.
+
+use std::fmt;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::json::{number, reader};
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSchema(Box<str>);
+
+impl fmt::Display for InvalidSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidSchema {}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    shape: Option<Shape>,
+}
+
+impl Schema {
+    /// Compiles the schema of a tool's arguments.
+    ///
+    /// # Errors
+    /// When it is not JSON, not an object with `"type":"object"` (R-SCH-03), of a dialect other
+    /// than 2020-12 and draft-07, or refers to something outside itself.
+    pub fn input(json: &str) -> Result<Self, InvalidSchema> {
+        let schema = parse(json)?;
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(InvalidSchema("it must have \"type\": \"object\"".into()));
+        }
+        Self::compile(&schema)
+    }
+
+    /// Compiles any schema.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input), but for the type.
+    pub fn new(json: &str) -> Result<Self, InvalidSchema> {
+        Self::compile(&parse(json)?)
+    }
+
+    fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
+        let dialect = schema.get("$schema").and_then(Value::as_str);
+        let draft = match dialect.map(|uri| uri.trim_end_matches('#')) {
+            None | Some("https://json-schema.org/draft/2020-12/schema") => jsonschema::Draft::Draft202012,
+            Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => {
+                jsonschema::Draft::Draft7
+            }
+            Some(other) => {
+                return Err(InvalidSchema(format!("the dialect {other} is not supported").into()));
+            }
+        };
+        let validator = jsonschema::options()
+            .with_draft(draft)
+            .with_pattern_options(jsonschema::PatternOptions::regex())
+            .build(schema)
+            .map_err(|error| InvalidSchema(error.to_string().into()))?;
+        Ok(Self { validator, shape: Shape::of(schema) })
+    }
+
+    /// Checks a validated JSON text.
+    ///
+    /// # Errors
+    /// What is wrong, in one sentence, with the place.
+    pub fn check(&self, json: &str) -> Result<(), String> {
+        if self.shape.as_ref().is_some_and(|shape| shape.accepts(json)) {
+            return Ok(());
+        }
+        let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        match self.validator.iter_errors(&value).next() {
+            None => Ok(()),
+            Some(error) => {
+                let path = error.instance_path().to_string();
+                let place = if path.is_empty() { String::new() } else { format!(" at {path}") };
+                Err(format!("{error}{place}"))
+            }
+        }
+    }
+}
+
+fn parse(json: &str) -> Result<Value, InvalidSchema> {
+    serde_json::from_str(json).map_err(|error| InvalidSchema(error.to_string().into()))
+}
+
+/// A flat object schema: members of plain types, some of them required, nothing else said.
+#[derive(Debug)]
+struct Shape {
+    members: Vec<(Box<str>, Plain, bool)>,
+    required: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Plain {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Any,
+}
+
+/// Keywords that say nothing about which values are valid.
+const ANNOTATIONS: [&str; 6] = ["title", "description", "default", "examples", "$schema", "$comment"];
+
+impl Shape {
+    fn of(schema: &Value) -> Option<Self> {
+        let schema = schema.as_object()?;
+        let known = |key: &String| {
+            ANNOTATIONS.contains(&key.as_str())
+                || ["type", "properties", "required", "additionalProperties"].contains(&key.as_str())
+        };
+        if !schema.keys().all(known) {
+            return None;
+        }
+        let required: Vec<&str> = match schema.get("required") {
+            Some(names) => names.as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?,
+            None => Vec::new(),
+        };
+        let empty = serde_json::Map::new();
+        let properties = match schema.get("properties") {
+            Some(properties) => properties.as_object()?,
+            None => &empty,
+        };
+        if !required.iter().all(|name| properties.contains_key(*name)) || properties.len() > 64 {
+            return None;
+        }
+        let member = |(name, schema): (&String, &Value)| {
+            let plain = Plain::of(schema)?;
+            Some((name.as_str().into(), plain, required.contains(&name.as_str())))
+        };
+        let members: Option<Vec<_>> = properties.iter().map(member).collect();
+        Some(Self { members: members?, required: required.len() })
+    }
+
+    /// Whether the object is certainly valid. A member that is not listed may be valid too, but
+    /// that is for the full validator to say, as is one that occurs twice.
+    fn accepts(&self, json: &str) -> bool {
+        if !json.starts_with('{') {
+            return false;
+        }
+        let mut seen = 0u64;
+        let mut required = 0;
+        for (key, value) in reader::members(json) {
+            let Some(index) = self.members.iter().position(|(name, ..)| **name == *key.raw()) else {
+                return false;
+            };
+            let (_, plain, needed) = &self.members[index];
+            if key.is_escaped() || seen & 1 << index != 0 || !plain.accepts(value) {
+                return false;
+            }
+            seen |= 1 << index;
+            required += usize::from(*needed);
+        }
+        required == self.required
+    }
+}
+
+impl Plain {
+    fn of(schema: &Value) -> Option<Self> {
+        let schema = schema.as_object()?;
+        if !schema.keys().all(|key| key == "type" || ANNOTATIONS.contains(&key.as_str())) {
+            return None;
+        }
+        match schema.get("type").map(Value::as_str) {
+            None => Some(Self::Any),
+            Some(Some("string")) => Some(Self::String),
+            Some(Some("integer")) => Some(Self::Integer),
+            Some(Some("number")) => Some(Self::Number),
+            Some(Some("boolean")) => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+
+    fn accepts(self, value: &str) -> bool {
+        match self {
+            Self::String => value.starts_with('"'),
+            Self::Integer => number::is_integer(value),
+            Self::Number => value.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
+            Self::Boolean => matches!(value, "true" | "false"),
+            Self::Any => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ECHO: &str = r#"{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"]}"#;
+
+    #[test]
+    fn the_shortcut_never_accepts_what_the_validator_refuses() {
+        let schemas = [
+            ECHO,
+            r#"{"type":"object","additionalProperties":false}"#,
+            r#"{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"boolean"},"c":{}}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"string","maxLength":2}}}"#,
+        ];
+        let arguments = [
+            "{}",
+            r#"{"text":"x"}"#,
+            r#"{"text":1}"#,
+            r#"{"text":"x","n":1}"#,
+            r#"{"text":"x","n":1.0}"#,
+            r#"{"text":"x","n":1.5}"#,
+            r#"{"text":"x","text":1}"#,
+            r#"{"text":1,"text":"x"}"#,
+            r#"{"te\u0078t":"x"}"#,
+            r#"{"extra":true}"#,
+            r#"{"a":-1e3,"b":false,"c":[1]}"#,
+            r#"{"a":"xyz"}"#,
+            "[]",
+        ];
+        let mut shortcuts = 0;
+        for json in schemas {
+            let schema = Schema::input(json).unwrap();
+            for arguments in arguments {
+                let value: Value = serde_json::from_str(arguments).unwrap();
+                let full = schema.validator.is_valid(&value);
+                let short = schema.shape.as_ref().is_some_and(|shape| shape.accepts(arguments));
+                assert!(full || !short, "{json} {arguments}");
+                assert_eq!(schema.check(arguments).is_ok(), full, "{json} {arguments}");
+                shortcuts += usize::from(short);
+            }
+        }
+        assert!(shortcuts >= 6, "the shortcut is taken");
+    }
+
+    #[test]
+    fn bad_schemas_are_refused_at_once() {
+        for json in [
+            "{",
+            "null",
+            "{}",
+            r#"{"type":"string"}"#,
+            r#"{"type":"object","$schema":"http://json-schema.org/draft-04/schema#"}"#,
+            r#"{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#,
+        ] {
+            assert!(Schema::input(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_place() {
+        let error = Schema::input(ECHO).unwrap().check(r#"{"text":7}"#).unwrap_err();
+        assert!(error.contains("/text"), "{error}");
+    }
+}
