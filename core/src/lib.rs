@@ -11,3 +11,5 @@ pub mod limits;
 pub mod mcp;
 pub mod message;
 pub mod scan;
+#[cfg(feature = "server")]
+pub mod server;

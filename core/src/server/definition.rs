@@ -75,12 +75,24 @@ impl Tool {
         let rules = revision.rules();
         let mut object = ObjectWriter::begin(out);
         object.string("name", &self.name);
-        object.optional("title", self.title.as_deref().filter(|_| rules.structured_content));
+        object.optional(
+            "title",
+            self.title.as_deref().filter(|_| rules.structured_content),
+        );
         object.optional("description", self.description.as_deref());
         object.raw("inputSchema", Some(&self.input_schema));
-        let schema = self.output_schema.as_deref().filter(|_| rules.structured_content);
-        object.raw("outputSchema", schema.filter(|schema| rules.any_structured_content || is_object(schema)));
-        object.raw("annotations", self.annotations.as_deref().filter(|_| rules.annotations));
+        let schema = self
+            .output_schema
+            .as_deref()
+            .filter(|_| rules.structured_content);
+        object.raw(
+            "outputSchema",
+            schema.filter(|schema| rules.any_structured_content || is_object(schema)),
+        );
+        object.raw(
+            "annotations",
+            self.annotations.as_deref().filter(|_| rules.annotations),
+        );
         object.raw("icons", self.icons.as_deref().filter(|_| rules.icons));
         object.end();
     }
@@ -109,7 +121,13 @@ impl Resource {
     /// A resource of that URI and name.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         let (uri, name) = (uri.into(), name.into());
-        Self { uri, name, title: None, description: None, mime_type: None }
+        Self {
+            uri,
+            name,
+            title: None,
+            description: None,
+            mime_type: None,
+        }
     }
 
     /// Sets what it is, for the model.
@@ -131,7 +149,12 @@ impl Resource {
         let mut object = ObjectWriter::begin(out);
         object.string(key, &self.uri);
         object.string("name", &self.name);
-        object.optional("title", self.title.as_deref().filter(|_| revision.rules().structured_content));
+        object.optional(
+            "title",
+            self.title
+                .as_deref()
+                .filter(|_| revision.rules().structured_content),
+        );
         object.optional("description", self.description.as_deref());
         object.optional("mimeType", self.mime_type.as_deref());
         object.end();
@@ -165,7 +188,12 @@ pub struct PromptArgument {
 impl Prompt {
     /// A prompt without arguments.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), title: None, description: None, arguments: Vec::new() }
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            arguments: Vec::new(),
+        }
     }
 
     /// Sets what it is for.
@@ -177,16 +205,30 @@ impl Prompt {
 
     /// Adds an argument.
     #[must_use]
-    pub fn argument(mut self, name: impl Into<String>, description: impl Into<String>, required: bool) -> Self {
+    pub fn argument(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        required: bool,
+    ) -> Self {
         let description = Some(description.into());
-        self.arguments.push(PromptArgument { name: name.into(), description, required });
+        self.arguments.push(PromptArgument {
+            name: name.into(),
+            description,
+            required,
+        });
         self
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>, revision: Revision) {
         let mut object = ObjectWriter::begin(out);
         object.string("name", &self.name);
-        object.optional("title", self.title.as_deref().filter(|_| revision.rules().structured_content));
+        object.optional(
+            "title",
+            self.title
+                .as_deref()
+                .filter(|_| revision.rules().structured_content),
+        );
         object.optional("description", self.description.as_deref());
         if !self.arguments.is_empty() {
             object.key("arguments").push(b'[');

@@ -140,7 +140,9 @@ impl Registry {
     /// The number of the first template that a URI matches, and its variables in order.
     pub fn template(&self, uri: &str) -> Option<(u32, Vec<(String, String)>)> {
         let matched = |(number, (_, template)): (usize, &(Resource, Template))| {
-            template.match_uri(uri).map(|variables| (number as u32, variables))
+            template
+                .match_uri(uri)
+                .map(|variables| (number as u32, variables))
         };
         self.templates.iter().enumerate().find_map(matched)
     }
@@ -175,14 +177,23 @@ impl Registry {
                 false => "",
             };
             Lists {
-                tools: list("tools", hints, &self.tools, |tool, out| tool.write(out, revision)),
+                tools: list("tools", hints, &self.tools, |tool, out| {
+                    tool.write(out, revision)
+                }),
                 resources: list("resources", hints, &self.resources, |resource, out| {
                     resource.write(out, revision, "uri");
                 }),
-                templates: list("resourceTemplates", hints, &self.templates, |(resource, _), out| {
-                    resource.write(out, revision, "uriTemplate");
+                templates: list(
+                    "resourceTemplates",
+                    hints,
+                    &self.templates,
+                    |(resource, _), out| {
+                        resource.write(out, revision, "uriTemplate");
+                    },
+                ),
+                prompts: list("prompts", hints, &self.prompts, |prompt, out| {
+                    prompt.write(out, revision)
                 }),
-                prompts: list("prompts", hints, &self.prompts, |prompt, out| prompt.write(out, revision)),
             }
         })
     }
@@ -194,7 +205,9 @@ fn take(names: &mut HashMap<String, u32>, name: &str) -> Result<u32, RegistryErr
     }
     let number = names.len() as u32;
     match names.entry(name.to_owned()) {
-        std::collections::hash_map::Entry::Occupied(_) => Err(RegistryError::Duplicate(name.to_owned())),
+        std::collections::hash_map::Entry::Occupied(_) => {
+            Err(RegistryError::Duplicate(name.to_owned()))
+        }
         std::collections::hash_map::Entry::Vacant(entry) => Ok(*entry.insert(number)),
     }
 }

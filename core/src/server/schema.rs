@@ -56,12 +56,17 @@ impl Schema {
     fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         let dialect = schema.get("$schema").and_then(Value::as_str);
         let draft = match dialect.map(|uri| uri.trim_end_matches('#')) {
-            None | Some("https://json-schema.org/draft/2020-12/schema") => jsonschema::Draft::Draft202012,
-            Some("http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema") => {
-                jsonschema::Draft::Draft7
+            None | Some("https://json-schema.org/draft/2020-12/schema") => {
+                jsonschema::Draft::Draft202012
             }
+            Some(
+                "http://json-schema.org/draft-07/schema"
+                | "https://json-schema.org/draft-07/schema",
+            ) => jsonschema::Draft::Draft7,
             Some(other) => {
-                return Err(InvalidSchema(format!("the dialect {other} is not supported").into()));
+                return Err(InvalidSchema(
+                    format!("the dialect {other} is not supported").into(),
+                ));
             }
         };
         let validator = jsonschema::options()
@@ -69,7 +74,10 @@ impl Schema {
             .with_pattern_options(jsonschema::PatternOptions::regex())
             .build(schema)
             .map_err(|error| InvalidSchema(error.to_string().into()))?;
-        Ok(Self { validator, shape: Shape::of(schema) })
+        Ok(Self {
+            validator,
+            shape: Shape::of(schema),
+        })
     }
 
     /// Checks a validated JSON text.
@@ -85,7 +93,11 @@ impl Schema {
             None => Ok(()),
             Some(error) => {
                 let path = error.instance_path().to_string();
-                let place = if path.is_empty() { String::new() } else { format!(" at {path}") };
+                let place = if path.is_empty() {
+                    String::new()
+                } else {
+                    format!(" at {path}")
+                };
                 Err(format!("{error}{place}"))
             }
         }
@@ -113,20 +125,32 @@ enum Plain {
 }
 
 /// Keywords that say nothing about which values are valid.
-const ANNOTATIONS: [&str; 6] = ["title", "description", "default", "examples", "$schema", "$comment"];
+const ANNOTATIONS: [&str; 6] = [
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$schema",
+    "$comment",
+];
 
 impl Shape {
     fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
         let known = |key: &String| {
             ANNOTATIONS.contains(&key.as_str())
-                || ["type", "properties", "required", "additionalProperties"].contains(&key.as_str())
+                || ["type", "properties", "required", "additionalProperties"]
+                    .contains(&key.as_str())
         };
         if !schema.keys().all(known) {
             return None;
         }
         let required: Vec<&str> = match schema.get("required") {
-            Some(names) => names.as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?,
+            Some(names) => names
+                .as_array()?
+                .iter()
+                .map(Value::as_str)
+                .collect::<Option<_>>()?,
             None => Vec::new(),
         };
         let empty = serde_json::Map::new();
@@ -139,10 +163,17 @@ impl Shape {
         }
         let member = |(name, schema): (&String, &Value)| {
             let plain = Plain::of(schema)?;
-            Some((name.as_str().into(), plain, required.contains(&name.as_str())))
+            Some((
+                name.as_str().into(),
+                plain,
+                required.contains(&name.as_str()),
+            ))
         };
         let members: Option<Vec<_>> = properties.iter().map(member).collect();
-        Some(Self { members: members?, required: required.len() })
+        Some(Self {
+            members: members?,
+            required: required.len(),
+        })
     }
 
     /// Whether the object is certainly valid. A member that is not listed may be valid too, but
@@ -154,7 +185,11 @@ impl Shape {
         let mut seen = 0u64;
         let mut required = 0;
         for (key, value) in reader::members(json) {
-            let Some(index) = self.members.iter().position(|(name, ..)| **name == *key.raw()) else {
+            let Some(index) = self
+                .members
+                .iter()
+                .position(|(name, ..)| **name == *key.raw())
+            else {
                 return false;
             };
             let (_, plain, needed) = &self.members[index];
@@ -171,7 +206,10 @@ impl Shape {
 impl Plain {
     fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
-        if !schema.keys().all(|key| key == "type" || ANNOTATIONS.contains(&key.as_str())) {
+        if !schema
+            .keys()
+            .all(|key| key == "type" || ANNOTATIONS.contains(&key.as_str()))
+        {
             return None;
         }
         match schema.get("type").map(Value::as_str) {
@@ -230,7 +268,10 @@ mod tests {
             for arguments in arguments {
                 let value: Value = serde_json::from_str(arguments).unwrap();
                 let full = schema.validator.is_valid(&value);
-                let short = schema.shape.as_ref().is_some_and(|shape| shape.accepts(arguments));
+                let short = schema
+                    .shape
+                    .as_ref()
+                    .is_some_and(|shape| shape.accepts(arguments));
                 assert!(full || !short, "{json} {arguments}");
                 assert_eq!(schema.check(arguments).is_ok(), full, "{json} {arguments}");
                 shortcuts += usize::from(short);
@@ -256,7 +297,10 @@ mod tests {
 
     #[test]
     fn an_error_names_the_place() {
-        let error = Schema::input(ECHO).unwrap().check(r#"{"text":7}"#).unwrap_err();
+        let error = Schema::input(ECHO)
+            .unwrap()
+            .check(r#"{"text":7}"#)
+            .unwrap_err();
         assert!(error.contains("/text"), "{error}");
     }
 }

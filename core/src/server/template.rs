@@ -60,7 +60,10 @@ impl Template {
             }
             parts.push((name.into(), reserved, literal.into()));
         }
-        Ok(Self { prefix: prefix.into(), parts })
+        Ok(Self {
+            prefix: prefix.into(),
+            parts,
+        })
     }
 
     /// The variables' values, percent-decoded, if the URI is one of this template.
@@ -71,7 +74,10 @@ impl Template {
             let last = i + 1 == self.parts.len();
             let end = match (literal.is_empty(), last) {
                 (true, _) => rest.len(),
-                (false, true) => rest.len().checked_sub(literal.len()).filter(|at| rest.ends_with(literal) && rest.is_char_boundary(*at))?,
+                (false, true) => rest
+                    .len()
+                    .checked_sub(literal.len())
+                    .filter(|at| rest.ends_with(literal) && rest.is_char_boundary(*at))?,
                 (false, false) => rest.find(literal.as_str())?,
             };
             let (value, after) = rest.split_at(end);
@@ -111,18 +117,35 @@ mod tests {
 
     #[test]
     fn variables_take_what_lies_between_the_literals() {
-        assert_eq!(values("test://t/{id}/data", "test://t/123/data").unwrap(), ["123"]);
-        assert_eq!(values("file:///{+path}", "file:///a/b%20c.txt").unwrap(), ["a/b c.txt"]);
-        assert_eq!(values("db://{table}/{row}", "db://users/7").unwrap(), ["users", "7"]);
+        assert_eq!(
+            values("test://t/{id}/data", "test://t/123/data").unwrap(),
+            ["123"]
+        );
+        assert_eq!(
+            values("file:///{+path}", "file:///a/b%20c.txt").unwrap(),
+            ["a/b c.txt"]
+        );
+        assert_eq!(
+            values("db://{table}/{row}", "db://users/7").unwrap(),
+            ["users", "7"]
+        );
         assert_eq!(values("x:{a}-{b}", "x:1-2-3").unwrap(), ["1", "2-3"]);
-        for uri in ["test://t//data", "test://t/1/2/data", "test://t/1/dat", "other://t/1/data", "test://t/%zz/data"] {
+        for uri in [
+            "test://t//data",
+            "test://t/1/2/data",
+            "test://t/1/dat",
+            "other://t/1/data",
+            "test://t/%zz/data",
+        ] {
             assert_eq!(values("test://t/{id}/data", uri), None, "{uri}");
         }
     }
 
     #[test]
     fn what_is_not_supported_is_refused() {
-        for template in ["x:{", "x:}", "x:{}", "x:{a}{b}", "x:{?q}", "x:{a,b}", "x:{a*}"] {
+        for template in [
+            "x:{", "x:}", "x:{}", "x:{a}{b}", "x:{?q}", "x:{a,b}", "x:{a*}",
+        ] {
             assert!(Template::parse(template).is_err(), "{template}");
         }
     }

@@ -1,0 +1,275 @@
+//! Building a server from handlers.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::arguments::FromArguments;
+use super::content::{PromptResult, ResourceContents, ToolResult};
+use super::context::Context;
+use super::definition::{Prompt, Resource, Tool};
+use super::output::{IntoToolResult, ToolError};
+use super::registry::{Registry, RegistryError};
+use crate::connection::{Call, Config};
+use crate::json::reader;
+use crate::limits::Limits;
+use crate::mcp::Revisions;
+
+pub(super) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Handler<T> = Box<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
+pub(super) type InlineTool = Box<dyn Fn(&str) -> ToolResult + Send + Sync>;
+
+pub(super) enum ToolHandler {
+    Spawned(Handler<ToolResult>),
+    Inline(InlineTool),
+}
+
+#[derive(Default)]
+pub(super) struct Handlers {
+    pub tools: Vec<ToolHandler>,
+    pub resources: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
+    pub templates: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
+    pub prompts: Vec<Handler<Result<PromptResult, ToolError>>>,
+}
+
+/// A server: what it offers and the handlers of it. Cheap to clone; one server may serve many
+/// connections.
+#[derive(Clone)]
+pub struct Server {
+    pub(super) registry: Arc<Registry>,
+    pub(super) handlers: Arc<Handlers>,
+    config: Arc<Config>,
+}
+
+impl Server {
+    /// Begins a server of that name and version.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
+        Builder {
+            name: name.into(),
+            version: version.into(),
+            instructions: None,
+            limits: Limits::STDIO,
+            revisions: Revisions::ALL,
+            registry: Registry::new(),
+            handlers: Handlers::default(),
+            failure: None,
+        }
+    }
+
+    /// What it offers.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// What it brings to a connection.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Gathers what a server offers. See [`Server::builder`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    limits: Limits,
+    revisions: Revisions,
+    registry: Registry,
+    handlers: Handlers,
+    failure: Option<RegistryError>,
+}
+
+impl Builder {
+    /// What the server tells the model about itself.
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// The bounds of each connection.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The revisions to speak; all of them by default.
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.revisions = revisions;
+        self
+    }
+
+    /// Adds a tool. Its handler takes the arguments, as a type of yours whose JSON Schema
+    /// becomes the tool's or as raw [`Arguments`](super::Arguments), and a [`Context`].
+    ///
+    /// The handler runs on the spawner; dropped at its next `await` when the call is cancelled.
+    /// A panic becomes an error without its text.
+    pub fn tool<A, F, R>(
+        mut self,
+        mut tool: Tool,
+        handler: impl Fn(A, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: FromArguments,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
+        let handler = Arc::new(handler);
+        let made: Handler<ToolResult> = Box::new(move |call, context| {
+            let handler = handler.clone();
+            Box::pin(async move {
+                let arguments =
+                    A::from_arguments(call.message.as_ref().arguments().unwrap_or("{}"));
+                drop(call);
+                match arguments {
+                    Ok(arguments) => handler(arguments, context).await.into_tool_result(),
+                    Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
+                }
+            })
+        });
+        match self.registry.add_tool(tool) {
+            Ok(_) => self.handlers.tools.push(ToolHandler::Spawned(made)),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a tool that runs on the driver's thread, before anything else is read: for handlers
+    /// that take microseconds and never wait.
+    pub fn inline_tool<A, R>(
+        mut self,
+        mut tool: Tool,
+        handler: impl Fn(A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: FromArguments,
+        R: IntoToolResult,
+    {
+        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
+        let made: InlineTool = Box::new(move |arguments| match A::from_arguments(arguments) {
+            Ok(arguments) => handler(arguments).into_tool_result(),
+            Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
+        });
+        match self.registry.add_tool(tool) {
+            Ok(_) => self.handlers.tools.push(ToolHandler::Inline(made)),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a resource. Its handler gives what is read there.
+    pub fn resource<F>(
+        mut self,
+        resource: Resource,
+        handler: impl Fn(String, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResourceContents, ToolError>> + Send + 'static,
+    {
+        match self.registry.add_resource(resource) {
+            Ok(_) => self.handlers.resources.push(Box::new(move |call, context| {
+                let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+                let made = handler(uri, context);
+                Box::pin(async move { Ok(vec![made.await?]) })
+            })),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds resources by URI template. The handler takes the URI and the template's variables.
+    pub fn resource_template<F>(
+        mut self,
+        template: Resource,
+        handler: impl Fn(String, HashMap<String, String>, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResourceContents, ToolError>> + Send + 'static,
+    {
+        let parsed = super::template::Template::parse(&template.uri);
+        match self.registry.add_template(template) {
+            Ok(_) => self.handlers.templates.push(Box::new(move |call, context| {
+                let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+                let variables = parsed
+                    .as_ref()
+                    .ok()
+                    .and_then(|template| template.match_uri(&uri));
+                let variables = variables.unwrap_or_default().into_iter().collect();
+                let made = handler(uri, variables, context);
+                Box::pin(async move { Ok(vec![made.await?]) })
+            })),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a prompt. Its handler takes the arguments by name.
+    pub fn prompt<F>(
+        mut self,
+        prompt: Prompt,
+        handler: impl Fn(HashMap<String, String>, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<PromptResult, ToolError>> + Send + 'static,
+    {
+        match self.registry.add_prompt(prompt) {
+            Ok(_) => self.handlers.prompts.push(Box::new(move |call, context| {
+                let arguments = call.message.as_ref().arguments().unwrap_or("{}");
+                let pair = |(key, value): (crate::json::JsonStr<'_>, &str)| {
+                    Some((
+                        key.decode().ok()?.into_owned(),
+                        reader::as_str(value)?.into_owned(),
+                    ))
+                };
+                Box::pin(handler(
+                    reader::members(arguments).filter_map(pair).collect(),
+                    context,
+                ))
+            })),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    fn fail(&mut self, error: RegistryError) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// The server.
+    ///
+    /// # Errors
+    /// The first thing that could not be registered.
+    pub fn build(self) -> Result<Server, RegistryError> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        let mut config = self.registry.config(&self.name, &self.version);
+        config.instructions = self.instructions.map(Into::into);
+        config.limits = self.limits;
+        config.revisions = self.revisions;
+        Ok(Server {
+            registry: Arc::new(self.registry),
+            handlers: Arc::new(self.handlers),
+            config: Arc::new(config),
+        })
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}

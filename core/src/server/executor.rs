@@ -1,0 +1,220 @@
+//! Carries out the operations of one connection with the handlers of a [`Server`].
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use super::builder::{Made, Server, ToolHandler};
+use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
+use super::context::Context;
+use super::output::ToolError;
+use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
+use crate::correlate::Cancelled;
+use crate::handler::{Executor, Operation, Spawner};
+use crate::mcp::ErrorKind;
+
+/// Runs handlers on a [`Spawner`]; inline tools at once.
+pub struct HandlerExecutor {
+    server: Server,
+    handle: Handle,
+    spawner: Arc<dyn Spawner>,
+}
+
+impl HandlerExecutor {
+    /// Carries out operations of the connection of `handle`.
+    pub fn new(server: Server, handle: Handle, spawner: Arc<dyn Spawner>) -> Self {
+        Self {
+            server,
+            handle,
+            spawner,
+        }
+    }
+}
+
+impl std::fmt::Debug for HandlerExecutor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HandlerExecutor")
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Executor for HandlerExecutor {
+    fn inline<'a>(
+        &mut self,
+        operation: Operation,
+        request: Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        let Operation::CallTool(number) = operation else {
+            return Err(answer);
+        };
+        let Some(ToolHandler::Inline(handler)) = self.server.handlers.tools.get(number as usize)
+        else {
+            return Err(answer);
+        };
+        let arguments = request.message.arguments().unwrap_or("{}");
+        let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
+        let result = outcome.unwrap_or_else(|_| panicked());
+        Ok(answer.result(|writer| result.write(writer)))
+    }
+
+    fn run(&mut self, batch: Batch) {
+        for call in batch.calls() {
+            let server = self.server.clone();
+            let debt = Debt {
+                context: Context::new(self.handle.clone(), &call),
+                paid: false,
+            };
+            self.spawner.spawn(Box::pin(carry_out(server, call, debt)));
+        }
+    }
+}
+
+/// A handler's panic, told without its text.
+fn panicked() -> ToolResult {
+    ToolResult::error("the tool failed unexpectedly")
+}
+
+/// One operation from handler to answer. Nothing is answered once it is cancelled.
+async fn carry_out(server: Server, call: Call, debt: Debt) {
+    let operation = Operation::from_target(call.target);
+    let cancelled = call.cancel.cancelled();
+    let context = debt.context.clone();
+    let handlers = &server.handlers;
+    match operation {
+        Operation::CallTool(number) => {
+            let Some(ToolHandler::Spawned(handler)) = handlers.tools.get(number as usize) else {
+                return;
+            };
+            match guarded(cancelled, || handler(call, context)).await {
+                Outcome::Made(result) => debt.pay(|writer| result.write(writer)),
+                Outcome::Panicked => debt.pay(|writer| panicked().write(writer)),
+                Outcome::Cancelled => debt.forgive(),
+            }
+        }
+        Operation::ReadResource(number) => {
+            let Some(handler) = handlers.resources.get(number as usize) else {
+                return;
+            };
+            debt.settle(
+                guarded(cancelled, || handler(call, context)).await,
+                |contents: Vec<ResourceContents>, writer| {
+                    write_contents(&contents, writer);
+                },
+            );
+        }
+        Operation::ReadTemplate(number) => {
+            let Some(handler) = handlers.templates.get(number as usize) else {
+                return;
+            };
+            debt.settle(
+                guarded(cancelled, || handler(call, context)).await,
+                |contents: Vec<ResourceContents>, writer| {
+                    write_contents(&contents, writer);
+                },
+            );
+        }
+        Operation::GetPrompt(number) => {
+            let Some(handler) = handlers.prompts.get(number as usize) else {
+                return;
+            };
+            debt.settle(
+                guarded(cancelled, || handler(call, context)).await,
+                |prompt: PromptResult, writer| {
+                    prompt.write(writer);
+                },
+            );
+        }
+    }
+}
+
+/// The answer owed for one call. Dropped unpaid, it answers with an internal error, so that no
+/// caller waits for a handler that is gone.
+struct Debt {
+    context: Context,
+    paid: bool,
+}
+
+impl Debt {
+    fn pay(mut self, write: impl FnOnce(&mut ResultWriter<'_>)) {
+        self.paid = true;
+        self.context
+            .connection()
+            .replies()
+            .result(self.context.reply_to(), write);
+    }
+
+    fn forgive(mut self) {
+        self.paid = true;
+    }
+
+    fn refuse(&mut self, message: &str) {
+        self.paid = true;
+        let mut replies = self.context.connection().replies();
+        replies.error(self.context.reply_to(), ErrorKind::Internal, message, None);
+    }
+
+    fn settle<T>(
+        mut self,
+        outcome: Outcome<Result<T, ToolError>>,
+        write: impl FnOnce(T, &mut ResultWriter<'_>),
+    ) {
+        match outcome {
+            Outcome::Made(Ok(value)) => self.pay(|writer| write(value, writer)),
+            Outcome::Made(Err(error)) => self.refuse(&error.to_string()),
+            Outcome::Panicked => self.refuse("the handler failed unexpectedly"),
+            Outcome::Cancelled => self.forgive(),
+        }
+    }
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        if !self.paid {
+            self.refuse("the handler ended without an answer");
+        }
+    }
+}
+
+enum Outcome<T> {
+    Made(T),
+    Panicked,
+    Cancelled,
+}
+
+/// Runs what `make` gives until it is done, panics or is cancelled.
+fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -> Guarded<T> {
+    let made = catch_unwind(AssertUnwindSafe(make));
+    Guarded {
+        cancelled,
+        made: Some(made),
+    }
+}
+
+struct Guarded<T> {
+    cancelled: Cancelled,
+    made: Option<Result<Made<T>, Box<dyn Any + Send>>>,
+}
+
+impl<T> Future for Guarded<T> {
+    type Output = Outcome<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Outcome<T>> {
+        let this = &mut *self;
+        if Pin::new(&mut this.cancelled).poll(cx).is_ready() {
+            this.made = None;
+            return Poll::Ready(Outcome::Cancelled);
+        }
+        let Some(Ok(made)) = &mut this.made else {
+            return Poll::Ready(Outcome::Panicked);
+        };
+        match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Outcome::Made),
+            Err(_) => Poll::Ready(Outcome::Panicked),
+        }
+    }
+}

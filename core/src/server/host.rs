@@ -1,0 +1,242 @@
+//! A server on one connection: answers from the registry, hands operations to an executor.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::content::ToolResult;
+use super::registry::{Registry, level};
+use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
+use crate::error::ConnectionError;
+use crate::handler::{Executor, Operation};
+use crate::json::{reader, string};
+use crate::mcp::{ErrorKind, Method};
+use crate::message::{Field, MessageRef};
+
+/// The [`Host`] of a server. What the registry alone can answer (lists, unknown names, arguments
+/// that break the schema) never reaches the executor.
+#[derive(Debug)]
+pub struct ServerHost<E> {
+    registry: Arc<Registry>,
+    handle: Handle,
+    executor: E,
+}
+
+impl<E: Executor> ServerHost<E> {
+    /// A server of `registry` on the connection of `handle`.
+    pub fn new(registry: Arc<Registry>, handle: Handle, executor: E) -> Self {
+        Self {
+            registry,
+            handle,
+            executor,
+        }
+    }
+
+    /// What carries operations out.
+    pub fn executor(&mut self) -> &mut E {
+        &mut self.executor
+    }
+
+    fn list(
+        &self,
+        request: &Incoming<'_>,
+        answer: Answer<'_>,
+        offered: bool,
+        members: &str,
+    ) -> Disposition {
+        if !offered {
+            return not_offered(answer, request);
+        }
+        match request.message.raw(Field::Cursor) {
+            // There is one page, so no cursor was ever given out (R-PAG-06); null is none (R-PAG-07).
+            None | Some("null") => answer.result(|result| result.members(members)),
+            Some(_) => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
+        }
+    }
+
+    fn operate(
+        &mut self,
+        operation: Operation,
+        request: Incoming<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
+        match self.executor.inline(operation, request, answer) {
+            Ok(disposition) => disposition,
+            Err(_answer) => Disposition::Deferred(operation.to_target()),
+        }
+    }
+
+    fn call_tool(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let Some(name) = request.message.name() else {
+            return answer.error(
+                ErrorKind::InvalidParams,
+                "the name of the tool is missing",
+                None,
+            );
+        };
+        let Some(number) = self.registry.tool(&name) else {
+            let text = format!("unknown tool {}", quoted(&name));
+            return answer.error(ErrorKind::ToolNotFound, &text, None);
+        };
+        let arguments = match request.message.arguments() {
+            // R-TOL-12
+            None => "{}",
+            Some(arguments) if arguments.starts_with('{') => arguments,
+            Some(_) => {
+                return answer.error(
+                    ErrorKind::InvalidParams,
+                    "arguments must be an object",
+                    None,
+                );
+            }
+        };
+        if let Err(why) = self.registry.schemas[number as usize].check(arguments) {
+            let text = format!("invalid arguments for tool {}: {why}", quoted(&name));
+            // R-TOL-05
+            return match request.revision.rules().bad_arguments_is_tool_error {
+                true => answer.result(|result| ToolResult::error(text).write(result)),
+                false => answer.error(ErrorKind::InvalidParams, &text, None),
+            };
+        }
+        self.operate(Operation::CallTool(number), request, answer)
+    }
+
+    fn read(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let Some(uri) = request.message.uri() else {
+            return answer.error(ErrorKind::InvalidParams, "the uri is missing", None);
+        };
+        let found = self.registry.resource(&uri).map(Operation::ReadResource);
+        let found =
+            found.or_else(|| Some(Operation::ReadTemplate(self.registry.template(&uri)?.0)));
+        match found {
+            Some(operation) => self.operate(operation, request, answer),
+            None => missing(answer, &uri),
+        }
+    }
+
+    fn get_prompt(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let Some(name) = request.message.name() else {
+            return answer.error(
+                ErrorKind::InvalidParams,
+                "the name of the prompt is missing",
+                None,
+            );
+        };
+        let Some(number) = self.registry.prompt(&name) else {
+            let text = format!("unknown prompt {}", quoted(&name));
+            return answer.error(ErrorKind::PromptNotFound, &text, None);
+        };
+        let arguments = request.message.arguments().unwrap_or("{}");
+        if reader::members(arguments).any(|(_, value)| !value.starts_with('"')) {
+            return answer.error(
+                ErrorKind::InvalidParams,
+                "prompt arguments are strings",
+                None,
+            );
+        }
+        let required = self.registry.prompts[number as usize]
+            .arguments
+            .iter()
+            .filter(|a| a.required);
+        for argument in required {
+            if reader::find(arguments, &argument.name).is_none() {
+                let text = format!("the argument {} is missing", quoted(&argument.name));
+                return answer.error(ErrorKind::InvalidParams, &text, None);
+            }
+        }
+        self.operate(Operation::GetPrompt(number), request, answer)
+    }
+}
+
+impl<E: Executor> Host for ServerHost<E> {
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let registry = self.registry.clone();
+        let lists = || registry.lists(request.revision);
+        let resources = registry.has_resources();
+        match request.method {
+            Some(Method::CallTool) if !registry.tools.is_empty() => self.call_tool(request, answer),
+            Some(Method::ReadResource) if resources => self.read(request, answer),
+            Some(Method::GetPrompt) if !registry.prompts.is_empty() => {
+                self.get_prompt(request, answer)
+            }
+            Some(Method::ListTools) => {
+                self.list(&request, answer, !registry.tools.is_empty(), &lists().tools)
+            }
+            Some(Method::ListResources) => {
+                self.list(&request, answer, resources, &lists().resources)
+            }
+            Some(Method::ListResourceTemplates) => {
+                self.list(&request, answer, resources, &lists().templates)
+            }
+            Some(Method::ListPrompts) => self.list(
+                &request,
+                answer,
+                !registry.prompts.is_empty(),
+                &lists().prompts,
+            ),
+            Some(Method::SetLevel) => match request.message.params().and_then(level) {
+                Some(level) => {
+                    self.handle.set_log_level(level);
+                    answer.result(|_| ())
+                }
+                // R-ERR-14
+                None => answer.error(ErrorKind::InvalidParams, "unknown log level", None),
+            },
+            _ => not_offered(answer, &request),
+        }
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        self.executor.run(batch);
+    }
+
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.executor.cancelled(key, reason);
+    }
+
+    fn notification(&mut self, message: MessageRef<'_>) {
+        let method = message.method().and_then(|name| Method::parse(&name));
+        if matches!(method, Some(Method::Initialized | Method::InitializedBare)) {
+            self.executor.initialized();
+        }
+    }
+
+    fn closed(&mut self, _reason: &ConnectionError) {
+        self.executor.closed();
+    }
+
+    fn stray(&mut self, _what: Stray, _frame: &[u8]) {}
+}
+
+fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposition {
+    let name = request.message.method().unwrap_or(Cow::Borrowed("?"));
+    answer.error(
+        ErrorKind::MethodNotFound,
+        &format!("no method {} here", quoted(&name)),
+        None,
+    )
+}
+
+/// The answer for a resource that is not there, from anywhere (R-ERR-09, R-ERR-10).
+fn missing(answer: Answer<'_>, uri: &str) -> Disposition {
+    let data = missing_data(uri);
+    answer.error(
+        ErrorKind::ResourceNotFound,
+        "resource not found",
+        Some(&data),
+    )
+}
+
+pub(super) fn missing_data(uri: &str) -> String {
+    let mut data = b"{\"uri\":".to_vec();
+    string::append(&mut data, uri);
+    data.push(b'}');
+    String::from_utf8(data).unwrap_or_default()
+}
+
+/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
+fn quoted(name: &str) -> String {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => format!("\"{}…\"", &name[..end]),
+        None => format!("\"{name}\""),
+    }
+}

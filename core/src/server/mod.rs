@@ -1,0 +1,48 @@
+//! What a Rust user writes to serve: tools, resources and prompts.
+//!
+//! ```
+//! use mcpbolt::server::{Server, Tool, schemars, serde};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! #[serde(crate = "mcpbolt::server::serde")]
+//! #[schemars(crate = "mcpbolt::server::schemars")]
+//! struct Add {
+//!     a: i64,
+//!     b: i64,
+//! }
+//!
+//! let server = Server::builder("calculator", "1.0.0")
+//!     .tool(Tool::new("add").description("Adds two numbers."), |add: Add, _| async move {
+//!         (add.a + add.b).to_string()
+//!     })
+//!     .build()?;
+//! # Ok::<(), mcpbolt::server::RegistryError>(())
+//! ```
+//!
+//! The [`Registry`] and the [`ServerHost`] are what the language bindings build on: a registry
+//! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
+
+mod arguments;
+mod builder;
+mod content;
+mod context;
+mod definition;
+mod executor;
+mod host;
+mod output;
+mod registry;
+mod schema;
+mod template;
+
+pub use arguments::{Arguments, FromArguments};
+pub use builder::{Builder, Server};
+pub use content::{Content, PromptResult, ResourceBody, ResourceContents, Role, ToolResult};
+pub use context::Context;
+pub use definition::{Prompt, PromptArgument, Resource, Tool};
+pub use executor::HandlerExecutor;
+pub use host::ServerHost;
+pub use output::{IntoToolResult, Json, ToolError};
+pub use registry::{Registry, RegistryError};
+pub use schema::{InvalidSchema, Schema};
+pub use template::{InvalidTemplate, Template};
+pub use {schemars, serde, serde_json};

@@ -1,0 +1,93 @@
+//! What a tool may give back.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::content::{Content, ToolResult};
+
+/// Anything that is the result of a tool: text, content, structured content, or a [`Result`] of
+/// one of them.
+pub trait IntoToolResult {
+    /// As a tool's result.
+    fn into_tool_result(self) -> ToolResult;
+}
+
+/// A failure whose text the model may see. Any other failure (a panic) is told without its
+/// text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError(String);
+
+impl ToolError {
+    /// A failure of that text.
+    pub fn new(text: impl fmt::Display) -> Self {
+        Self(text.to_string())
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+/// Structured content.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Json<T>(pub T);
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> ToolResult {
+        self
+    }
+}
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::default()
+    }
+}
+
+impl IntoToolResult for String {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::text(self)
+    }
+}
+
+impl IntoToolResult for &str {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::text(self)
+    }
+}
+
+impl IntoToolResult for Content {
+    fn into_tool_result(self) -> ToolResult {
+        vec![self].into_tool_result()
+    }
+}
+
+impl IntoToolResult for Vec<Content> {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult {
+            content: self,
+            ..ToolResult::default()
+        }
+    }
+}
+
+impl<T: Serialize> IntoToolResult for Json<T> {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::structured(&self.0)
+            .unwrap_or_else(|_| ToolResult::error("the tool's result cannot be written as JSON"))
+    }
+}
+
+impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
+    fn into_tool_result(self) -> ToolResult {
+        match self {
+            Ok(value) => value.into_tool_result(),
+            Err(error) => ToolResult::error(error.into().0),
+        }
+    }
+}
