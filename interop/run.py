@@ -2,15 +2,17 @@
 """Proves mcpbolt against MCP software not written here.
 
     python3 interop/run.py                        everything
+    python3 interop/run.py --server rust          our Rust server and client
     python3 interop/run.py --server 'CMD ARG'     the official clients against that server
     python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
 
 The official clients (Python `mcp`, both TypeScript SDKs, rmcp) drive a stdio server in every
 revision they can speak: list, call, errors, progress, cancellation, many calls at once, shutdown.
 In between stands tee.py, and afterwards every message the server sent is checked against the
-official schema of its revision. Last, the corpus of bad frames. `--server` takes rust, python or node (our diagnostic servers),
-reference (servers on the official SDKs, which prove this harness), or a command line; it may be
-given several times.
+official schema of its revision; then comes the corpus of bad frames. Our own clients drive
+server-everything, a server on Python `mcp`, one on rmcp, and one that talks garbage. `--server` takes
+rust, python or node (ours), reference (servers on the official SDKs, which prove this harness), or a
+command line; it may be given several times.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from pathlib import Path
 import bad_frames
 import install
 import record
+import scripts
 import verdict
 
 HERE = install.HERE
@@ -43,11 +46,35 @@ CLIENTS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "node-v2": (["node", HERE / "clients" / "node_v2.mjs"], ALL),
     "rmcp": ([install.RMCP / "client"], ALL),
 }
+EVERYTHING = install.NODE_MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 REFERENCE = {
     "reference-python": [install.PYTHON, HERE / "servers" / "python_server.py"],
     "reference-rmcp": [install.RMCP / "server"],
 }
 OURS = ("rust", "python", "node")
+PEERS: dict[str, tuple[list[object], tuple[str, ...], scripts.Script]] = {
+    "reference-python": (REFERENCE["reference-python"], ALL, scripts.diagnostic("interop-python-server")),
+    "reference-rmcp": (REFERENCE["reference-rmcp"], ALL, scripts.diagnostic("rmcp")),
+    "everything": (["node", EVERYTHING, "stdio"], LEGACY, scripts.everything),
+    "garbage": ([sys.executable, HERE / "servers" / "garbage_server.py"], ALL, scripts.garbage),
+}
+
+
+def behind_tee(client: list[object], revision: str, server: list[object], stdin: object, stem: Path):
+    """Runs the client with a recorded server: its output as JSON lines, and what went wrong at its end."""
+    recording, log = stem.with_suffix(".rec"), stem.with_suffix(".log")
+    recording.unlink(missing_ok=True)
+    tee = [sys.executable, "-S", HERE / "tee.py", recording, "--", *server]
+    command = list(map(str, [*client, revision, "--", *tee]))
+    with log.open("wb") as stderr:
+        try:
+            done = subprocess.run(
+                command, input=json.dumps(stdin).encode(), stdout=subprocess.PIPE, stderr=stderr, timeout=SESSION_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return [], [f"no end after {SESSION_SECONDS} s (see {log})"]
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    return said, [f"the client ended with {done.returncode} (see {log})"] if done.returncode else []
 
 
 @dataclass
@@ -65,25 +92,8 @@ class Session:
 
     def run(self, into: Path) -> list[str]:
         stem = into / re.sub(r"\W+", "-", self.name)
-        recording, log = stem.with_suffix(".rec"), stem.with_suffix(".log")
-        tee = [sys.executable, "-S", HERE / "tee.py", recording, "--", *self.command]
-        command = [*CLIENTS[self.client][0], self.revision, "--", *tee]
-        recording.unlink(missing_ok=True)
-        with log.open("wb") as stderr:
-            try:
-                done = subprocess.run(
-                    list(map(str, command)),
-                    input=json.dumps(verdict.TEXTS).encode(),
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    timeout=SESSION_SECONDS,
-                )
-            except subprocess.TimeoutExpired:
-                return [f"no end after {SESSION_SECONDS} s (see {log})"]
-        problems = verdict.judge(self.revision, [json.loads(line) for line in done.stdout.splitlines()])
-        if done.returncode:
-            problems.append(f"the client ended with {done.returncode} (see {log})")
-        return problems + self.aftermath(recording)
+        said, problems = behind_tee(CLIENTS[self.client][0], self.revision, self.command, verdict.TEXTS, stem)
+        return verdict.judge(self.revision, said) + problems + self.aftermath(stem.with_suffix(".rec"))
 
     def aftermath(self, path: Path) -> list[str]:
         """What the recording says of the server's messages and its end."""
@@ -102,6 +112,36 @@ class Session:
         if left := left_behind(rec.pid):
             problems.append(f"left behind by the server: {left}")
         return problems
+
+
+@dataclass
+class Driven:
+    """One of our clients driving one server of others in one revision."""
+
+    client: str
+    command: list[str]
+    server: str
+    revision: str
+
+    @property
+    def name(self) -> str:
+        return f"our {self.client} client {self.revision} -> {self.server}"
+
+    def run(self, into: Path) -> list[str]:
+        import wire
+
+        stem = into / re.sub(r"\W+", "-", self.name)
+        server, _, write = PEERS[self.server]
+        script = write(self.revision)
+        steps = [step for step, _ in script]
+        said, problems = behind_tee(self.command, self.revision, server, steps, stem)
+        problems = scripts.judge(script, said) + problems
+        if not stem.with_suffix(".rec").exists():
+            return [*problems, "the server was never started"]
+        rec = record.read(stem.with_suffix(".rec"))
+        if left := left_behind(rec.pid):
+            problems.append(f"left behind by the server: {left}")
+        return problems + wire.check(rec, record.CLIENT)[1]
 
 
 @dataclass
@@ -175,11 +215,11 @@ def main() -> int:
 def play(sessions: list[Session | BadFrames], jobs: int) -> int:
     import wire
 
-    rules = [sys.executable, "-m", "unittest", "--quiet", "test_wire"]
-    if subprocess.run(rules, cwd=HERE, stderr=None).returncode:
+    rules = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire"]
+    if subprocess.run(rules, cwd=HERE).returncode:
         return 1
     if wire.schema_root() is None:
-        print("SKIPPED: no official schemas (../shared or $MCPBOLT_SHARED): messages are not validated", file=sys.stderr)
+        print("SKIPPED: no official schemas (../shared or $MCPBOLT_SHARED): messages are not validated")
     into = install.CACHE / "run"
     into.mkdir(exist_ok=True)
     began, failed = time.monotonic(), 0
