@@ -1,6 +1,8 @@
 //! The mcpbolt protocol engine.
 
 pub mod buffer;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod connection;
 pub mod correlate;
 pub mod error;

@@ -1,0 +1,252 @@
+//! Typed calls to a server, from any thread and any runtime.
+//!
+//! A [`Client`] is a [`Handle`] with MCP's vocabulary on it. It sends only what the server
+//! offers: what it does not is a local error that says so (R-CAP-03).
+
+mod call;
+mod results;
+
+use serde_json::Value;
+
+pub use self::call::{CallTool, block_on};
+pub use self::results::{
+    CallToolResult, Content, GetPromptResult, PromptArgument, PromptInfo, PromptMessage,
+    ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
+};
+use crate::connection::{Handle, RequestOptions};
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::mcp::{Method, Revision};
+use crate::message::Message;
+
+/// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
+const MAX_PAGES: usize = 10_000;
+
+/// A server, seen from the client's side. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    handle: Handle,
+}
+
+impl Client {
+    /// A client on an open connection. Wait for [`Handle::opened`] first.
+    pub fn new(handle: Handle) -> Self {
+        Self { handle }
+    }
+
+    /// The connection.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The revision in force.
+    pub fn revision(&self) -> Option<Revision> {
+        self.handle.revision()
+    }
+
+    /// The server's name, version and more: `Implementation`. Null when it named none.
+    pub fn server_info(&self) -> Value {
+        let peer = self.handle.peer().map_or("", |peer| &peer.implementation);
+        serde_json::from_str(peer).unwrap_or_default()
+    }
+
+    /// The server's capabilities.
+    pub fn capabilities(&self) -> Value {
+        let peer = self.handle.peer().map_or("{}", |peer| &peer.capabilities);
+        serde_json::from_str(peer).unwrap_or_default()
+    }
+
+    /// What the server tells the model about itself.
+    pub fn instructions(&self) -> Option<&str> {
+        self.handle.peer()?.instructions.as_deref()
+    }
+
+    fn offers(&self, capability: &'static str) -> Result<(), RequestError> {
+        // A server that was never asked (Opening::Stateless) may offer anything.
+        let offered = self.handle.peer().is_none_or(|peer| {
+            peer.capabilities.is_empty() || reader::find(&peer.capabilities, capability).is_some()
+        });
+        if offered {
+            Ok(())
+        } else {
+            Err(RequestError::Unsupported(capability))
+        }
+    }
+
+    async fn request(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
+        let response = self
+            .handle
+            .request(method.name(), params, RequestOptions::default())?;
+        let message = response.await?;
+        complete(&message)?;
+        Ok(message)
+    }
+
+    /// All items of a list, page by page.
+    async fn list<T>(&self, method: Method, key: &'static str) -> Result<Vec<T>, RequestError>
+    where
+        T: serde::de::DeserializeOwned,
+    {
+        let mut items = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let params = cursor
+                .as_deref()
+                .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
+            let page = self.request(method, params.as_deref()).await?;
+            let result = page.as_ref().result().unwrap_or("{}");
+            let list = reader::find(result, key).unwrap_or("[]");
+            let mut more: Vec<T> = serde_json::from_str(list)
+                .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
+            items.append(&mut more);
+            // An empty string is a cursor too (R-PAG-03); null is none (R-PAG-07).
+            let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
+            match next {
+                Some(next) if cursor.as_deref() == Some(next) => {
+                    return Err(RequestError::BadAnswer("the same page again and again"));
+                }
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return Ok(items),
+            }
+        }
+        Err(RequestError::BadAnswer("a list without end"))
+    }
+
+    /// The server's tools, all pages.
+    ///
+    /// # Errors
+    /// As every call: the server's error, a timeout, the end of the connection, or an answer of
+    /// another shape.
+    pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
+        self.offers("tools")?;
+        self.list(Method::ListTools, "tools").await
+    }
+
+    /// Calls a tool. `arguments` is a JSON object.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+    /// use std::time::Duration;
+    /// let arguments = serde_json::json!({"text": "hello"});
+    /// let result = client.call_tool("echo", &arguments).timeout(Duration::from_secs(5)).await?;
+    /// println!("{}", result.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_tool(&self, name: &str, arguments: &impl serde::Serialize) -> CallTool {
+        CallTool::new(&self.handle, self.offers("tools"), name, arguments)
+    }
+
+    /// The server's resources, all pages.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn list_resources(&self) -> Result<Vec<ResourceInfo>, RequestError> {
+        self.offers("resources")?;
+        self.list(Method::ListResources, "resources").await
+    }
+
+    /// The server's resource templates, all pages.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplateInfo>, RequestError> {
+        self.offers("resources")?;
+        self.list(Method::ListResourceTemplates, "resourceTemplates")
+            .await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, RequestError> {
+        self.offers("resources")?;
+        let params = serde_json::json!({ "uri": uri }).to_string();
+        let answer = self.request(Method::ReadResource, Some(&params)).await?;
+        member(&answer, "contents")
+    }
+
+    /// The server's prompts, all pages.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn list_prompts(&self) -> Result<Vec<PromptInfo>, RequestError> {
+        self.offers("prompts")?;
+        self.list(Method::ListPrompts, "prompts").await
+    }
+
+    /// Renders a prompt. The values of `arguments` are strings (R-PRM-02).
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<GetPromptResult, RequestError> {
+        self.offers("prompts")?;
+        let arguments: serde_json::Map<String, Value> = arguments
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect();
+        let params = serde_json::json!({ "name": name, "arguments": arguments }).to_string();
+        let answer = self.request(Method::GetPrompt, Some(&params)).await?;
+        parse(answer.as_ref().result().unwrap_or("{}"))
+    }
+
+    /// Asks for a sign of life. Revisions from 2026-07-28 have none (R-PNG-03): there it asks
+    /// `server/discover`.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn ping(&self) -> Result<(), RequestError> {
+        let defined = |revision| Method::Ping.defined(revision, crate::mcp::Side::Client);
+        let method = if self.revision().is_some_and(defined) {
+            Method::Ping
+        } else {
+            Method::Discover
+        };
+        self.request(method, None).await.map(drop)
+    }
+
+    /// Asks for log messages of this level and up, where the revision has it so (R-LOG-02).
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn set_log_level(&self, level: crate::mcp::LogLevel) -> Result<(), RequestError> {
+        self.offers("logging")?;
+        let params = format!("{{\"level\":\"{}\"}}", level.name());
+        self.request(Method::SetLevel, Some(&params))
+            .await
+            .map(drop)
+    }
+
+    /// Closes the connection.
+    pub fn close(&self) {
+        self.handle.close();
+    }
+}
+
+/// Refuses a result that is not complete (R-RPC-19).
+fn complete(message: &Message) -> Result<(), RequestError> {
+    match message.as_ref().result_type().as_deref() {
+        None | Some("complete") => Ok(()),
+        Some("input_required") => Err(RequestError::Unsupported("an answer without further input")),
+        Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, RequestError> {
+    serde_json::from_str(json).map_err(|_| RequestError::BadAnswer("a result of another shape"))
+}
+
+fn member<T: serde::de::DeserializeOwned>(message: &Message, key: &str) -> Result<T, RequestError> {
+    parse(
+        message
+            .as_ref()
+            .result()
+            .and_then(|result| reader::find(result, key))
+            .unwrap_or("null"),
+    )
+}

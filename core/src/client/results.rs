@@ -1,0 +1,194 @@
+//! What a server's answers hold. Open shapes: members that are not named here stay in `other`
+//! (R-RPC-13).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A tool as the server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolInfo {
+    /// The name it is called by.
+    pub name: String,
+    /// What it does, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of its arguments.
+    #[serde(default)]
+    pub input_schema: Value,
+    /// JSON Schema of its structured content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A resource as the server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceInfo {
+    /// Where it is read.
+    pub uri: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// Its MIME type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A resource template as the server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceTemplateInfo {
+    /// RFC 6570.
+    pub uri_template: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A prompt as the server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptInfo {
+    /// The name it is got by.
+    pub name: String,
+    /// What it takes.
+    #[serde(default)]
+    pub arguments: Vec<PromptArgument>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// Whether the prompt needs it.
+    #[serde(default)]
+    pub required: bool,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// One block of content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Content {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, in base64.
+    #[serde(rename_all = "camelCase")]
+    Image {
+        /// Base64.
+        data: String,
+        /// Its MIME type.
+        mime_type: String,
+    },
+    /// A sound, in base64.
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        /// Base64.
+        data: String,
+        /// Its MIME type.
+        mime_type: String,
+    },
+    /// A resource with its contents.
+    Resource {
+        /// The contents.
+        resource: ResourceContents,
+    },
+    /// A resource to be read.
+    ResourceLink {
+        /// Where.
+        uri: String,
+        /// Its name.
+        name: String,
+    },
+    /// A kind that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What was read at one URI: `text`, or `blob` in base64.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceContents {
+    /// The URI.
+    pub uri: String,
+    /// The MIME type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+}
+
+/// The result of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolResult {
+    /// Blocks of content; none when the server left them out (R-TOL-06).
+    #[serde(default)]
+    pub content: Vec<Content>,
+    /// Structured content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Value>,
+    /// Whether the tool failed.
+    #[serde(default)]
+    pub is_error: bool,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl CallToolResult {
+    /// The blocks of text, joined by line ends.
+    pub fn text(&self) -> String {
+        let text = |content: &Content| match content {
+            Content::Text { text } => Some(text.clone()),
+            _ => None,
+        };
+        self.content
+            .iter()
+            .filter_map(text)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// A prompt, rendered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetPromptResult {
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its messages.
+    pub messages: Vec<PromptMessage>,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptMessage {
+    /// Who speaks: `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: Content,
+}
