@@ -3,6 +3,7 @@
 mod bindings;
 mod engine;
 mod package;
+mod sanitize;
 
 use crate::stage::Stage;
 
@@ -52,6 +53,18 @@ pub fn all() -> Vec<Stage> {
             "every interleaving of the lock-free rooms",
             &[],
             engine::loom,
+        ),
+        stage(
+            "asan",
+            "the engine's tests with every memory access checked",
+            &[],
+            sanitize::address,
+        ),
+        stage(
+            "tsan",
+            "the engine's tests with every shared access checked",
+            &[],
+            sanitize::thread,
         ),
         stage(
             "msrv",

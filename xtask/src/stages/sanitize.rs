@@ -1,0 +1,58 @@
+//! The engine's tests under the compiler's sanitizers, which come with its Linux toolchain. All
+//! `unsafe` is in the engine alone, so nothing is built with features.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::log::Log;
+use crate::repo::{self, cargo, command};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+pub fn address(log: &mut Log) -> Result<()> {
+    run(log, "address", "asan", "--lib --tests")
+}
+
+/// Only the units: programs of several processes say nothing more about shared memory.
+pub fn thread(log: &mut Log) -> Result<()> {
+    run(log, "thread", "tsan", "--lib")
+}
+
+fn run(log: &mut Log, sanitizer: &str, runtime: &str, what: &str) -> Result<()> {
+    if !has_runtime(runtime)? {
+        return log.skip(&format!("{runtime}: this toolchain has no runtime for it"));
+    }
+    let mut test = cargo(&format!(
+        "test -p mcpbolt --no-default-features {what} --target {TARGET} -- --show-output"
+    ));
+    let suppressions = repo::root().join("xtask/tsan.supp");
+    // The flag is unstable only in name: the runtimes ship with stable toolchains. The standard
+    // library stays as it is, so crates of two kinds are mixed knowingly.
+    test.env("RUSTC_BOOTSTRAP", "1")
+        .env(
+            "RUSTFLAGS",
+            format!("-Zsanitizer={sanitizer} -Cunsafe-allow-abi-mismatch=sanitizer"),
+        )
+        .env(
+            "TSAN_OPTIONS",
+            format!("suppressions={}", suppressions.display()),
+        )
+        .env("CARGO_TARGET_DIR", repo::target().join(runtime));
+    log.run(test)
+}
+
+fn has_runtime(runtime: &str) -> Result<bool> {
+    let library = repo::output(command(
+        "rustc",
+        ["--print", "target-libdir", "--target", TARGET],
+    ))?;
+    let entries = std::fs::read_dir(PathBuf::from(library.trim()));
+    let found = entries.into_iter().flatten().flatten().any(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .ends_with(&format!("_rt.{runtime}.a"))
+    });
+    Ok(found)
+}
