@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{DecodeError, DecodeErrorKind};
+use crate::scan;
 
 /// A string of a validated text, without its quotes and still escaped.
 ///
@@ -151,30 +152,9 @@ impl Iterator for CodePoints<'_> {
 
 /// Appends `text` as it stands between the quotes of a JSON string: quotes, backslashes and
 /// control characters escaped, everything else as it is.
+#[inline]
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(text.len());
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    loop {
-        let end = crate::scan::plain_run(bytes, from).end;
-        out.extend_from_slice(&bytes[from..end]);
-        let Some(&byte) = bytes.get(end) else { return };
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                out.extend_from_slice(b"\\u00");
-                out.push(HEX[usize::from(byte >> 4)]);
-                out.push(HEX[usize::from(byte & 15)]);
-            }
-        }
-        from = end + 1;
-    }
+    scan::escape_into(out, text);
 }
 
 /// Appends `text` as a JSON string, quotes included.

@@ -15,6 +15,9 @@ use crate::scan;
 /// Deepest nesting that any limit can allow.
 pub(crate) const MAX_DEPTH: usize = 1024;
 
+/// Bytes of a string after which the vector kernels take over.
+const LONG_STRING: usize = 64;
+
 pub(crate) struct Walker<'a> {
     /// The text and whatever padding may be read behind it.
     text: &'a [u8],
@@ -178,14 +181,53 @@ impl<'a> Walker<'a> {
     /// Walks a string whose first byte behind the quote is at `pos`; returns the position
     /// behind the closing quote.
     #[inline]
-    pub(crate) fn string(&mut self, mut pos: usize) -> Option<usize> {
+    pub(crate) fn string(&mut self, pos: usize) -> Option<usize> {
+        let mut at = pos;
+        while let Some(chunk) = self.text.get(at..).and_then(|rest| rest.first_chunk()) {
+            let stops = scan::stops(chunk);
+            self.high |= stops.high_before();
+            if stops.mask == 0 {
+                at += 16;
+            } else {
+                at += stops.mask.trailing_zeros() as usize;
+                match self.byte(at) {
+                    b'"' => return Some(at + 1),
+                    b'\\' => at = self.escape(at)?,
+                    _ => return self.fail(Kind::ControlCharacter, at),
+                }
+            }
+            if at - pos >= LONG_STRING {
+                break;
+            }
+        }
+        self.long_string(at)
+    }
+
+    /// Walks on in a string that turned out long, or that ends where the text does.
+    #[inline(never)]
+    fn long_string(&mut self, pos: usize) -> Option<usize> {
+        match scan::string_end(self.text, pos) {
+            Some(found) => {
+                self.high |= found.high;
+                self.escapes += usize::from(found.escaped);
+                Some(found.end + 1)
+            }
+            None => self.string_fault(pos),
+        }
+    }
+
+    /// Finds out why there is no end to the string from `pos` on.
+    #[cold]
+    fn string_fault(&mut self, mut at: usize) -> Option<usize> {
         loop {
-            let run = scan::plain_run(self.text, pos);
-            self.high |= run.high;
-            match self.byte(run.end) {
-                b'"' => return Some(run.end + 1),
-                b'\\' => pos = self.escape(run.end)?,
-                _ => return self.fail(Kind::ControlCharacter, run.end),
+            match self.byte(at) {
+                b'"' => return Some(at + 1),
+                b'\\' => at = self.escape(at)?,
+                0..=0x1f => return self.fail(Kind::ControlCharacter, at),
+                byte => {
+                    self.high |= byte >= 0x80;
+                    at += 1;
+                }
             }
         }
     }
@@ -194,10 +236,9 @@ impl<'a> Walker<'a> {
     #[inline]
     fn escape(&mut self, pos: usize) -> Option<usize> {
         self.escapes += 1;
-        match self.byte(pos + 1) {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(pos + 2),
-            b'u' if (2..6).all(|i| self.byte(pos + i).is_ascii_hexdigit()) => Some(pos + 6),
-            _ => self.fail(Kind::BadEscape, pos),
+        match scan::scalar::escape_len(self.text, pos) {
+            Some(len) => Some(pos + len),
+            None => self.fail(Kind::BadEscape, pos),
         }
     }
 

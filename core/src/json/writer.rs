@@ -19,7 +19,7 @@ pub fn append_compact(out: &mut Vec<u8>, raw: &str) {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => at += 1,
             b'"' => {
-                let end = string_end(bytes, at + 1);
+                let end = scan::string_end(bytes, at + 1).map_or(bytes.len(), |it| it.end + 1);
                 out.extend_from_slice(&bytes[at..end]);
                 at = end;
             }
@@ -27,18 +27,6 @@ pub fn append_compact(out: &mut Vec<u8>, raw: &str) {
                 out.push(byte);
                 at += 1;
             }
-        }
-    }
-}
-
-/// The position behind the closing quote of a valid string whose content starts at `at`.
-fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    loop {
-        at = scan::plain_run(bytes, at).end;
-        match bytes.get(at) {
-            Some(b'\\') => at = (at + 2).min(bytes.len()),
-            Some(_) => return at + 1,
-            None => return at,
         }
     }
 }

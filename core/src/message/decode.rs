@@ -298,13 +298,16 @@ impl<'a> Pass<'a, '_> {
     /// After a syntax fault: keeps of the record only an id that can be trusted.
     #[cold]
     fn salvage(&mut self) -> DecodeError {
-        let id = self.id();
-        let whole = self.out.span(Field::Id).end() < self.frame.len();
-        let kept = whole
-            && id == Id::Valid
+        let span = self.out.span(Field::Id);
+        // Without a comma in the frame itself, the padding may have completed the member.
+        let rest = self.frame.bytes().get(span.end()..).unwrap_or_default();
+        let id = match rest.trim_ascii_start() {
+            [] => Id::Absent,
+            _ => self.id(),
+        };
+        let kept = id == Id::Valid
             && self.fault != Some(Fault::DuplicateMember)
             && self.text(Field::Id).is_some();
-        let span = self.out.span(Field::Id);
         *self.out = Envelope {
             id_member: id != Id::Absent,
             ..Envelope::default()
@@ -312,7 +315,9 @@ impl<'a> Pass<'a, '_> {
         if kept {
             self.out.set(Field::Id, span);
         }
-        self.walker.error()
+        // For the reader of the error, so that it does not depend on the padding either.
+        let exact = crate::json::validate(self.frame.bytes(), self.walker.max_depth());
+        exact.err().unwrap_or(self.walker.error())
     }
 }
 

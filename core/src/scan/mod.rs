@@ -1,24 +1,49 @@
-//! Byte kernels: where a string stops being plain.
+//! Byte kernels: where a string ends, and what must be escaped in one.
+//!
+//! One algorithm ([`block`]), one thin file per instruction set, chosen once at run time; the
+//! scalar twin in [`scalar`] is the definition that tests and fuzzing hold all of them to.
+//! Short strings never get here: the walker looks at their first bytes itself with [`stops`].
+//!
+//! `unsafe` in this room is of three sorts, each numbered where it stands: loading from an array
+//! reference of just that size, calling a kernel after its instruction set was detected, and
+//! (in [`escape`]) storing into reserved capacity.
 
-/// A run of bytes that mean themselves inside a string.
+mod block;
+mod dispatch;
+mod escape;
+pub mod scalar;
+mod stops;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
+
+pub use dispatch::Isa;
+pub use stops::{Stops, stops};
+
+/// The rest of a string, from some point between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Offset of the first quote, backslash or control character, or the end of the bytes.
+pub struct StringEnd {
+    /// Offset of the closing quote.
     pub end: usize,
-    /// Whether the run holds bytes outside ASCII.
+    /// Whether bytes outside ASCII lie before it.
     pub high: bool,
+    /// Whether escapes lie before it.
+    pub escaped: bool,
 }
 
-/// The run of plain string bytes that starts at `pos`.
+/// Finds the end of the string that `pos` is inside of, not within an escape; `None` if the
+/// string breaks the grammar or does not end in `text`.
 #[inline]
-pub fn plain_run(bytes: &[u8], mut pos: usize) -> Run {
-    let mut high = false;
-    while let Some(&byte) = bytes.get(pos) {
-        if byte < b' ' || byte == b'"' || byte == b'\\' {
-            break;
-        }
-        high |= byte >= 0x80;
-        pos += 1;
-    }
-    Run { end: pos, high }
+pub fn string_end(text: &[u8], pos: usize) -> Option<StringEnd> {
+    Isa::chosen().string_end(text, pos)
+}
+
+/// Appends `text` escaped as between the quotes of a JSON string.
+#[inline]
+pub fn escape_into(out: &mut Vec<u8>, text: &str) {
+    Isa::chosen().escape_into(out, text);
 }

@@ -1,0 +1,77 @@
+//! 64 bytes as one vector of AVX-512 (F and BW).
+
+use std::arch::x86_64::{
+    __m512i, _mm_set_epi64x, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_cmpeq_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_set1_epi8,
+    _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_test_epi8_mask,
+};
+
+use super::StringEnd;
+use super::block::{CLASS_HIGH, CLASS_LOW, Carry, HEX, LETTER, chunk, string_kernel};
+use super::escape::escape_kernel;
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load(chunk: &[u8; 64]) -> __m512i {
+    // SAFETY: S1, the reference covers the 64 bytes that are loaded; the load is unaligned.
+    unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn eq(block: __m512i, byte: u8) -> u64 {
+    _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(byte as i8))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn control(block: __m512i) -> u64 {
+    _mm512_cmplt_epu8_mask(block, _mm512_set1_epi8(0x20))
+}
+
+/// Quotes, backslashes and control characters.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn stops(block: __m512i) -> u64 {
+    eq(block, b'"') | eq(block, b'\\') | control(block)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn is_plain(block: __m512i) -> bool {
+    stops(block) == 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn has_high(block: __m512i) -> bool {
+    high(block) != 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn high(block: __m512i) -> u64 {
+    _mm512_movepi8_mask(block)
+}
+
+/// The letters that may follow a backslash, and the hex digits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn class(block: __m512i) -> (u64, u64) {
+    let nibble = _mm512_set1_epi8(0x0f);
+    let low = _mm512_shuffle_epi8(table(CLASS_LOW), _mm512_and_si512(block, nibble));
+    let top = _mm512_and_si512(_mm512_srli_epi16::<4>(block), nibble);
+    let found = _mm512_and_si512(low, _mm512_shuffle_epi8(table(CLASS_HIGH), top));
+    let with = |bits: u8| _mm512_test_epi8_mask(found, _mm512_set1_epi8(bits as i8));
+    (with(LETTER), with(HEX))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn table(bytes: [u8; 16]) -> __m512i {
+    let bytes = u128::from_le_bytes(bytes);
+    _mm512_broadcast_i32x4(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
+}
+
+string_kernel!("avx512f,avx512bw");
+escape_kernel!("avx512f,avx512bw");

@@ -1,0 +1,152 @@
+//! 64 bytes as four vectors of SSE2, which every x86-64 has.
+
+use std::arch::x86_64::{
+    __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+    _mm_set1_epi8, _mm_sub_epi8,
+};
+
+use super::StringEnd;
+use super::block::{Carry, chunk, string_kernel};
+use super::escape::escape_kernel;
+
+type Block = [__m128i; 4];
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn load(chunk: &[u8; 64]) -> Block {
+    let from = chunk.as_ptr().cast::<__m128i>();
+    // SAFETY: S1, the reference covers the 64 bytes that are loaded; the loads are unaligned.
+    std::array::from_fn(|i| unsafe { _mm_loadu_si128(from.add(i)) })
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn mask(found: Block) -> u64 {
+    let part = |i: usize| u64::from(_mm_movemask_epi8(found[i]) as u32) << (16 * i);
+    part(0) | part(1) | part(2) | part(3)
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn any(found: Block) -> bool {
+    let low = _mm_or_si128(found[0], found[1]);
+    _mm_movemask_epi8(_mm_or_si128(low, _mm_or_si128(found[2], found[3]))) != 0
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn eq_part(part: __m128i, byte: u8) -> __m128i {
+    _mm_cmpeq_epi8(part, _mm_set1_epi8(byte as i8))
+}
+
+/// The bytes from `from` on, `span` further ones included.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn range_part(part: __m128i, from: u8, span: u8) -> __m128i {
+    let moved = _mm_sub_epi8(part, _mm_set1_epi8(from as i8));
+    _mm_cmpeq_epi8(_mm_min_epu8(moved, _mm_set1_epi8(span as i8)), moved)
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn stop_part(part: __m128i) -> __m128i {
+    let quote_or_slash = _mm_or_si128(eq_part(part, b'"'), eq_part(part, b'\\'));
+    _mm_or_si128(quote_or_slash, range_part(part, 0, 0x1f))
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn hex_part(part: __m128i) -> __m128i {
+    let lower = _mm_or_si128(part, _mm_set1_epi8(0x20));
+    _mm_or_si128(range_part(part, b'0', 9), range_part(lower, b'a', 5))
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn letter_part(part: __m128i) -> __m128i {
+    let mut found = eq_part(part, b'"');
+    for letter in *b"\\/bfnrtu" {
+        found = _mm_or_si128(found, eq_part(part, letter));
+    }
+    found
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn eq(block: Block, byte: u8) -> u64 {
+    mask([
+        eq_part(block[0], byte),
+        eq_part(block[1], byte),
+        eq_part(block[2], byte),
+        eq_part(block[3], byte),
+    ])
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn control(block: Block) -> u64 {
+    mask([
+        range_part(block[0], 0, 0x1f),
+        range_part(block[1], 0, 0x1f),
+        range_part(block[2], 0, 0x1f),
+        range_part(block[3], 0, 0x1f),
+    ])
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn stop_parts(block: Block) -> Block {
+    [
+        stop_part(block[0]),
+        stop_part(block[1]),
+        stop_part(block[2]),
+        stop_part(block[3]),
+    ]
+}
+
+/// Quotes, backslashes and control characters.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn stops(block: Block) -> u64 {
+    mask(stop_parts(block))
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn is_plain(block: Block) -> bool {
+    !any(stop_parts(block))
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn has_high(block: Block) -> bool {
+    any(block)
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn high(block: Block) -> u64 {
+    mask(block)
+}
+
+/// The letters that may follow a backslash, and the hex digits.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn class(block: Block) -> (u64, u64) {
+    let letters = [
+        letter_part(block[0]),
+        letter_part(block[1]),
+        letter_part(block[2]),
+        letter_part(block[3]),
+    ];
+    let digits = [
+        hex_part(block[0]),
+        hex_part(block[1]),
+        hex_part(block[2]),
+        hex_part(block[3]),
+    ];
+    (mask(letters), mask(digits))
+}
+
+string_kernel!("sse2");
+escape_kernel!("sse2");

@@ -1,0 +1,111 @@
+//! The first look at a string: sixteen bytes, inline, no dispatch.
+
+/// Which of sixteen bytes end a run of plain string bytes, and which are outside ASCII.
+#[derive(Clone, Copy, Debug)]
+pub struct Stops {
+    /// Bit i: byte i is a quote, a backslash or a control character. Only the lowest set bit is
+    /// meaningful.
+    pub mask: u32,
+    /// Bit i: byte i is 0x80 or above.
+    pub high: u32,
+}
+
+impl Stops {
+    /// Whether a byte outside ASCII lies before the first stop.
+    #[inline(always)]
+    pub fn high_before(self) -> bool {
+        // `mask ^ (mask - 1)` keeps the bits up to the lowest stop, or all when there is none.
+        self.high & (self.mask ^ self.mask.wrapping_sub(1)) != 0
+    }
+}
+
+/// Looks at sixteen bytes of a string.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn stops(chunk: &[u8; 16]) -> Stops {
+    // SAFETY: D1, SSE2 is part of every x86-64.
+    unsafe { vector(chunk) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "sse2")]
+fn vector(chunk: &[u8; 16]) -> Stops {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8,
+    };
+    // SAFETY: S1, the reference covers the sixteen bytes that are loaded; the load is unaligned.
+    let bytes = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
+    let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
+    let slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
+    let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+    let any = _mm_or_si128(_mm_or_si128(quote, slash), control);
+    Stops {
+        mask: _mm_movemask_epi8(any) as u32,
+        high: _mm_movemask_epi8(bytes) as u32,
+    }
+}
+
+/// Looks at sixteen bytes of a string.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub fn stops(chunk: &[u8; 16]) -> Stops {
+    portable(chunk)
+}
+
+/// The same with words, for every processor.
+#[cfg_attr(target_arch = "x86_64", cfg(test))]
+fn portable(chunk: &[u8; 16]) -> Stops {
+    let word = u128::from_le_bytes(*chunk);
+    let (low, high) = (word as u64, (word >> 64) as u64);
+    Stops {
+        mask: gather(stop_bits(low)) | gather(stop_bits(high)) << 8,
+        high: gather(low & TOPS) | gather(high & TOPS) << 8,
+    }
+}
+
+#[cfg_attr(target_arch = "x86_64", cfg(test))]
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// The top bit of each byte that stops; bits above the first may be false.
+#[cfg_attr(target_arch = "x86_64", cfg(test))]
+fn stop_bits(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
+    let quote = zero(word ^ (ONES * b'"' as u64));
+    let slash = zero(word ^ (ONES * b'\\' as u64));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (quote | slash | control) & TOPS
+}
+
+/// The top bits of eight bytes as eight bits.
+#[cfg_attr(target_arch = "x86_64", cfg(test))]
+fn gather(tops: u64) -> u32 {
+    ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_agree_on_every_byte_at_every_place() {
+        for place in 0..16 {
+            for byte in 0..=255u8 {
+                let mut chunk = *b"plain text \xe4\xb8\xad x";
+                chunk[place] = byte;
+                let (a, b) = (stops(&chunk), portable(&chunk));
+                let first = chunk
+                    .iter()
+                    .position(|&b| b < 0x20 || b == b'"' || b == b'\\');
+                let high = chunk[..first.unwrap_or(16)].iter().any(|&b| b >= 0x80);
+                for form in [a, b] {
+                    let found = (form.mask != 0).then(|| form.mask.trailing_zeros() as usize);
+                    assert_eq!(found, first, "{chunk:?}");
+                    assert_eq!(form.high_before(), high, "{chunk:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The laws on every corpus message, cut and padded everywhere, and on random input.
+
+use std::time::Duration;
+
+use mcpbolt_fuzz::random::Random;
+use mcpbolt_fuzz::{corpus, laws, run};
+
+#[test]
+fn every_prefix_of_every_corpus_message_keeps_the_laws() {
+    for message in corpus::messages() {
+        let bytes = message.as_bytes();
+        let step = 1 + bytes.len() / 600;
+        for end in (0..bytes.len()).step_by(step).chain([bytes.len()]) {
+            laws::grammar(&bytes[..end]);
+            laws::message(&bytes[..end]);
+        }
+    }
+}
+
+#[test]
+fn the_corpus_shifted_across_block_boundaries_keeps_the_laws() {
+    for message in corpus::messages() {
+        for shift in (0..130).step_by(3) {
+            let shifted = " ".repeat(shift) + &message;
+            laws::message(shifted.as_bytes());
+            laws::kernel_twins(("x".repeat(shift) + &message).as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
+    let mut random = Random::new(7);
+    let stream = corpus::messages().join("\n");
+    let line = stream.lines().map(str::len).max();
+    for max_len in [10, 100, line.unwrap_or(0)] {
+        laws::lines(stream.as_bytes(), max_len, &mut random);
+    }
+    let short: String = stream.chars().take(1200).collect();
+    let whole = laws::split([short.as_bytes()], 500);
+    for at in 0..=short.len() {
+        let (a, b) = short.as_bytes().split_at(at);
+        assert_eq!(laws::split([a, b], 500), whole, "cut at {at}");
+    }
+}
+
+/// Seconds of random input; `MCPBOLT_FUZZ_SECONDS` overrides the default of 3.
+#[test]
+fn random_damage_keeps_the_laws() {
+    let seconds = std::env::var("MCPBOLT_FUZZ_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
+    let seed = u64::from(std::process::id());
+    println!("seed {seed}");
+    assert!(run::all(seed, Duration::from_secs(seconds)) > 1000);
+}
