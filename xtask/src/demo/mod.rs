@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::load::Revision;
+use crate::load::{Revision, Start, as_client};
 use crate::stage::spinner;
 use contender::Contender;
 use script::Script;
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut reports = Vec::new();
     for (contender, start) in built {
         let report = match start {
-            Ok(start) => script.play(contender.name, &start, args.revision, &bar),
+            Ok(start) => as_client(|| script.play(contender.name, &start, args.revision, &bar)),
             Err(error) => script::Report::missing(contender.name, format!("{error:#}")),
         };
         if bar.is_hidden() {
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(bad)))
 }
 
-fn prepare(contender: &Contender) -> Result<crate::load::Start> {
+fn prepare(contender: &Contender) -> Result<Start> {
     let spinner = spinner(&format!("building {}", contender.name));
     let start = contender.build();
     spinner.finish_and_clear();

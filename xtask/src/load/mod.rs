@@ -5,6 +5,7 @@
 //! from the server's own process clock, so waiting for a busy machine is not counted.
 
 mod closed_loop;
+mod cores;
 mod ledger;
 mod pipe;
 mod scenes;
@@ -13,6 +14,7 @@ mod session;
 mod wire;
 
 pub use closed_loop::{Figures, Window, run};
+pub use cores::as_client;
 pub use ledger::Faults;
 pub use scenes::cancelled_sleep;
 pub use server::Start;

@@ -6,11 +6,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
+use super::cores::as_server;
 use crate::process;
 
 /// How to start a server.
@@ -30,8 +30,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it with pipes. Where there are two cores, it gets the first and we the second, so
-    /// that neither is measured with the other's cache and waiting.
+    /// Starts it with pipes, on the server's core.
     pub fn start(start: &Start) -> Result<(Self, ChildStdin, ChildStdout)> {
         let mut command = Command::new(&start.words[0]);
         command
@@ -43,18 +42,8 @@ impl Server {
                 Some(path) => Stdio::from(fs::File::create(path)?),
                 None => Stdio::null(),
             });
-        let cores = cores();
-        if let [first, _, ..] = cores[..] {
-            // A child is born with the affinity of the thread that starts it.
-            pin(first)?;
-        }
-        let child = command
-            .spawn()
-            .with_context(|| format!("starting {}", start.words[0]));
-        if let [_, second, ..] = cores[..] {
-            pin(second)?;
-        }
-        let mut child = child?;
+        let mut child = as_server(|| command.spawn())
+            .with_context(|| format!("starting {}", start.words[0]))?;
         let stdin = child.stdin.take().context("no pipe to the server")?;
         let stdout = child.stdout.take().context("no pipe from the server")?;
         Ok((Self { child }, stdin, stdout))
@@ -107,25 +96,6 @@ impl Drop for Server {
             let _ = self.child.wait();
         }
     }
-}
-
-fn cores() -> Vec<usize> {
-    static ALL: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
-    ALL.get_or_init(|| {
-        let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else {
-            return Vec::new();
-        };
-        (0..CpuSet::count())
-            .filter(|&core| set.is_set(core).unwrap_or(false))
-            .collect()
-    })
-    .clone()
-}
-
-fn pin(core: usize) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(core)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
 /// The process's own clock: nanoseconds, and threads that have ended are counted too.

@@ -3,9 +3,17 @@
 mod bindings;
 mod engine;
 mod package;
+mod readme;
 mod sanitize;
 
 use crate::stage::Stage;
+
+/// Our servers: what needs all languages needs them.
+const SERVERS: &[&str] = &[
+    "core/examples/diagnostic.rs",
+    "bindings-python/examples/diagnostic.py",
+    "bindings-node/examples/diagnostic.mjs",
+];
 
 /// Every stage.
 pub fn all() -> Vec<Stage> {
@@ -99,12 +107,14 @@ pub fn all() -> Vec<Stage> {
         stage(
             "demo",
             "a real session with each server, every answer checked",
-            &[
-                "core/examples/diagnostic.rs",
-                "bindings-python/examples/diagnostic.py",
-                "bindings-node/examples/diagnostic.mjs",
-            ],
+            SERVERS,
             bindings::demo,
+        ),
+        stage(
+            "readme",
+            "the programs of the README run as printed",
+            SERVERS,
+            readme::readme,
         ),
         stage(
             "guards",
