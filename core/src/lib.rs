@@ -8,6 +8,8 @@ pub mod correlate;
 pub mod error;
 pub mod frame;
 pub mod handler;
+#[cfg(feature = "stdio")]
+pub mod io;
 pub mod json;
 pub mod limits;
 pub mod mcp;

@@ -1,0 +1,170 @@
+//! The fallback for what cannot be polled: regular files, terminals, other platforms.
+//!
+//! One thread per end moves bytes between the blocking descriptor and a short queue; the loop
+//! reads and writes that queue as it would a pipe. At most [`CHUNKS`] chunks of [`CHUNK_BYTES`]
+//! wait on each side, so a slow end slows the other one down instead of filling the memory.
+//!
+//! A reading thread cannot be recalled from a blocking read: it ends with its descriptor, with
+//! the bytes that follow, or with the process.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::wake::LoopWake;
+
+/// Chunks that wait in a queue.
+const CHUNKS: usize = 4;
+/// Longest chunk, in bytes.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// What a thread read, ready to be taken by the loop.
+#[derive(Debug)]
+pub(super) struct Reader {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    current: Vec<u8>,
+    taken: usize,
+}
+
+impl Reader {
+    /// Starts the thread that reads `source` to its end.
+    pub(super) fn spawn(
+        mut source: impl Read + Send + 'static,
+        wake: Arc<LoopWake>,
+    ) -> io::Result<Self> {
+        let (sender, chunks) = sync_channel(CHUNKS);
+        spawn("mcpbolt-read", move || {
+            let mut buffer = vec![0; CHUNK_BYTES];
+            loop {
+                let chunk = match source.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(n) => Ok(buffer[..n].to_vec()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => Err(error),
+                };
+                let failed = chunk.is_err();
+                if sender.send(chunk).is_err() {
+                    return;
+                }
+                wake.wake();
+                if failed {
+                    break;
+                }
+            }
+            drop(sender);
+            wake.wake();
+        })?;
+        Ok(Self {
+            chunks,
+            current: Vec::new(),
+            taken: 0,
+        })
+    }
+
+    /// Like a read that does not block; `Ok(0)` is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.current.len() {
+            self.taken = 0;
+            self.current.clear();
+            self.current = match self.chunks.try_recv() {
+                Ok(chunk) => chunk?,
+                Err(TryRecvError::Empty) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(TryRecvError::Disconnected) => return Ok(0),
+            };
+        }
+        let rest = &self.current[self.taken..];
+        let n = rest.len().min(into.len());
+        into[..n].copy_from_slice(&rest[..n]);
+        self.taken += n;
+        Ok(n)
+    }
+}
+
+/// What the loop wrote, on its way out through a thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    chunks: SyncSender<Vec<u8>>,
+    state: Arc<WriterState>,
+}
+
+#[derive(Debug, Default)]
+struct WriterState {
+    /// Chunks that are accepted and not yet written.
+    waiting: AtomicUsize,
+    failed: Mutex<Option<io::ErrorKind>>,
+}
+
+impl Writer {
+    /// Starts the thread that writes to `sink`.
+    pub(super) fn spawn(
+        mut sink: impl Write + Send + 'static,
+        wake: Arc<LoopWake>,
+    ) -> io::Result<Self> {
+        let (chunks, queue) = sync_channel::<Vec<u8>>(CHUNKS);
+        let state = Arc::new(WriterState::default());
+        let shared = state.clone();
+        spawn("mcpbolt-write", move || {
+            while let Ok(chunk) = queue.recv() {
+                let outcome = sink.write_all(&chunk).and_then(|()| sink.flush());
+                if let Err(error) = &outcome {
+                    let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    *failed = Some(error.kind());
+                }
+                shared.waiting.fetch_sub(1, Ordering::Release);
+                wake.wake();
+                if outcome.is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { chunks, state })
+    }
+
+    /// Like a write that does not block.
+    pub(super) fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let n = from.len().min(CHUNK_BYTES);
+        self.state.waiting.fetch_add(1, Ordering::Relaxed);
+        let refused = match self.chunks.try_send(from[..n].to_vec()) {
+            Ok(()) => return Ok(n),
+            Err(TrySendError::Full(_)) => io::ErrorKind::WouldBlock,
+            Err(TrySendError::Disconnected(_)) => self.failure(),
+        };
+        self.state.waiting.fetch_sub(1, Ordering::Relaxed);
+        Err(refused.into())
+    }
+
+    /// Whether everything accepted has reached the descriptor.
+    ///
+    /// # Errors
+    /// The failure that ended the thread.
+    pub(super) fn is_flushed(&self) -> io::Result<bool> {
+        let waiting = self.state.waiting.load(Ordering::Acquire);
+        let failed = self
+            .state
+            .failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match *failed {
+            Some(kind) => Err(kind.into()),
+            None => Ok(waiting == 0),
+        }
+    }
+
+    fn failure(&self) -> io::ErrorKind {
+        let failed = self
+            .state
+            .failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        failed.unwrap_or(io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(128 << 10)
+        .spawn(run)
+        .map(drop)
+}

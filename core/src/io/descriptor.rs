@@ -1,0 +1,289 @@
+//! Descriptors that others share, made pollable without a trace.
+//!
+//! `O_NONBLOCK` belongs to the open file, not to the descriptor: set on an inherited stdin it
+//! would break the shell, the parent and every sibling that holds the same end. So
+//!
+//! | what is inherited | how it is read and written |
+//! |---|---|
+//! | pipe, FIFO | opened anew through `/proc/self/fd`: an open file of our own, not blocking |
+//! | socket | `MSG_DONTWAIT` on each call |
+//! | anything else, or where the above fails | a thread that blocks ([`blocking`](super::blocking)) |
+//!
+//! A pipe to our own child has two open files, one per end, so our end may be switched.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+
+use super::blocking;
+use super::wake::LoopWake;
+
+/// How the bytes of one end move.
+#[derive(Debug)]
+enum Way<T> {
+    /// An open file of our own that does not block.
+    Own(OwnedFd),
+    /// A shared open file; each call says that it must not block.
+    Socket(OwnedFd),
+    /// A thread blocks in our place.
+    Thread(T),
+}
+
+impl<T> Way<T> {
+    fn of_inherited(
+        fd: OwnedFd,
+        access: OFlags,
+        thread: impl FnOnce(File) -> io::Result<T>,
+    ) -> io::Result<Self> {
+        match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
+            FileType::Fifo => match reopen(fd.as_fd(), access) {
+                Ok(own) => Ok(Self::Own(own)),
+                Err(_) => Ok(Self::Thread(thread(File::from(fd))?)),
+            },
+            FileType::Socket => Ok(Self::Socket(fd)),
+            _ => Ok(Self::Thread(thread(File::from(fd))?)),
+        }
+    }
+
+    fn of_own(fd: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
+        Ok(Self::Own(fd))
+    }
+
+    fn polled(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Own(fd) | Self::Socket(fd) => Some(fd),
+            Self::Thread(_) => None,
+        }
+    }
+}
+
+/// An open file of our own for the same pipe. Fails without `/proc` or the right to open it.
+fn reopen(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let own = open(path, flags, Mode::empty())?;
+    let (before, after) = (fstat(fd)?, fstat(&own)?);
+    if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(own)
+}
+
+/// The end of a byte stream that this process reads.
+#[derive(Debug)]
+pub struct ReadEnd(Way<blocking::Reader>);
+
+impl ReadEnd {
+    /// Takes a descriptor whose open file others may share; its flags stay as they are.
+    ///
+    /// # Errors
+    /// When the descriptor is not open, or a thread is needed and cannot be started.
+    pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
+        let thread = |file| blocking::Reader::spawn(Patient(file), wake.clone());
+        Way::of_inherited(fd, OFlags::RDONLY, thread).map(Self)
+    }
+
+    /// Takes a descriptor whose open file is this process's alone, and switches it to not block.
+    ///
+    /// # Errors
+    /// When the descriptor is not open.
+    pub fn own(fd: impl Into<OwnedFd>) -> io::Result<Self> {
+        Way::of_own(fd.into()).map(Self)
+    }
+
+    /// Whether readiness is told by the poll; a thread's bytes must be asked for instead.
+    pub(super) fn is_polled(&self) -> bool {
+        self.0.polled().is_some()
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self.0.polled() {
+            Some(fd) => {
+                registry.register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The socket's open file may outlive this end, and its registration with it.
+    pub(super) fn deregister(&self, registry: &Registry) {
+        if let Some(fd) = self.0.polled() {
+            // Fails only when it was never registered.
+            let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
+        }
+    }
+
+    /// Reads once without blocking; `Ok(0)` is the end of the stream.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let outcome = match &mut self.0 {
+                Way::Own(fd) => rustix::io::read(fd, &mut *into),
+                Way::Socket(fd) => recv(fd, &mut *into, RecvFlags::DONTWAIT).map(|(n, _)| n),
+                Way::Thread(reader) => return reader.read(into),
+            };
+            match outcome {
+                Err(Errno::INTR) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+}
+
+/// The end of a byte stream that this process writes.
+#[derive(Debug)]
+pub struct WriteEnd(Way<blocking::Writer>);
+
+impl WriteEnd {
+    /// Takes a descriptor whose open file others may share; its flags stay as they are.
+    ///
+    /// # Errors
+    /// When the descriptor is not open, or a thread is needed and cannot be started.
+    pub fn inherited(fd: OwnedFd, wake: &Arc<LoopWake>) -> io::Result<Self> {
+        let thread = |file| blocking::Writer::spawn(Patient(file), wake.clone());
+        Way::of_inherited(fd, OFlags::WRONLY, thread).map(Self)
+    }
+
+    /// Takes a descriptor whose open file is this process's alone, and switches it to not block.
+    ///
+    /// # Errors
+    /// When the descriptor is not open.
+    pub fn own(fd: impl Into<OwnedFd>) -> io::Result<Self> {
+        Way::of_own(fd.into()).map(Self)
+    }
+
+    /// Whether readiness is told by the poll; a thread must be asked instead.
+    pub(super) fn is_polled(&self) -> bool {
+        self.0.polled().is_some()
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self.0.polled() {
+            Some(fd) => registry.register(&mut SourceFd(&fd.as_raw_fd()), token, self.at_rest()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn deregister(&self, registry: &Registry) {
+        if let Some(fd) = self.0.polled() {
+            // Fails only when it was never registered.
+            let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
+        }
+    }
+
+    /// Asks to be told when there is room, or only when the peer has gone.
+    pub(super) fn await_room(
+        &self,
+        registry: &Registry,
+        token: Token,
+        blocked: bool,
+    ) -> io::Result<()> {
+        match &self.0 {
+            Way::Socket(fd) if self.at_rest() != Interest::WRITABLE => {
+                let interest = if blocked {
+                    Interest::WRITABLE
+                } else {
+                    self.at_rest()
+                };
+                registry.reregister(&mut SourceFd(&fd.as_raw_fd()), token, interest)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A pipe tells of room only after it was full. A socket tells each time the peer reads,
+    /// which would wake the loop once per message; out-of-band data, which stdio has none of,
+    /// stands for "nothing but the peer's end" where the system has such an interest.
+    fn at_rest(&self) -> Interest {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if matches!(self.0, Way::Socket(_)) {
+            return Interest::PRIORITY;
+        }
+        Interest::WRITABLE
+    }
+
+    /// Writes once without blocking.
+    pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        loop {
+            let outcome = match (&mut self.0, slices) {
+                (Way::Own(fd), [one]) => rustix::io::write(fd, one),
+                (Way::Own(fd), many) => rustix::io::writev(fd, many),
+                (Way::Socket(fd), [one]) => send(fd, one, SOCKET_FLAGS),
+                (Way::Socket(fd), many) => {
+                    sendmsg(fd, many, &mut SendAncillaryBuffer::default(), SOCKET_FLAGS)
+                }
+                (Way::Thread(writer), slices) => {
+                    return slices.first().map_or(Ok(0), |first| writer.write(first));
+                }
+            };
+            match outcome {
+                Err(Errno::INTR) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    /// Whether everything accepted has left this process.
+    ///
+    /// # Errors
+    /// The failure that stopped it.
+    pub(super) fn is_flushed(&self) -> io::Result<bool> {
+        match &self.0 {
+            Way::Thread(writer) => writer.is_flushed(),
+            _ => Ok(true),
+        }
+    }
+}
+
+const SOCKET_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// A file that blocks even when another holder has switched the open file to not block: then
+/// "try again" means wait, never the end.
+struct Patient(File);
+
+impl Patient {
+    fn wait(&self, flags: PollFlags) -> io::Result<()> {
+        match poll(&mut [PollFd::new(&self.0, flags)], None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::IN)?
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(from) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::OUT)?
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

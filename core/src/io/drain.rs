@@ -1,0 +1,84 @@
+//! A stream whose bytes are always taken, so that whoever writes it is never held up.
+
+use std::fmt;
+use std::io;
+
+use mio::{Registry, Token};
+
+use super::descriptor::ReadEnd;
+use super::lines::Lines;
+
+/// Bytes taken in one turn before the rest of the loop has its turn.
+const BUDGET_BYTES: usize = 256 << 10;
+/// Bytes taken after the writer's end: a pipe holds no more unless somebody made it larger.
+const LAST_BYTES: usize = 1 << 20;
+
+/// The end of a child's stderr and where its lines go.
+pub(super) struct Drain {
+    end: Option<ReadEnd>,
+    /// There may be something; stays so until all of it is taken.
+    readable: bool,
+    buffer: Box<[u8]>,
+    lines: Lines,
+}
+
+impl fmt::Debug for Drain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drain")
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drain {
+    pub(super) fn new(
+        end: ReadEnd,
+        lines: Lines,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        end.register(registry, token)?;
+        Ok(Self {
+            end: Some(end),
+            readable: true,
+            buffer: vec![0; 16 << 10].into(),
+            lines,
+        })
+    }
+
+    /// Takes what is there; `ready` when the poll told of something. Returns whether more can be taken at once.
+    pub(super) fn turn(&mut self, ready: bool) -> bool {
+        self.readable |= ready;
+        self.readable = self.readable && self.take(BUDGET_BYTES);
+        self.readable
+    }
+
+    /// Takes what is left and ends the last line.
+    pub(super) fn finish(&mut self) {
+        self.take(LAST_BYTES);
+        self.end = None;
+        self.lines.end();
+    }
+
+    fn take(&mut self, budget: usize) -> bool {
+        let mut taken = 0;
+        while taken < budget {
+            let Some(end) = &mut self.end else {
+                return false;
+            };
+            match end.read(&mut self.buffer) {
+                Ok(0) => {
+                    self.end = None;
+                    self.lines.end();
+                }
+                Ok(n) => {
+                    taken += n;
+                    self.lines.push(&self.buffer[..n]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(_) => self.end = None,
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,335 @@
+//! The loop's two halves: a turn that does what can be done now, a wait for more to do.
+//!
+//! ```text
+//!   turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all that is ready
+//!   wait:  park ▶ poll ▶ note what is ready
+//! ```
+//!
+//! A turn never blocks: reading goes on while writing is blocked (law 6), and it is bounded, so
+//! that a flood on one side does not starve the other, the timers or the signals. The policy
+//! around it, when to end and how, is [`stdio`](super::stdio)'s and [`child`](super::child)'s.
+//!
+//! In steady state one batch of messages costs three system calls: poll, read, write. A read
+//! that returns less than was asked for has drained the descriptor, so none is spent on being
+//! told so; a write is tried before room is waited for; waking a loop that runs costs none.
+
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::{Events, Poll, Registry, Token};
+
+use super::descriptor::{ReadEnd, WriteEnd};
+use super::machine::Machine;
+use super::wake::LoopWake;
+
+const WAKE: Token = Token(0);
+const READ: Token = Token(1);
+const WRITE: Token = Token(2);
+/// First token that is the policy's to give.
+pub(super) const FIRST_FREE: usize = 3;
+
+/// Bytes read in one turn before the rest of the loop has its turn.
+const READ_BUDGET_BYTES: usize = 1 << 20;
+/// Bytes written in one turn, likewise.
+const WRITE_BUDGET_BYTES: usize = 1 << 20;
+/// Segments handed to one vectored write.
+const MAX_SLICES: usize = 64;
+
+/// The loop around one connection with one stream.
+#[derive(Debug)]
+pub struct Driver {
+    poll: Poll,
+    events: Events,
+    wake: Arc<LoopWake>,
+    stop: Arc<AtomicBool>,
+    read: Option<ReadEnd>,
+    /// The descriptor may hold bytes, or its end.
+    readable: bool,
+    /// The end is in sight: read on until it is reached, as no further edge will come.
+    hung_up: bool,
+    write: Option<WriteEnd>,
+    writable: bool,
+    failure: Option<io::ErrorKind>,
+    /// Tokens of the policy that became ready, as bits counted from [`FIRST_FREE`].
+    ready: u8,
+}
+
+/// Asks a loop to end, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    wake: Arc<LoopWake>,
+}
+
+impl Stop {
+    /// The loop ends in good order: what is in flight is answered within the grace period.
+    pub fn stop(&self) {
+        self.flag.store(true, Ordering::Release);
+        self.wake.wake();
+    }
+}
+
+impl Driver {
+    /// A loop without a wire.
+    ///
+    /// # Errors
+    /// When the process has no descriptors left.
+    pub fn new() -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let wake = LoopWake::new(poll.registry(), WAKE)?;
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(8),
+            wake,
+            stop: Arc::default(),
+            read: None,
+            readable: false,
+            hung_up: false,
+            write: None,
+            writable: false,
+            failure: None,
+            ready: 0,
+        })
+    }
+
+    /// What wakes this loop: for the connection's handles and for the wire's threads.
+    pub fn wake(&self) -> &Arc<LoopWake> {
+        &self.wake
+    }
+
+    /// A handle that ends this loop.
+    pub fn stop(&self) -> Stop {
+        Stop {
+            flag: self.stop.clone(),
+            wake: self.wake.clone(),
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        self.poll.registry()
+    }
+
+    /// Gives the loop its wire.
+    ///
+    /// # Errors
+    /// When a descriptor cannot be polled.
+    pub fn attach(&mut self, read: ReadEnd, write: WriteEnd) -> io::Result<()> {
+        read.register(self.poll.registry(), READ)?;
+        write.register(self.poll.registry(), WRITE)?;
+        self.read = Some(read);
+        self.write = Some(write);
+        self.readable = true;
+        self.writable = true;
+        Ok(())
+    }
+
+    /// Whether the stream can still bring bytes; what its end means is the policy's to say.
+    pub(super) fn is_reading(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Why the wire can carry nothing any more, if so.
+    pub(super) fn failure(&self) -> Option<io::ErrorKind> {
+        self.failure
+    }
+
+    /// Everything written has left the process, or never will.
+    pub(super) fn is_flushed(&mut self) -> bool {
+        let flushed = self.write.as_ref().map_or(Ok(true), WriteEnd::is_flushed);
+        flushed.unwrap_or_else(|error| {
+            self.fail(error.kind());
+            true
+        })
+    }
+
+    /// Closes the end that is read: what the peer still sends is not seen.
+    pub(super) fn close_read(&mut self) {
+        self.readable = false;
+        if let Some(end) = self.read.take() {
+            end.deregister(self.poll.registry());
+        }
+    }
+
+    /// Closes the end that is written: the peer sees the end of the stream.
+    pub(super) fn close_write(&mut self) {
+        self.writable = false;
+        if let Some(end) = self.write.take() {
+            end.deregister(self.poll.registry());
+        }
+    }
+
+    fn fail(&mut self, kind: io::ErrorKind) {
+        self.failure.get_or_insert(kind);
+        self.close_write();
+    }
+
+    /// Reads, receives, takes submissions, expires and writes, without blocking. Returns whether
+    /// more can be done at once.
+    pub fn turn(&mut self, machine: &mut impl Machine, now: Instant) -> bool {
+        self.read(machine, now);
+        machine.handle_submissions(now);
+        if machine.poll_timeout().is_some_and(|due| due <= now) {
+            machine.handle_timeout(now);
+        }
+        self.write(machine);
+        let read_on = self.readable && machine.wants_read() && self.is_read_polled();
+        read_on || (self.writable && !machine.output().is_empty())
+    }
+
+    fn is_read_polled(&self) -> bool {
+        self.read.as_ref().is_some_and(ReadEnd::is_polled)
+    }
+
+    fn read(&mut self, machine: &mut impl Machine, now: Instant) {
+        let mut budget = READ_BUDGET_BYTES;
+        while let Some(end) = self.read.as_mut()
+            && self.readable
+            && budget > 0
+            && machine.wants_read()
+        {
+            let room = machine.input().spare(0);
+            let asked = room.len();
+            match end.read(room) {
+                Ok(0) => self.close_read(),
+                Ok(n) => {
+                    machine.input().advance(n);
+                    budget = budget.saturating_sub(n);
+                    self.readable = n == asked || self.hung_up || !end.is_polled();
+                    machine.receive(now);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // A thread's bytes are asked for again after each wake-up.
+                    self.readable = !end.is_polled();
+                    return;
+                }
+                Err(error) => {
+                    self.failure.get_or_insert(error.kind());
+                    self.close_read();
+                }
+            }
+        }
+    }
+
+    /// Takes in what a peer that has ended left behind.
+    pub(super) fn read_last(&mut self, machine: &mut impl Machine, now: Instant) {
+        self.readable = self.read.is_some();
+        self.read(machine, now);
+    }
+
+    /// Takes what the peer still sends and throws it away, so that it can come to its end.
+    /// Returns whether more can be taken at once.
+    pub(super) fn discard(&mut self) -> bool {
+        let mut scratch = [0; 16 << 10];
+        for _ in 0..16 {
+            let Some(end) = self.read.as_mut().filter(|_| self.readable) else {
+                return false;
+            };
+            match end.read(&mut scratch) {
+                Ok(0) => self.close_read(),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.readable = !end.is_polled();
+                    return false;
+                }
+                Err(_) => self.close_read(),
+            }
+        }
+        self.readable
+    }
+
+    fn write(&mut self, machine: &mut impl Machine) {
+        let mut budget = WRITE_BUDGET_BYTES;
+        while let Some(end) = self.write.as_mut()
+            && self.writable
+            && budget > 0
+            && !machine.output().is_empty()
+        {
+            let output = machine.output();
+            let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+            let used = output.io_slices(&mut slices);
+            let slices = &slices[..used];
+            let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+            let outcome = end.write(slices);
+            match outcome {
+                Ok(n) => {
+                    output.advance(n);
+                    budget = budget.saturating_sub(n);
+                    if n < offered && end.is_polled() {
+                        self.await_room(true);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if end.is_polled() {
+                        self.await_room(true);
+                    }
+                    return;
+                }
+                Err(error) => self.fail(error.kind()),
+            }
+        }
+    }
+
+    fn await_room(&mut self, blocked: bool) {
+        self.writable = !blocked;
+        if let Some(end) = &self.write
+            && let Err(error) = end.await_room(self.poll.registry(), WRITE, blocked)
+        {
+            self.fail(error.kind());
+        }
+    }
+
+    /// Sleeps until something is ready, a wake-up or `until`; not at all when there is `more` to
+    /// do, but even then what has become ready is noted.
+    ///
+    /// # Errors
+    /// When polling itself fails: no wire can be served.
+    pub fn wait(&mut self, until: Option<Instant>, more: bool) -> io::Result<()> {
+        let timeout = if more || !self.wake.park() {
+            Some(Duration::ZERO)
+        } else {
+            until.map(|until| until.saturating_duration_since(Instant::now()))
+        };
+        let outcome = self.poll.poll(&mut self.events, timeout);
+        self.wake.run();
+        match outcome {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let (mut room, mut gone) = (false, false);
+        for event in &self.events {
+            match event.token() {
+                WAKE => {}
+                READ => {
+                    self.readable = self.read.is_some();
+                    self.hung_up |= event.is_read_closed() || event.is_error();
+                }
+                WRITE => {
+                    room |= event.is_writable();
+                    gone |= event.is_write_closed() || event.is_error();
+                }
+                Token(other) => self.ready |= 1 << (other - FIRST_FREE),
+            }
+        }
+        if gone {
+            self.fail(io::ErrorKind::BrokenPipe);
+        } else if room && !self.writable {
+            self.await_room(false);
+        }
+        Ok(())
+    }
+
+    /// Whether that token of the policy became ready since it was last asked about.
+    pub(super) fn take_ready(&mut self, token: Token) -> bool {
+        let bit = 1 << (token.0 - FIRST_FREE);
+        let was = self.ready & bit != 0;
+        self.ready &= !bit;
+        was
+    }
+}

@@ -1,0 +1,88 @@
+//! A connection and its application as one machine.
+
+use std::time::Instant;
+
+use super::machine::Machine;
+use super::wake::LoopWake;
+use crate::buffer::{Input, Output};
+use crate::connection::{Connection, Framing, Host, StreamId, Wake};
+use crate::error::ConnectionError;
+
+impl Wake for LoopWake {
+    fn wake(&self) {
+        Self::wake(self);
+    }
+}
+
+/// A connection with one stream, and whom it calls.
+pub struct Hosted<'a> {
+    connection: &'a mut Connection,
+    host: &'a mut dyn Host,
+    stream: StreamId,
+}
+
+impl std::fmt::Debug for Hosted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hosted")
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Hosted<'a> {
+    /// Opens the stream.
+    pub fn new(connection: &'a mut Connection, framing: Framing, host: &'a mut dyn Host) -> Self {
+        let stream = connection.open_stream(framing);
+        Self {
+            connection,
+            host,
+            stream,
+        }
+    }
+}
+
+impl Machine for Hosted<'_> {
+    fn input(&mut self) -> &mut Input {
+        self.connection.input(self.stream)
+    }
+
+    fn output(&mut self) -> &mut Output {
+        self.connection.output(self.stream)
+    }
+
+    fn receive(&mut self, now: Instant) {
+        self.connection.receive(self.stream, now, self.host);
+    }
+
+    fn receive_end(&mut self, now: Instant) {
+        self.connection.receive_end(self.stream, now, self.host);
+    }
+
+    fn handle_submissions(&mut self, now: Instant) {
+        self.connection.handle_submissions(now, self.host);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now, self.host);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    fn wants_read(&self) -> bool {
+        self.connection.wants_read(self.stream)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.connection.in_flight()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    fn close(&mut self, why: ConnectionError) {
+        self.connection.close(why, self.host);
+    }
+}

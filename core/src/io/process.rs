@@ -1,0 +1,95 @@
+//! A child process and everything it started, as one group.
+//!
+//! A group's number is free for reuse once its last member is reaped. The group is therefore
+//! signalled only while its leader is unreaped: first the end is *seen*, then what is left of
+//! the group is killed, then the leader is reaped.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+use mio::{Registry, Token};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::parent::process_descriptor;
+
+/// A child that leads its own process group. Dropping it kills the group.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pid: Pid,
+    told: Option<OwnedFd>,
+    reaped: Option<ExitStatus>,
+}
+
+impl Process {
+    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+        let child = command.process_group(0).spawn()?;
+        let pid = Pid::from_child(&child);
+        Ok(Self {
+            child,
+            pid,
+            told: None,
+            reaped: None,
+        })
+    }
+
+    /// The pipes and the number.
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Has the poll tell of the end of the process, where the system can.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) {
+        self.told = process_descriptor(self.pid, registry, token).ok();
+    }
+
+    /// Whether the end is told by the poll; otherwise [`has_exited`](Self::has_exited) must be
+    /// asked from time to time.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// Whether the process has ended; leaves it unreaped.
+    pub(super) fn has_exited(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // A failure means that somebody else has reaped it.
+        self.reaped.is_some() || !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
+    }
+
+    /// Asks the group to end.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends the group.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.reaped.is_none() {
+            // The group may have no member left but a leader that has ended.
+            let _ = kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// Ends what is left of the group and reaps the leader; blocks until that has ended.
+    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.reaped {
+            return Ok(status);
+        }
+        self.kill();
+        let status = self.child.wait()?;
+        self.reaped = Some(status);
+        Ok(status)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The kill makes the wait short; who drops does not ask for the status.
+        let _ = self.reap();
+    }
+}

@@ -1,0 +1,107 @@
+//! The steps by which a child is asked to end (R-STD-07), as a state machine on a clock.
+
+use std::time::{Duration, Instant};
+
+/// How long each step may take before the next, harsher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// After the child's stdin is closed, until SIGTERM. 2 s by default.
+    pub after_close: Duration,
+    /// After SIGTERM, until SIGKILL. 2 s by default.
+    pub after_terminate: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            after_close: Duration::from_secs(2),
+            after_terminate: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How far the child had to be pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Step {
+    /// Not at all: it ended by itself.
+    None,
+    /// Its stdin was closed.
+    Closed,
+    /// Its group got SIGTERM.
+    Terminated,
+    /// Its group got SIGKILL.
+    Killed,
+}
+
+/// Where the sequence stands.
+#[derive(Debug)]
+pub(super) struct Shutdown {
+    waits: Waits,
+    step: Step,
+    due: Option<Instant>,
+}
+
+impl Shutdown {
+    pub(super) fn new(waits: Waits) -> Self {
+        Self {
+            waits,
+            step: Step::None,
+            due: None,
+        }
+    }
+
+    pub(super) fn step(&self) -> Step {
+        self.step
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The first step, unless it is taken already.
+    pub(super) fn begin(&mut self, now: Instant) {
+        if self.step == Step::None {
+            self.step = Step::Closed;
+            self.due = Some(now + self.waits.after_close);
+        }
+    }
+
+    /// The step whose time has just come, if any.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<Step> {
+        if self.due.is_none_or(|due| now < due) {
+            return None;
+        }
+        (self.step, self.due) = match self.step {
+            Step::None => (Step::None, None),
+            Step::Closed => (Step::Terminated, Some(now + self.waits.after_terminate)),
+            Step::Terminated | Step::Killed => (Step::Killed, None),
+        };
+        Some(self.step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_waits_for_its_time_and_comes_once() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut shutdown = Shutdown::new(Waits {
+            after_close: Duration::from_millis(10),
+            after_terminate: Duration::from_millis(20),
+        });
+        assert_eq!(shutdown.handle_timeout(at(1000)), None);
+        shutdown.begin(start);
+        shutdown.begin(at(5));
+        assert_eq!(shutdown.poll_timeout(), Some(at(10)));
+        assert_eq!(shutdown.handle_timeout(at(9)), None);
+        assert_eq!(shutdown.handle_timeout(at(10)), Some(Step::Terminated));
+        assert_eq!(shutdown.handle_timeout(at(29)), None);
+        assert_eq!(shutdown.handle_timeout(at(30)), Some(Step::Killed));
+        assert_eq!(shutdown.handle_timeout(at(99)), None);
+        assert_eq!(shutdown.step(), Step::Killed);
+    }
+}

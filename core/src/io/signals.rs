@@ -1,0 +1,67 @@
+//! Termination signals as a readable descriptor.
+//!
+//! Taken only on request: signals belong to the program. When the loop is over, the default
+//! action, the end of the process, comes back.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+
+const TERMINATION: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
+
+/// The termination signals that have arrived since this was made.
+#[derive(Debug)]
+pub(super) struct Signals {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    unattended: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Takes SIGTERM, SIGINT and SIGHUP.
+    pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        let unattended = default_when_unattended()?;
+        let (read, write) = UnixStream::pair()?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, TERMINATION)?;
+        let fd = delivery.get_read().as_raw_fd();
+        registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+        unattended.store(false, Ordering::SeqCst);
+        Ok(Self {
+            delivery,
+            unattended,
+        })
+    }
+
+    /// The signals that arrived since the last call. The same one twice may count once.
+    pub(super) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
+        self.delivery.pending()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.unattended.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A handler cannot be taken back once it is chained, so the default action is emulated while no
+/// loop attends to the signals.
+fn default_when_unattended() -> io::Result<Arc<AtomicBool>> {
+    static UNATTENDED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(flag) = UNATTENDED.get() {
+        return Ok(flag.clone());
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in TERMINATION {
+        register_conditional_default(signal, flag.clone())?;
+    }
+    Ok(UNATTENDED.get_or_init(|| flag).clone())
+}

@@ -1,0 +1,255 @@
+//! The server's side of stdio: this process's stdin and stdout as one wire, and when to end.
+//!
+//! | what happens | what the loop does |
+//! |---|---|
+//! | end of stdin, the first signal, [`Stop`] | answers what is in flight, at most for the grace period |
+//! | the parent's death, the second signal | sends what is ready, at most for half a second |
+//! | a broken pipe | ends at once |
+//!
+//! The loop never waits for a handler longer than that, so a wedged one cannot hold the process.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::Token;
+
+use super::driver::{Driver, FIRST_FREE, Stop};
+use super::machine::Machine;
+use super::parent::Parent;
+use super::redirect::Redirect;
+use super::signals::Signals;
+use super::wake::LoopWake;
+use crate::error::ConnectionError;
+
+const SIGNALS: Token = Token(FIRST_FREE);
+const PARENT: Token = Token(FIRST_FREE + 1);
+
+/// How long an end that nobody waits for politely may take.
+const ABRUPT: Duration = Duration::from_millis(500);
+
+/// How a server on stdin and stdout runs.
+#[derive(Clone, Debug)]
+pub struct StdioOptions {
+    /// How long requests in flight may still be answered after the end of stdin, a signal or a
+    /// stop. 5 s by default.
+    pub grace: Duration,
+    /// Take SIGTERM, SIGINT and SIGHUP while the loop runs. Off by default: signals belong to
+    /// the program. Once taken, their default action comes back when the loop ends, but not a
+    /// handler that the program had set.
+    pub signals: bool,
+    /// End when the process that started this one dies. On by default.
+    pub watch_parent: bool,
+}
+
+impl Default for StdioOptions {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(5),
+            signals: false,
+            watch_parent: true,
+        }
+    }
+}
+
+/// Why a server's loop ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The client closed our stdin.
+    EndOfInput,
+    /// A signal asked for it; its number.
+    Signal(i32),
+    /// The process that started this one is gone.
+    ParentDied,
+    /// Nobody reads our stdout any more, or a descriptor failed.
+    BrokenPipe(io::ErrorKind),
+    /// [`Stop::stop`] was called.
+    Stopped,
+    /// The protocol ended by itself.
+    Closed,
+}
+
+/// How a server's loop ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The first reason there was.
+    pub reason: Ended,
+    /// Requests whose handlers had not answered in time.
+    pub unanswered: usize,
+}
+
+/// Stdin and stdout, held by the engine until the loop has ended.
+#[derive(Debug)]
+pub struct Stdio {
+    driver: Driver,
+    options: StdioOptions,
+    redirect: Redirect,
+}
+
+impl Stdio {
+    /// Takes stdin and stdout: what the process prints from now on goes to stderr, what it reads
+    /// is empty.
+    ///
+    /// # Errors
+    /// When stdin or stdout is not open, or the process has no descriptors left.
+    pub fn take(options: StdioOptions) -> io::Result<Self> {
+        Ok(Self {
+            driver: Driver::new()?,
+            options,
+            redirect: Redirect::new()?,
+        })
+    }
+
+    /// What wakes the loop.
+    pub fn wake(&self) -> &Arc<LoopWake> {
+        self.driver.wake()
+    }
+
+    /// A handle that ends the loop.
+    pub fn stop(&self) -> Stop {
+        self.driver.stop()
+    }
+
+    /// Drives `machine` until the wire ends, then gives stdin and stdout back.
+    ///
+    /// # Errors
+    /// When the wire cannot be set up or polled; how a wire ends is not an error.
+    pub fn run(self, machine: &mut impl Machine) -> io::Result<Report> {
+        let Self {
+            mut driver,
+            options,
+            redirect,
+        } = self;
+        let (read, write) = redirect.wire(driver.wake())?;
+        driver.attach(read, write)?;
+        Vigil::new(driver, options)?.run(machine)
+    }
+}
+
+/// The loop and what can end it.
+struct Vigil {
+    driver: Driver,
+    grace: Duration,
+    signals: Option<Signals>,
+    signalled: Option<i32>,
+    parent: Option<Parent>,
+}
+
+/// What is to be done before the loop is left.
+struct Ending {
+    reason: Ended,
+    until: Instant,
+}
+
+impl Vigil {
+    fn new(driver: Driver, options: StdioOptions) -> io::Result<Self> {
+        let registry = driver.registry();
+        let signals = match options.signals {
+            true => Some(Signals::new(registry, SIGNALS)?),
+            false => None,
+        };
+        let parent = options
+            .watch_parent
+            .then(|| Parent::watch(registry, PARENT, Instant::now()));
+        Ok(Self {
+            grace: options.grace,
+            signals,
+            signalled: None,
+            parent,
+            driver,
+        })
+    }
+
+    fn run(mut self, machine: &mut impl Machine) -> io::Result<Report> {
+        let mut ending: Option<Ending> = None;
+        let mut ended = false;
+        loop {
+            let now = Instant::now();
+            let mut more = self.driver.turn(machine, now);
+            if !self.driver.is_reading() && !ended {
+                ended = true;
+                machine.receive_end(now);
+                more = true;
+            }
+            if let Some((reason, allowed)) = self.cause(machine, now) {
+                let until = now + allowed;
+                match &mut ending {
+                    Some(ending) => ending.until = ending.until.min(until),
+                    None => ending = Some(Ending { reason, until }),
+                }
+            }
+            if let Some(Ending { reason, until }) = &ending {
+                let done = machine.in_flight() == 0
+                    && machine.output().is_empty()
+                    && self.driver.is_flushed();
+                if done || now >= *until {
+                    let unanswered = machine.in_flight();
+                    machine.close(error_of(reason));
+                    let reason = reason.clone();
+                    return Ok(Report { reason, unanswered });
+                }
+            }
+            let until = ending.as_ref().map(|ending| ending.until);
+            let look = self.parent.as_ref().and_then(Parent::poll_timeout);
+            let until = [until, machine.poll_timeout(), look]
+                .into_iter()
+                .flatten()
+                .min();
+            self.driver.wait(until, more)?;
+        }
+    }
+
+    /// A reason to end that holds now, and how long the end may take.
+    fn cause(&mut self, machine: &impl Machine, now: Instant) -> Option<(Ended, Duration)> {
+        if let Some(kind) = self.driver.failure() {
+            return Some((Ended::BrokenPipe(kind), Duration::ZERO));
+        }
+        if self.is_parent_gone(now) {
+            return Some((Ended::ParentDied, ABRUPT));
+        }
+        if let Some((signal, again)) = self.signal() {
+            let allowed = if again { ABRUPT } else { self.grace };
+            return Some((Ended::Signal(signal), allowed));
+        }
+        if machine.is_closed() {
+            Some((Ended::Closed, ABRUPT))
+        } else if !self.driver.is_reading() {
+            Some((Ended::EndOfInput, self.grace))
+        } else if self.driver.is_stopped() {
+            Some((Ended::Stopped, self.grace))
+        } else {
+            None
+        }
+    }
+
+    fn is_parent_gone(&mut self, now: Instant) -> bool {
+        let told = self.driver.take_ready(PARENT);
+        let Some(parent) = &mut self.parent else {
+            return false;
+        };
+        let look = parent.poll_timeout().is_some_and(|due| now >= due);
+        (told || look) && parent.is_gone(told, now)
+    }
+
+    /// A signal that has just come, and whether it is not the first.
+    fn signal(&mut self) -> Option<(i32, bool)> {
+        if !self.driver.take_ready(SIGNALS) {
+            return None;
+        }
+        let mut came = None;
+        for signal in self.signals.as_mut()?.pending() {
+            came = Some((signal, self.signalled.is_some()));
+            self.signalled = Some(signal);
+        }
+        came
+    }
+}
+
+fn error_of(reason: &Ended) -> ConnectionError {
+    match reason {
+        Ended::EndOfInput | Ended::ParentDied => ConnectionError::ClosedByPeer,
+        Ended::BrokenPipe(kind) => ConnectionError::Io(*kind),
+        Ended::Signal(_) | Ended::Stopped | Ended::Closed => ConnectionError::ClosedLocally,
+    }
+}

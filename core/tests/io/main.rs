@@ -1,0 +1,12 @@
+//! The drivers with real processes, pipes, sockets, terminals and signals.
+//!
+//! What a test needs as another process is this test binary again, started as a [`peer`].
+#![cfg(all(target_os = "linux", feature = "stdio"))]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod client;
+mod descriptors;
+mod flood;
+mod lines;
+mod peer;
+mod server;
