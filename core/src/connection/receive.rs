@@ -11,7 +11,7 @@ use crate::json::DecodeError;
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{
-    self, Envelope, Fault, Field, Frame, Kind, Message, MessageRef,
+    self, Envelope, Fault, Frame, Kind, Message, MessageRef,
     encode::{self, ErrorId},
 };
 
@@ -50,7 +50,11 @@ pub(super) fn receive(
                     core.frame(exchange, &mut turn, frame, now, host);
                 }
             }
-            LineEvent::Oversize { .. } => core.oversize(exchange, host),
+            LineEvent::Oversize { prefix } => {
+                let head = reading.input.padded().get(prefix.start..);
+                let head = head.and_then(|buf| Frame::new(buf, prefix.len()));
+                core.oversize(exchange, head, host);
+            }
         }
     }
     turn.at = reading.deframer.drain();
@@ -226,9 +230,7 @@ impl Core {
         envelope: &Envelope,
         error: DecodeError,
     ) {
-        let has = |field| envelope.span(field).is_some();
-        let response = !has(Field::Method) && (has(Field::Result) || has(Field::Error));
-        if self.config.side == Side::Client || response {
+        if self.config.side == Side::Client || !envelope.invites_answer() {
             return;
         }
         let id = MessageRef::new(frame, envelope).id();
@@ -236,17 +238,19 @@ impl Core {
     }
 
     /// A line over the limit; its bytes are discarded as they arrive.
-    fn oversize(&mut self, exchange: &mut Exchange, host: &mut dyn Host) {
+    fn oversize(&mut self, exchange: &mut Exchange, head: Option<Frame<'_>>, host: &mut dyn Host) {
         self.stray(Stray::Oversize, b"", host);
-        if self.config.side == Side::Server {
+        let mut envelope = Envelope::new();
+        if let Some(head) = head {
+            // It breaks off, so this fails; what it saw before is of use.
+            let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
+        }
+        if self.config.side == Side::Server && envelope.invites_answer() {
             let limit = self.config.limits.max_message_bytes;
             let why = format!("the message is longer than {limit} bytes");
-            self.refuse(
-                exchange,
-                None,
-                ErrorKind::InvalidRequest.code(self.fallback()),
-                &why,
-            );
+            let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
+            let code = ErrorKind::InvalidRequest.code(self.fallback());
+            self.refuse(exchange, id, code, &why);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Whole messages: the peer's requests and notifications, and the answers to ours.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use super::core::Core;
@@ -22,9 +23,9 @@ impl Core {
         message: MessageRef<'_>,
         host: &mut dyn Host,
     ) {
-        let (Some(id), Some(name)) = (message.id(), message.method()) else {
-            return;
-        };
+        let Some(id) = message.id() else { return };
+        // A method that is no Unicode string is unknown like any other.
+        let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
         if !exchange.incoming.is_empty() && exchange.incoming.find(&id).is_some() {
             // R-RPC-05: the one in flight is untouched.
             return self.refuse(

@@ -89,6 +89,9 @@ impl<'a> Pass<'a, '_> {
                 Some((field, len)) => (Some(field), pos + 1 + len),
                 None => (None, self.other_key(level, pos + 1)?),
             };
+            if level == Level::Top && matches!(field, Some(Field::Result | Field::Error)) {
+                self.out.answer = true;
+            }
             let start = self.walker.colon(key_end)?;
             let opens = self.walker.byte(start) == b'{';
             let end = match field {
@@ -152,11 +155,13 @@ impl<'a> Pass<'a, '_> {
         if self.walker.escapes != escapes {
             let raw = self.frame.padded().get(pos - 1..end);
             let token = raw.and_then(|raw| std::str::from_utf8(raw).ok());
-            if token
+            if let Some(field) = token
                 .and_then(JsonStr::from_token)
-                .is_some_and(|key| level.knows(key))
+                .and_then(|key| level.knows(key))
             {
                 self.fault.get_or_insert(Fault::EscapedMember);
+                self.out.id_member |= field == Field::Id;
+                self.out.answer |= matches!(field, Field::Result | Field::Error);
             }
         }
         Some(end)
@@ -178,7 +183,7 @@ impl<'a> Pass<'a, '_> {
             Some(fault) => Err(fault),
             None => self.version().and_then(|()| self.kind(id)),
         };
-        self.out.id_member = id != Id::Absent;
+        self.out.id_member |= id != Id::Absent;
         if id != Id::Valid {
             self.out.set(Field::Id, Span::ABSENT);
         }
@@ -310,6 +315,7 @@ impl<'a> Pass<'a, '_> {
             && self.text(Field::Id).is_some();
         *self.out = Envelope {
             id_member: id != Id::Absent,
+            answer: self.out.answer && self.out.span(Field::Method).is_none(),
             ..Envelope::default()
         };
         if kept {

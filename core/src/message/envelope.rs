@@ -142,6 +142,8 @@ pub struct Envelope {
     pub(super) kind: Kind,
     pub(super) fault: Option<Fault>,
     pub(super) id_member: bool,
+    /// A `result` or `error` was begun, in whatever spelling.
+    pub(super) answer: bool,
 }
 
 impl Envelope {
@@ -174,7 +176,7 @@ impl Envelope {
         self.id_member
     }
 
-    /// Whether an invalid message deserves an error answer from a server: not if it looks like
+    /// Whether a message, or a frame that broke off before it was one, deserves an error answer from a server: not if it looks like
     /// a notification (R-RPC-11) or like a response.
     pub fn invites_answer(&self) -> bool {
         let has = |field| self.span(field).is_some();
@@ -182,7 +184,7 @@ impl Envelope {
             Kind::Request | Kind::Batch => true,
             Kind::Notification | Kind::Response | Kind::Error => false,
             Kind::Invalid if has(Field::Method) => self.id_member,
-            Kind::Invalid => !has(Field::Result) && !has(Field::Error),
+            Kind::Invalid => !self.answer,
         }
     }
 

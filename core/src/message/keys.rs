@@ -105,18 +105,21 @@ impl Level {
         }
     }
 
-    /// Whether the escaped spelling `raw` means one of this level's names.
+    /// Which of this level's names the escaped spelling `raw` means.
     #[cold]
-    pub(super) fn knows(self, raw: JsonStr<'_>) -> bool {
+    pub(super) fn knows(self, raw: JsonStr<'_>) -> Option<Field> {
         let points = |bytes: &'static [u8]| bytes.iter().map(|&byte| u32::from(byte));
         let unquoted = |key: &'static Key| points(key.name).take(key.name.len() - 1);
-        self.keys()
-            .iter()
-            .any(|key| raw.code_points().eq(unquoted(key)))
-            || self == Self::Meta
-                && META_PREFIXED.iter().any(|key| {
-                    raw.code_points()
-                        .eq(points(META_PREFIX).chain(unquoted(key)))
-                })
+        let plain = |key: &&'static Key| raw.code_points().eq(unquoted(key));
+        let prefixed = |key: &&'static Key| {
+            self == Self::Meta
+                && raw
+                    .code_points()
+                    .eq(points(META_PREFIX).chain(unquoted(key)))
+        };
+        let found = self.keys().iter().find(plain);
+        found
+            .or_else(|| META_PREFIXED.iter().find(prefixed))
+            .map(|key| key.field)
     }
 }
