@@ -12,9 +12,6 @@ use anyhow::{Context, Result, bail};
 use crate::tally::{Tally, announces_skip};
 use crate::{process, repo};
 
-/// No command of a stage may take longer: past it, it hangs.
-const LONGEST: Duration = Duration::from_secs(20 * 60);
-
 /// The lines shown of a failed stage.
 const TAIL: usize = 200;
 
@@ -24,6 +21,8 @@ pub struct Log {
     file: File,
     tail: std::collections::VecDeque<String>,
     verbose: bool,
+    /// No command may take longer: past it, it hangs.
+    pub longest: Duration,
     /// The tests counted so far.
     pub tally: Tally,
     /// The lines that told of something not run.
@@ -42,12 +41,13 @@ impl Log {
             file,
             tail: std::collections::VecDeque::new(),
             verbose,
+            longest: Duration::from_secs(20 * 60),
             tally: Tally::default(),
             skips: Vec::new(),
         })
     }
 
-    /// Runs a command to its end; fails when it does, or when it takes longer than [`LONGEST`].
+    /// Runs a command to its end; fails when it does, or when it takes longer than [`Self::longest`].
     pub fn run(&mut self, mut command: Command) -> Result<()> {
         let shown = show(&command);
         self.line(&format!("$ {shown}"))?;
@@ -63,8 +63,9 @@ impl Log {
         drop(command);
         let (done, wait) = mpsc::channel::<()>();
         let root = child.id();
+        let longest = self.longest;
         let watch = std::thread::spawn(move || {
-            let late = wait.recv_timeout(LONGEST) == Err(mpsc::RecvTimeoutError::Timeout);
+            let late = wait.recv_timeout(longest) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
                 process::kill_tree(root);
             }
@@ -92,7 +93,7 @@ impl Log {
         if watch.join().unwrap_or(false) {
             bail!(
                 "{shown}: not finished after {} minutes",
-                LONGEST.as_secs() / 60
+                longest.as_secs() / 60
             );
         }
         if !status.success() {

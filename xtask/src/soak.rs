@@ -1,43 +1,61 @@
 //! `cargo xtask soak`: what takes longer than a test may.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::log::Log;
 use crate::repo::cargo;
-use crate::stage::{Stage, run_all};
+use crate::stage::{Stage, choose, run_all};
 
-/// Run what takes longer than the tests may: the ignored tests, in release
+/// Run what takes longer than the tests may
 ///
-/// MCPBOLT_SOAK_SECONDS sets how long each open-ended test goes on (default: its own).
+/// The ignored tests of the engine in release, and the fuzz targets' laws on random input for
+/// MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
+    /// Run only this stage; may be given several times
+    #[arg(long, value_name = "STAGE")]
+    only: Vec<String>,
     /// Show all output as it comes
     #[arg(long, short)]
     verbose: bool,
 }
 
+const STAGES: [Stage; 2] = [
+    Stage {
+        name: "long-tests",
+        about: "the engine's ignored tests",
+        needs: &[],
+        run: long_tests,
+    },
+    Stage {
+        name: "long-fuzz",
+        about: "the laws of the codec on random input",
+        needs: &["fuzz/src/main.rs"],
+        run: long_fuzz,
+    },
+];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn long_tests(log: &mut Log) -> Result<()> {
+    log.longest = DAY;
+    log.run(cargo(
+        "test --release -p mcpbolt --all-features -- --ignored --show-output",
+    ))
+}
+
+fn long_fuzz(log: &mut Log) -> Result<()> {
+    log.longest = DAY;
+    let seconds = std::env::var("MCPBOLT_SOAK_SECONDS").unwrap_or_else(|_| "3600".to_owned());
+    log.run(cargo(&format!(
+        "run --release -p mcpbolt-fuzz -- {seconds}"
+    )))
+}
+
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let core = Stage {
-        name: "soak-core",
-        about: "the engine's long tests",
-        needs: &[],
-        run: |log: &mut Log| {
-            log.run(cargo(
-                "test --release -p mcpbolt --all-features -- --ignored --show-output",
-            ))
-        },
-    };
-    let fuzz = Stage {
-        name: "soak-fuzz",
-        about: "the laws of the fuzz targets, for long",
-        needs: &[],
-        run: |log: &mut Log| {
-            log.run(cargo(
-                "test --release -p mcpbolt-fuzz -- --ignored --show-output",
-            ))
-        },
-    };
-    run_all(&[&core, &fuzz], args.verbose)
+    let chosen = choose(&STAGES, &args.only)?;
+    run_all(&chosen, args.verbose)
 }

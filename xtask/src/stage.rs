@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::log::Log;
@@ -26,6 +26,20 @@ impl Stage {
         let gone = |path: &&&str| !repo::root().join(path).exists();
         self.needs.iter().find(gone).copied()
     }
+}
+
+/// The stages so named, or all when none is; a name that none has is an error.
+pub fn choose<'a>(all: &'a [Stage], names: &[String]) -> Result<Vec<&'a Stage>> {
+    let is = |stage: &Stage, name: &String| stage.name == name;
+    if let Some(name) = names
+        .iter()
+        .find(|name| !all.iter().any(|stage| is(stage, name)))
+    {
+        let known: Vec<_> = all.iter().map(|stage| stage.name).collect();
+        bail!("no stage {name}; there are {}", known.join(", "));
+    }
+    let chosen = |stage: &&Stage| names.is_empty() || names.iter().any(|name| is(stage, name));
+    Ok(all.iter().filter(chosen).collect())
 }
 
 /// Runs the stages one after the other and prints what became of each, then the counts.

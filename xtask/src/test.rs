@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::stage::{Stage, run_all};
+use crate::stage::{choose, run_all};
 use crate::stages;
 
 /// Run every check in all three languages
@@ -32,14 +32,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    for name in &args.only {
-        if !all.iter().any(|stage| stage.name == name) {
-            bail!("no stage {name}: see cargo xtask test --list");
-        }
-    }
-    let chosen: Vec<&Stage> = all
-        .iter()
-        .filter(|stage| args.only.is_empty() || args.only.iter().any(|name| name == stage.name))
-        .collect();
+    let chosen = choose(&all, &args.only)?;
     run_all(&chosen, args.verbose)
 }

@@ -46,9 +46,15 @@ pub fn all() -> Vec<Stage> {
         ),
         stage(
             "tools",
-            "tests of the tools around it, and fuzz replay",
+            "the tests of the tools around it",
             &[],
             engine::tools,
+        ),
+        stage(
+            "fuzz",
+            "the laws of the codec on its corpus and on random input",
+            &[],
+            engine::fuzz,
         ),
         stage(
             "docs",
