@@ -88,6 +88,11 @@ pub type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub trait Spawner: Send + Sync {
     /// Runs a job to its end, somewhere else, soon.
     fn spawn(&self, job: Job);
+
+    /// The same for the jobs of one turn, so that they can be handed over in one piece.
+    fn spawn_batch(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        jobs.for_each(|job| self.spawn(job));
+    }
 }
 
 #[cfg(test)]

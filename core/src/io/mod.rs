@@ -27,6 +27,7 @@ mod signals;
 #[cfg(unix)]
 mod stdio;
 mod wake;
+mod workers;
 
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use descriptor::{ReadEnd, WriteEnd};
@@ -38,3 +39,4 @@ pub use machine::Machine;
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
 pub use wake::LoopWake;
+pub use workers::{Workers, WorkersConfig};

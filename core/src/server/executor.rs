@@ -13,7 +13,7 @@ use super::context::Context;
 use super::output::ToolError;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::correlate::Cancelled;
-use crate::handler::{Executor, Operation, Spawner};
+use crate::handler::{Executor, Job, Operation, Spawner};
 use crate::mcp::ErrorKind;
 
 /// Runs handlers on a [`Spawner`]; inline tools at once.
@@ -63,14 +63,15 @@ impl Executor for HandlerExecutor {
     }
 
     fn run(&mut self, batch: Batch) {
-        for call in batch.calls() {
+        let mut jobs = batch.calls().map(|call| -> Job {
             let server = self.server.clone();
             let debt = Debt {
                 context: Context::new(self.handle.clone(), &call),
                 paid: false,
             };
-            self.spawner.spawn(Box::pin(carry_out(server, call, debt)));
-        }
+            Box::pin(carry_out(server, call, debt))
+        });
+        self.spawner.spawn_batch(&mut jobs);
     }
 }
 
