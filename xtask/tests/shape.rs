@@ -15,9 +15,13 @@ const FENCED: [&str; 4] = [
     "bindings-node/src/buffer",
 ];
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// The path from the root and the text of every Rust file written here.
 fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = root();
     let members = [
         "core",
         "bindings-python",
@@ -63,6 +67,9 @@ fn no_file_outgrows_its_idea() {
     let sources = sources();
     assert!(sources.len() > 10, "is this the root?");
     for (name, source) in sources {
+        if name.contains("/tests/") || name.ends_with("/tests.rs") {
+            continue;
+        }
         let lines = source
             .lines()
             .take_while(|line| line.trim() != "#[cfg(test)]")
@@ -86,5 +93,27 @@ fn unsafe_stays_in_its_rooms() {
                 .any(|form| line.contains(form) && !line.contains('"'));
             assert!(!found, "{name}:{}: unsafe outside its rooms", index + 1);
         }
+    }
+}
+
+#[test]
+fn the_readme_tells_every_feature_of_the_crate() {
+    let root = root();
+    let manifest = fs::read_to_string(root.join("core/Cargo.toml")).unwrap();
+    let features = manifest.split("[features]\n").nth(1).unwrap();
+    let features = features.split("\n[").next().unwrap();
+    let names: Vec<&str> = features
+        .lines()
+        .filter_map(|line| line.split_once(" = ["))
+        .map(|(name, _)| name)
+        .filter(|name| *name != "default" && !name.starts_with('#'))
+        .collect();
+    assert!(!names.is_empty(), "no features in core/Cargo.toml");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    for name in names {
+        assert!(
+            readme.contains(&format!("\n| `{name}` | ")),
+            "the README's table lacks the feature {name}"
+        );
     }
 }
