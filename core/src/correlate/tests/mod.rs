@@ -3,6 +3,8 @@
 
 mod cancel;
 mod incoming;
+#[cfg(loom)]
+mod loom;
 mod outgoing;
 mod support;
 mod twin;

@@ -1,0 +1,402 @@
+//! Every interleaving of what may happen to one slot at once, explored by loom.
+//!
+//! Loom tries each order of the atomic steps and each value a load may see; it reports a lost
+//! wake-up as a deadlock, an unsynchronised access to a cell as a race, and an outcome that is
+//! never dropped as a leak. `RUSTFLAGS="--cfg loom" cargo test -p mcpbolt --lib
+//! --no-default-features --release correlate::tests::loom`.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::model::Builder;
+use loom::sync::{Arc, Notify};
+use loom::thread;
+
+use super::super::{CancelToken, Outgoing, RequestKey, Unregistered};
+
+type Table = Outgoing<Arc<Outcome>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Answer,
+    Expired,
+    Lost,
+}
+
+/// What may befall a pending request from outside.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Answer,
+    Expire,
+    Close,
+}
+
+impl Event {
+    const ALL: [Self; 3] = [Self::Answer, Self::Expire, Self::Close];
+
+    /// What it won, if it knows.
+    fn happen(self, table: &Table, key: RequestKey) -> Option<Outcome> {
+        let outcome = match self {
+            Self::Answer => Outcome::Answer,
+            Self::Expire => Outcome::Expired,
+            Self::Close => {
+                table.close(|| Arc::new(Outcome::Lost));
+                return None;
+            }
+        };
+        table
+            .complete(key, Arc::new(outcome))
+            .ok()
+            .map(|()| outcome)
+    }
+}
+
+/// What the waiter does meanwhile.
+#[derive(Clone, Copy, Debug)]
+enum Waiter {
+    Waits,
+    Leaves,
+    PollsAndLeaves,
+}
+
+impl Waiter {
+    const ALL: [Self; 3] = [Self::Waits, Self::Leaves, Self::PollsAndLeaves];
+
+    /// The outcome it got, or whether it was told to tell the peer.
+    fn act(self, table: &Table, key: RequestKey) -> Result<Outcome, bool> {
+        match self {
+            Self::Waits => Ok(*wait(table, key).expect("its own request")),
+            Self::Leaves => Err(table.cancel(key)),
+            Self::PollsAndLeaves => match poll(table, key, Waker::noop()) {
+                Poll::Ready(outcome) => Ok(*outcome.expect("its own request")),
+                Poll::Pending => Err(table.cancel(key)),
+            },
+        }
+    }
+}
+
+struct Bell(Notify);
+
+impl Wake for Bell {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+fn poll(table: &Table, key: RequestKey, waker: &Waker) -> Poll<Option<Arc<Outcome>>> {
+    table.poll(key, &mut Context::from_waker(waker))
+}
+
+fn wait(table: &Table, key: RequestKey) -> Option<Arc<Outcome>> {
+    wait_for(|cx| table.poll(key, cx))
+}
+
+/// Blocks until woken, so that a lost wake-up shows as a deadlock.
+fn wait_for<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    let bell = std::sync::Arc::new(Bell(Notify::new()));
+    let waker = Waker::from(bell.clone());
+    loop {
+        match poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => {
+                thread::yield_now();
+                bell.0.wait();
+            }
+        }
+    }
+}
+
+fn explore(threads: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    // Two threads are explored in full; more of them with up to two preemptions, which finds
+    // all but contrived faults (Musuvathi and Qadeer, PLDI 2007).
+    builder.preemption_bound = (threads > 2).then_some(2);
+    builder.check(model);
+}
+
+/// A table of `slots` slots that all exist already, since loom does not see `OnceLock`.
+fn table(slots: usize) -> Arc<Table> {
+    let table = Outgoing::new(slots);
+    let keys: Vec<_> = (0..slots).map(|_| table.register().unwrap()).collect();
+    assert!(keys.iter().rev().all(|&key| table.cancel(key)));
+    Arc::new(table)
+}
+
+/// One pending request, its waiter on this thread, each event on a thread of its own; then the
+/// slot is used again at once.
+fn one_outcome(waiter: Waiter, events: &'static [Event]) {
+    explore(1 + events.len(), move || {
+        let table = table(1);
+        let key = table.register().unwrap();
+        let start = |&event: &Event| {
+            let table = table.clone();
+            thread::spawn(move || event.happen(&table, key))
+        };
+        let threads: Vec<_> = events.iter().map(start).collect();
+        let got = waiter.act(&table, key);
+        let reused = table.register();
+        let won: Vec<_> = threads
+            .into_iter()
+            .filter_map(|t| t.join().unwrap())
+            .collect();
+        let closed = events.iter().any(|event| matches!(event, Event::Close));
+
+        match got {
+            Ok(Outcome::Lost) => assert!(closed && won.is_empty(), "{won:?}"),
+            Ok(outcome) => assert_eq!(won, [outcome]),
+            Err(true) => assert_eq!(won, []),
+            Err(false) => assert!(won.len() == 1 || closed && won.is_empty(), "{won:?}"),
+        }
+        assert!(
+            table.complete(key, Arc::new(Outcome::Answer)).is_err(),
+            "the key is void"
+        );
+        match reused {
+            Ok(next) if closed => assert_eq!(wait(&table, next).as_deref(), Some(&Outcome::Lost)),
+            Ok(next) => {
+                assert_ne!(next, key);
+                assert!(
+                    poll(&table, next, Waker::noop()).is_pending(),
+                    "not the old outcome"
+                );
+                assert!(table.complete(next, Arc::new(Outcome::Answer)).is_ok());
+                assert_eq!(wait(&table, next).as_deref(), Some(&Outcome::Answer));
+            }
+            Err(Unregistered::Closed) => assert!(closed),
+            // The thread that settles gives the slot back when the waiter leaves meanwhile.
+            Err(Unregistered::Full) => assert_eq!(got, Err(false)),
+        }
+    });
+}
+
+#[test]
+fn one_event_against_each_waiter() {
+    for waiter in Waiter::ALL {
+        for events in [&[Event::Answer], &[Event::Expire], &[Event::Close]] {
+            one_outcome(waiter, events);
+        }
+    }
+}
+
+#[test]
+fn two_events_against_a_waiter_that_waits() {
+    two_events(Waiter::Waits);
+}
+
+#[test]
+fn two_events_against_a_waiter_that_leaves() {
+    two_events(Waiter::Leaves);
+}
+
+#[test]
+fn two_events_against_a_waiter_that_polls_and_leaves() {
+    two_events(Waiter::PollsAndLeaves);
+}
+
+fn two_events(waiter: Waiter) {
+    use Event::{Answer, Close, Expire};
+    for events in [
+        &[Answer, Answer],
+        &[Answer, Expire],
+        &[Answer, Close],
+        &[Expire, Close],
+        &[Close, Close],
+    ] {
+        one_outcome(waiter, events);
+    }
+}
+
+#[test]
+fn registering_races_with_every_event_on_the_key_it_is_about_to_get() {
+    for event in Event::ALL {
+        explore(2, move || {
+            let table = table(1);
+            let key = table.register().unwrap();
+            assert!(table.cancel(key));
+            // A forged answer that guesses the next id.
+            let next = RequestKey::from_wire(key.get() + (1 << 20)).unwrap();
+            let other = thread::spawn({
+                let table = table.clone();
+                move || event.happen(&table, next)
+            });
+            let registered = table.register();
+            let mine = registered.map(|key| {
+                assert_eq!(key, next);
+                _ = table.complete(key, Arc::new(Outcome::Expired));
+                *wait(&table, key).unwrap()
+            });
+            let won = other.join().unwrap();
+            match (event, mine) {
+                (Event::Close, Ok(mine)) => assert_ne!(mine, Outcome::Answer),
+                (Event::Close, Err(error)) => assert_eq!(error, Unregistered::Closed),
+                (_, mine) => assert_eq!(won.unwrap_or(Outcome::Expired), mine.unwrap()),
+            }
+        });
+    }
+}
+
+#[test]
+fn two_threads_register_and_leave_without_sharing_a_slot() {
+    for slots in [1, 2] {
+        explore(2, move || {
+            let table = table(slots);
+            let use_one = move |table: &Table| match table.register() {
+                Ok(key) => {
+                    assert!(table.complete(key, Arc::new(Outcome::Answer)).is_ok());
+                    assert_eq!(wait(table, key).as_deref(), Some(&Outcome::Answer));
+                    Some(key)
+                }
+                Err(error) => {
+                    assert_eq!((error, slots), (Unregistered::Full, 1));
+                    None
+                }
+            };
+            let other = thread::spawn({
+                let table = table.clone();
+                move || use_one(&table)
+            });
+            let mine = use_one(&table);
+            let other = other.join().unwrap();
+            assert!(mine != other, "{mine:?} twice");
+            assert_eq!(
+                (0..slots).filter_map(|_| table.register().ok()).count(),
+                slots
+            );
+        });
+    }
+}
+
+#[test]
+fn a_slot_popped_and_pushed_back_meanwhile_is_noticed() {
+    explore(2, || {
+        let table = table(2);
+        let other = thread::spawn({
+            let table = table.clone();
+            move || {
+                let (a, b) = (table.register(), table.register());
+                // The first goes back on top, the second stays out: a pop that still holds the
+                // old top must not make the second's successor the new one.
+                assert!(a.is_ok_and(|a| table.cancel(a)));
+                b.ok()
+            }
+        });
+        let mine = table.register().ok();
+        let others = other.join();
+        let mut keys: Vec<_> = [mine, others.ok().flatten()]
+            .into_iter()
+            .flatten()
+            .collect();
+        keys.extend((0..2).filter_map(|_| table.register().ok()));
+        keys.iter()
+            .for_each(|&key| assert!(table.cancel(key), "{key} in {keys:?}"));
+        assert_eq!(keys.len(), 2, "{keys:?}");
+    });
+}
+
+#[test]
+fn a_waiter_that_changes_its_waker_while_the_answer_comes_is_woken() {
+    explore(2, || {
+        let table = table(1);
+        let key = table.register().unwrap();
+        assert!(poll(&table, key, Waker::noop()).is_pending());
+        let other = thread::spawn({
+            let table = table.clone();
+            move || Event::Answer.happen(&table, key)
+        });
+        assert_eq!(wait(&table, key).as_deref(), Some(&Outcome::Answer));
+        assert_eq!(other.join().unwrap(), Some(Outcome::Answer));
+    });
+}
+
+#[test]
+fn polling_from_two_threads_is_a_mistake_but_gives_one_of_them_the_outcome() {
+    explore(3, || {
+        let table = table(1);
+        let key = table.register().unwrap();
+        assert!(table.complete(key, Arc::new(Outcome::Answer)).is_ok());
+        let other = thread::spawn({
+            let table = table.clone();
+            move || poll(&table, key, Waker::noop()).map(|got| got.is_some())
+        });
+        let mine = poll(&table, key, Waker::noop()).map(|got| got.is_some());
+        let mut both = [mine, other.join().unwrap()];
+        both.sort();
+        assert_eq!(both, [Poll::Ready(false), Poll::Ready(true)]);
+    });
+}
+
+#[test]
+fn cancelling_from_elsewhere_during_a_poll_and_an_answer_frees_the_slot_once() {
+    explore(3, || {
+        let table = table(1);
+        let key = table.register().unwrap();
+        let cancel = thread::spawn({
+            let table = table.clone();
+            move || table.cancel(key)
+        });
+        let answer = thread::spawn({
+            let table = table.clone();
+            move || Event::Answer.happen(&table, key).is_some()
+        });
+        let got = poll(&table, key, Waker::noop());
+        let (cancelled, answered) = (cancel.join().unwrap(), answer.join().unwrap());
+        assert!(cancelled != answered, "one outcome");
+        let got = match got {
+            // It may have been there before the answer, and neither taken nor cancelled it.
+            Poll::Pending => poll(&table, key, Waker::noop()),
+            ready => ready,
+        };
+        assert!(!cancelled || matches!(got, Poll::Ready(None)));
+        assert!(
+            table.register().is_ok() && table.register().is_err(),
+            "free, and once"
+        );
+    });
+}
+
+#[test]
+fn a_token_wakes_whoever_waits_while_it_is_cancelled() {
+    explore(2, || {
+        let token = CancelToken::new();
+        let other = thread::spawn({
+            let token = token.clone();
+            move || token.cancel(Some("other"))
+        });
+        let mut cancelled = pin!(token.cancelled());
+        wait_for(|cx| cancelled.as_mut().poll(cx));
+        assert!(token.is_cancelled());
+        assert!(other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_child_made_while_its_parent_is_cancelled_is_cancelled() {
+    explore(2, || {
+        let token = CancelToken::new();
+        let other = thread::spawn({
+            let token = token.clone();
+            move || token.cancel(Some("all"))
+        });
+        let child = token.child();
+        let mut cancelled = pin!(child.cancelled());
+        wait_for(|cx| cancelled.as_mut().poll(cx));
+        assert_eq!(child.reason(), Some("all"));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn of_two_reasons_one_stands() {
+    explore(2, || {
+        let token = CancelToken::new();
+        let other = thread::spawn({
+            let token = token.clone();
+            move || token.cancel(Some("theirs"))
+        });
+        let mine = token.cancel(Some("mine"));
+        let theirs = other.join().unwrap();
+        assert!(mine != theirs);
+        assert_eq!(token.reason(), Some(if mine { "mine" } else { "theirs" }));
+    });
+}
