@@ -282,15 +282,13 @@ fn a_slot_popped_and_pushed_back_meanwhile_is_noticed() {
             }
         });
         let mine = table.register().ok();
-        let others = other.join();
-        let mut keys: Vec<_> = [mine, others.ok().flatten()]
-            .into_iter()
-            .flatten()
-            .collect();
-        keys.extend((0..2).filter_map(|_| table.register().ok()));
-        keys.iter()
-            .for_each(|&key| assert!(table.cancel(key), "{key} in {keys:?}"));
-        assert_eq!(keys.len(), 2, "{keys:?}");
+        let mut keys: Vec<_> = mine.into_iter().chain(other.join().unwrap()).collect();
+        while keys.len() < 2 {
+            keys.push(table.register().unwrap());
+        }
+        assert_eq!(table.register(), Err(Unregistered::Full));
+        assert!(keys.iter().all(|&key| table.cancel(key)), "{keys:?}");
+        assert!((0..2).all(|_| table.register().is_ok()));
     });
 }
 

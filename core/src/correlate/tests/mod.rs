@@ -6,6 +6,8 @@ mod incoming;
 #[cfg(loom)]
 mod loom;
 mod outgoing;
+#[cfg(not(loom))]
+mod stress;
 mod support;
 mod twin;
 mod wheel;
