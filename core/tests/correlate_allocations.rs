@@ -1,0 +1,115 @@
+//! Correlation allocates nothing once it has grown.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use mcpbolt::correlate::{Incoming, Outgoing, OwnedOutgoing, TimerWheel};
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local!(static ALLOCATIONS: Cell<usize> = const { Cell::new(0) });
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's contract is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Allocations of the second of two equal rounds.
+fn allocations_once_warm(mut round: impl FnMut()) -> usize {
+    round();
+    let before = ALLOCATIONS.get();
+    assert!(
+        before > 0,
+        "the first round grows the table, so the counter must have moved"
+    );
+    round();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn outgoing_requests() {
+    let table = Outgoing::<Result<u64, u64>>::new(1000);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut keys = Vec::with_capacity(1000);
+    let count = allocations_once_warm(|| {
+        keys.extend((0..1000).map(|_| table.register().unwrap()));
+        for (n, key) in keys.drain(..).enumerate() {
+            assert!(table.poll(key, &mut cx).is_pending());
+            match n % 3 {
+                0 => assert!(table.cancel(key)),
+                _ => {
+                    assert_eq!(table.complete(key, Ok(7)), Ok(()));
+                    assert_eq!(table.poll(key, &mut cx), Poll::Ready(Some(Ok(7))));
+                }
+            }
+            assert_eq!(table.complete(key, Err(9)), Err(Err(9)));
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn outgoing_requests_of_one_owner() {
+    let mut table = OwnedOutgoing::new(1000);
+    let mut keys = Vec::with_capacity(1000);
+    let count = allocations_once_warm(|| {
+        keys.extend((0..1000).map(|n| table.register(n).unwrap()));
+        assert_eq!(
+            keys.drain(..).filter_map(|key| table.settle(key)).count(),
+            1000
+        );
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn incoming_requests() {
+    let mut table = Incoming::<u64, u64>::new(1000);
+    let mut keys = Vec::with_capacity(1000);
+    let mut next = 0;
+    let count = allocations_once_warm(|| {
+        for _ in 0..10 {
+            keys.extend((next..next + 1000).map(|id| table.insert(id, id).unwrap()));
+            next += 1000;
+            assert_eq!(
+                keys.drain(..).filter_map(|key| table.remove(key)).count(),
+                1000
+            );
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn timers() {
+    let start = Instant::now();
+    let mut wheel = TimerWheel::new(start);
+    let mut now = start;
+    let count = allocations_once_warm(|| {
+        for n in 0..1000 {
+            let timer = wheel.insert(now + Duration::from_millis(n), n);
+            if n % 3 == 0 {
+                assert_eq!(wheel.cancel(timer), Some(n));
+            }
+        }
+        now += Duration::from_secs(2);
+        assert_eq!(std::iter::from_fn(|| wheel.poll(now)).count(), 666);
+    });
+    assert_eq!(count, 0);
+}
