@@ -38,6 +38,8 @@ fn run(log: &mut Log, sanitizer: &str, runtime: &str, what: &str) -> Result<()> 
             "TSAN_OPTIONS",
             format!("suppressions={}", suppressions.display()),
         )
+        // Every access costs more here.
+        .env("MCPBOLT_STRESS", "20000")
         .env("CARGO_TARGET_DIR", repo::target().join(runtime));
     log.run(test)
 }
