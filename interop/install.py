@@ -16,8 +16,7 @@ HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent / ".cache" / "interop"
 PYTHON = CACHE / "python" / "bin" / "python"
 NODE_MODULES = CACHE / "node" / "node_modules"
-RMCP_TARGET = CACHE / "rmcp-target"
-RMCP = RMCP_TARGET / "debug"
+RMCP = CACHE / "rmcp-target" / "debug"
 
 
 def _run(command: list[object], **options) -> None:
@@ -58,11 +57,10 @@ def install() -> None:
     if link.is_symlink() or not link.exists():
         link.unlink(missing_ok=True)
         link.symlink_to(os.path.relpath(NODE_MODULES, HERE))
-    if not (RMCP / "client").exists():
+    if not RMCP.exists():
         print("  building the rmcp client and server …", file=sys.stderr, flush=True)
-    manifest = HERE / "rmcp" / "Cargo.toml"
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(RMCP_TARGET)}
-    _run(["cargo", "build", "--quiet", "--locked", "--manifest-path", manifest], env=environment)
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(RMCP.parent)}
+    _run(["cargo", "build", "--quiet", "--locked", "--manifest-path", HERE / "rmcp" / "Cargo.toml"], env=environment)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,17 @@ def commands(name: str) -> dict[str, list[str]]:
     return {name: shlex.split(done.stdout.strip().splitlines()[-1])}
 
 
+def driver(name: str) -> list[str] | None:
+    """Our client in that language, as a driver of scripts."""
+    if name != "rust":
+        return None
+    build = ["cargo", "build", "--quiet", "-p", "interop-driver"]
+    if subprocess.run(build, cwd=HERE.parent).returncode:
+        sys.exit(f"{' '.join(build)} failed")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
+    return [str(target / "debug" / "interop-driver")]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", action="append", metavar="NAME|CMD", help="default: rust, python and node")
@@ -197,12 +208,19 @@ def main() -> int:
     servers = {}
     for name in options.server or OURS:
         servers |= {name: []} if options.list else commands(name)
-    sessions: list[Session | BadFrames] = [
+    sessions: list[Session | Driven | BadFrames] = [
         Session(server, command, client, revision)
         for server, command in servers.items()
         for client, (_, revisions) in CLIENTS.items()
         for revision in revisions
     ]
+    for client in servers:
+        if client in OURS and (command := [] if options.list else driver(client)) is not None:
+            sessions += [
+                Driven(client, command, server, revision)
+                for server, (_, revisions, _) in PEERS.items()
+                for revision in revisions
+            ]
     # Not the reference servers: the official SDKs are silent about most of it.
     sessions += [BadFrames(server, command) for server, command in servers.items() if server not in REFERENCE]
     sessions = [session for session in sessions if re.search(options.only, session.name)]
@@ -212,7 +230,7 @@ def main() -> int:
     return play(sessions, options.jobs)
 
 
-def play(sessions: list[Session | BadFrames], jobs: int) -> int:
+def play(sessions: list[Session | Driven | BadFrames], jobs: int) -> int:
     import wire
 
     rules = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire"]
