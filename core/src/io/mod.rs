@@ -21,6 +21,8 @@ mod parent;
 mod process;
 #[cfg(unix)]
 mod redirect;
+#[cfg(unix)]
+mod serve;
 mod shutdown;
 #[cfg(unix)]
 mod signals;
@@ -36,6 +38,9 @@ pub use environment::INHERITED;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
+pub use serve::Running;
+#[cfg(feature = "server")]
+pub use serve::serve_stdio;
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
 pub use wake::LoopWake;

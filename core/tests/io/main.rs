@@ -8,5 +8,7 @@ mod client;
 mod descriptors;
 mod flood;
 mod lines;
+#[cfg(all(feature = "client", feature = "server"))]
+mod mcp;
 mod peer;
 mod server;

@@ -20,6 +20,8 @@ fn peer() {
     };
     match role.as_str() {
         "serve" => serve(),
+        #[cfg(all(feature = "client", feature = "server"))]
+        "mcp" => super::mcp::serve(grace()),
         "parent" => {
             // Stdin and stdout are the server's, as with a wrapper.
             let mut child = command("serve").spawn().unwrap();
@@ -63,10 +65,13 @@ fn peer() {
     std::process::exit(7);
 }
 
+fn grace() -> Duration {
+    Duration::from_millis(std::env::var(GRACE).map_or(5000, |ms| ms.parse().unwrap()))
+}
+
 fn serve() -> ! {
-    let grace = std::env::var(GRACE).map_or(5000, |ms| ms.parse().unwrap());
     let options = StdioOptions {
-        grace: Duration::from_millis(grace),
+        grace: grace(),
         signals: true,
         ..StdioOptions::default()
     };

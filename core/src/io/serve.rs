@@ -1,0 +1,129 @@
+//! Connections on their wires, for those who do not write a loop of their own.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use super::child::{Child, Exit};
+use super::driver::Stop;
+use super::hosted::Hosted;
+use super::stdio::{Report, Stdio};
+use crate::connection::{Config, Connection, Framing, Handle, Host};
+
+impl Stdio {
+    /// Drives a connection until the wire ends, then gives stdin and stdout back.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn drive(self, connection: &mut Connection, host: &mut dyn Host) -> io::Result<Report> {
+        connection.set_wake(self.wake().clone());
+        self.run(&mut Hosted::new(connection, Framing::Line, host))
+    }
+}
+
+/// Serves on this process's stdin and stdout until the client is done, with the engine's own
+/// workers for handlers.
+///
+/// The caller is expected to leave `main` soon after: a wedged handler is abandoned, and ends
+/// with the process.
+///
+/// # Errors
+/// When stdin or stdout is not open, or the process has no descriptors left. How the wire ends
+/// is told by the [`Report`].
+#[cfg(feature = "server")]
+pub fn serve_stdio(
+    server: &crate::server::Server,
+    options: super::stdio::StdioOptions,
+) -> io::Result<Report> {
+    use crate::server::{HandlerExecutor, ServerHost};
+    let stdio = Stdio::take(options)?;
+    let workers = Arc::new(super::workers::Workers::new(super::WorkersConfig::default()));
+    let mut connection = Connection::new(server.config().clone(), Instant::now());
+    let handle = connection.handle();
+    let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers);
+    let mut host = ServerHost::new(server.registry().clone(), handle, executor);
+    stdio.drive(&mut connection, &mut host)
+}
+
+/// A child whose connection is driven on a thread of its own.
+///
+/// Dropping it shuts the child down in the background.
+#[derive(Debug)]
+pub struct Running {
+    handle: Handle,
+    id: u32,
+    stop: Stop,
+    thread: Option<JoinHandle<io::Result<Exit>>>,
+}
+
+impl Child {
+    /// Drives a connection to the child on a new thread.
+    ///
+    /// # Errors
+    /// When the thread cannot be started; the child is killed then.
+    pub fn connect<H>(
+        mut self,
+        config: Arc<Config>,
+        host: impl FnOnce(&Handle) -> H,
+    ) -> io::Result<Running>
+    where
+        H: Host + Send + 'static,
+    {
+        let mut connection = Connection::new(config, Instant::now());
+        connection.set_wake(self.wake().clone());
+        let handle = connection.handle();
+        let mut host = host(&handle);
+        let (id, stop) = (self.id(), self.stop());
+        let drive = move || self.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
+        let thread = thread::Builder::new().name("mcpbolt-child".to_owned());
+        Ok(Running {
+            handle,
+            id,
+            stop,
+            thread: Some(thread.spawn(drive)?),
+        })
+    }
+}
+
+impl Running {
+    /// The connection.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The child's process number, and its group's.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Shuts the child down and waits until it is gone: blocks for at most the waits of its
+    /// command.
+    ///
+    /// # Errors
+    /// When its status was lost.
+    pub fn shutdown(mut self) -> io::Result<Exit> {
+        self.stop.stop();
+        self.join()
+    }
+
+    /// Waits until the child has ended.
+    ///
+    /// # Errors
+    /// When its status was lost.
+    pub fn wait(mut self) -> io::Result<Exit> {
+        self.join()
+    }
+
+    fn join(&mut self) -> io::Result<Exit> {
+        let lost = || io::Error::other("the loop's thread panicked");
+        let thread = self.thread.take().ok_or_else(lost)?;
+        thread.join().map_err(|_| lost())?
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}

@@ -1,0 +1,167 @@
+//! A server and a client of the engine, as two processes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, Incoming};
+use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::io::{Running, Stderr, StdioOptions, serve_stdio};
+use mcpbolt::mcp::{ErrorKind, Side};
+use mcpbolt::server::{Server, Tool, schemars, serde};
+use serde_json::json;
+
+use super::peer::{child, is_running};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(crate = "mcpbolt::server::serde")]
+#[schemars(crate = "mcpbolt::server::schemars")]
+struct Echo {
+    text: String,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(crate = "mcpbolt::server::serde")]
+#[schemars(crate = "mcpbolt::server::schemars")]
+struct Block {
+    ms: u64,
+}
+
+/// The server's process.
+pub fn serve(grace: Duration) {
+    let server = Server::builder("test", "1.0.0")
+        .tool(Tool::new("echo"), |echo: Echo, _| async move { echo.text })
+        .tool(Tool::new("block"), |block: Block, _| async move {
+            std::thread::sleep(Duration::from_millis(block.ms));
+            println!("not for the wire");
+            "slept".to_owned()
+        })
+        .build()
+        .unwrap();
+    let options = StdioOptions {
+        grace,
+        signals: true,
+        ..StdioOptions::default()
+    };
+    let report = serve_stdio(&server, options).unwrap();
+    eprintln!("REPORT {report:?}");
+}
+
+/// A client that serves nothing itself.
+struct Nothing;
+
+impl Host for Nothing {
+    fn request(&mut self, _: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        answer.error(ErrorKind::MethodNotFound, "not offered", None)
+    }
+    fn dispatch(&mut self, _: Batch) {}
+    fn cancelled(&mut self, _: CallKey, _: Option<&str>) {}
+}
+
+fn connect() -> (Client, Running) {
+    let command = child("mcp").stderr(Stderr::Discard);
+    let config = Arc::new(Config::new(Side::Client, "test", "1.0.0"));
+    let running = command
+        .spawn()
+        .unwrap()
+        .connect(config, |_| Nothing)
+        .unwrap();
+    let handle = running.handle().clone();
+    block_on(handle.opened()).unwrap();
+    (Client::new(handle), running)
+}
+
+#[test]
+fn calls_of_every_size_come_back_in_any_number_at_once() {
+    let (client, running) = connect();
+    for len in [1, 100, 70_000, 3 << 20] {
+        let text: String = std::iter::repeat_n('x', len).collect();
+        let at_once = if len > 100_000 { 3 } else { 64 };
+        let calls: Vec<_> = (0..at_once)
+            .map(|n| {
+                let call = client.call_tool("echo", &json!({ "text": format!("{n}{text}") }));
+                call.send().unwrap()
+            })
+            .collect();
+        for (n, call) in calls.into_iter().enumerate() {
+            assert!(block_on(call).unwrap().text() == format!("{n}{text}"));
+        }
+    }
+    let exit = running.shutdown().unwrap();
+    assert!(
+        exit.status.success() || exit.status.code() == Some(7),
+        "{exit:?}"
+    );
+}
+
+#[test]
+fn a_handler_that_blocks_delays_only_itself() {
+    let (client, running) = connect();
+    let start = Instant::now();
+    let blocked = client
+        .call_tool("block", &json!({ "ms": 1000 }))
+        .send()
+        .unwrap();
+    for _ in 0..50 {
+        let call = client.call_tool("echo", &json!({ "text": "x" }));
+        assert_eq!(call.wait().unwrap().text(), "x");
+    }
+    assert!(
+        start.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(block_on(blocked).unwrap().text(), "slept");
+    drop(running);
+}
+
+#[test]
+fn every_pending_call_learns_at_once_that_the_server_died() {
+    let (client, running) = connect();
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            client
+                .call_tool("block", &json!({ "ms": 60_000 }))
+                .send()
+                .unwrap()
+        })
+        .collect();
+    let killer = running.id();
+    std::thread::sleep(Duration::from_millis(100));
+    let pid = rustix::process::Pid::from_raw(killer as i32).unwrap();
+    let start = Instant::now();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    for call in calls {
+        let error = block_on(call).unwrap_err();
+        let RequestError::Closed(ConnectionError::PeerExited(how)) = &error else {
+            panic!("{error:?}")
+        };
+        assert!(how.contains('9'), "{how}");
+    }
+    assert!(
+        start.elapsed() < Duration::from_millis(500),
+        "{:?}",
+        start.elapsed()
+    );
+    let refused = client.call_tool("echo", &json!({ "text": "x" })).wait();
+    assert!(
+        matches!(refused, Err(RequestError::Closed(_))),
+        "{refused:?}"
+    );
+    assert!(!running.wait().unwrap().status.success());
+}
+
+#[test]
+fn a_dropped_connection_takes_its_child_along() {
+    let (client, running) = connect();
+    let pid = running.id();
+    let wedged = client
+        .call_tool("block", &json!({ "ms": 60_000 }))
+        .send()
+        .unwrap();
+    drop(running);
+    assert!(block_on(wedged).is_err());
+    assert!(super::peer::eventually(Duration::from_secs(10), || {
+        !is_running(pid)
+    }));
+}
