@@ -310,7 +310,11 @@ impl<'a> Pass<'a, '_> {
             [] => Id::Absent,
             _ => self.id(),
         };
+        // For the reader of the error, so that it does not depend on the padding either.
+        let exact = crate::json::validate(self.frame.bytes(), self.walker.max_depth());
+        let error = exact.err().unwrap_or(self.walker.error());
         let kept = id == Id::Valid
+            && span.end() <= error.offset as usize
             && self.fault != Some(Fault::DuplicateMember)
             && self.text(Field::Id).is_some();
         *self.out = Envelope {
@@ -321,9 +325,7 @@ impl<'a> Pass<'a, '_> {
         if kept {
             self.out.set(Field::Id, span);
         }
-        // For the reader of the error, so that it does not depend on the padding either.
-        let exact = crate::json::validate(self.frame.bytes(), self.walker.max_depth());
-        exact.err().unwrap_or(self.walker.error())
+        error
     }
 }
 
