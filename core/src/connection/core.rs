@@ -22,6 +22,7 @@ pub(crate) struct Core {
     pub pending: Pending,
     pub timers: TimerWheel<Timer>,
     stall: Option<TimerKey>,
+    begun: Instant,
 }
 
 impl Core {
@@ -33,6 +34,7 @@ impl Core {
             pending: Pending::default(),
             timers: TimerWheel::new(now),
             stall: None,
+            begun: now,
         }
     }
 
@@ -61,6 +63,9 @@ impl Core {
                         cancelled(&mut first.exchange, key, reason.as_deref());
                     }
                 }
+            }
+            Submission::Sleep { alarm, duration } => {
+                self.timers.insert(now + duration, Timer::Sleep(alarm));
             }
             Submission::Close => {}
         }
@@ -149,9 +154,16 @@ impl Core {
                     }
                 }
                 Timer::Stall => return Some(ConnectionError::Stalled),
+                Timer::Sleep(alarm) => drop(alarm),
             }
         }
         None
+    }
+
+    /// Forgets every timer: nothing waits for time any more.
+    pub fn stop_timers(&mut self) {
+        self.timers = TimerWheel::new(self.begun);
+        self.stall = None;
     }
 
     /// Starts or stops the clock on a peer that does not read.

@@ -15,6 +15,7 @@ use super::config::Config;
 use super::host::CallKey;
 use super::params;
 use super::replies::Replies;
+use super::sleep::Alarm;
 use crate::correlate::{Outgoing, RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
@@ -109,6 +110,8 @@ pub(crate) enum Submission {
         key: RequestKey,
         reason: Option<Box<str>>,
     },
+    /// Rouse a handler that sleeps.
+    Sleep { alarm: Alarm, duration: Duration },
     /// Close once everything queued is written.
     Close,
 }

@@ -24,6 +24,7 @@ mod pending;
 mod receive;
 mod replies;
 mod requests;
+mod sleep;
 mod stream;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
 pub use self::replies::Replies;
+pub use self::sleep::Sleep;
 pub use self::stream::Framing;
 
 use self::core::Core;
@@ -184,6 +186,7 @@ impl Connection {
             }
         }
         self.core.shared().close(reason.clone());
+        self.core.stop_timers();
         host.closed(&reason);
     }
 

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::handle::{Progress, Request, Shared};
+use super::sleep::Alarm;
 use crate::correlate::{RequestKey, TimerKey, TimerWheel};
 use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::message::{Field, MessageRef};
 
 /// Timers of one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Timer {
     /// The soft or hard deadline of a request.
     Request(RequestKey),
@@ -18,6 +19,8 @@ pub(crate) enum Timer {
     Opening(RequestKey),
     /// The output has been above its cap since the timer was set.
     Stall,
+    /// A handler sleeps.
+    Sleep(Alarm),
 }
 
 struct Own {

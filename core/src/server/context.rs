@@ -53,6 +53,11 @@ impl Context {
         &self.cancel
     }
 
+    /// Ends after `duration`, on the engine's timers; needs no runtime.
+    pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
+        self.handle.sleep(duration)
+    }
+
     /// The revision that the call is served in.
     pub fn revision(&self) -> Revision {
         self.reply.revision()
