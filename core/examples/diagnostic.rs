@@ -1,0 +1,130 @@
+//! A server to measure and test against: `echo`, `resize`, `sleep`, `progress`, `stats` and,
+//! with `MCP_TOOLS=N`, N more tools that make the list long.
+//!
+//! ```text
+//! cargo run --release --example diagnostic
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use mcpbolt::io::{StdioOptions, serve_stdio};
+use mcpbolt::server::{Context, Json, Server, Tool, schemars::JsonSchema, serde::Deserialize};
+use serde_json::json;
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Resize {
+    text: String,
+    n: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sleep {
+    ms: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Progress {
+    n: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// How the handlers of `sleep` fare, so that a leak after a cancellation shows.
+#[derive(Default)]
+struct Sleeps {
+    started: AtomicU64,
+    finished: AtomicU64,
+    cancelled: AtomicU64,
+}
+
+/// Counts a handler that is dropped before its end as cancelled.
+struct Sleeping(Arc<Sleeps>, bool);
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        let ended = if self.1 {
+            &self.0.finished
+        } else {
+            &self.0.cancelled
+        };
+        ended.fetch_add(1, Relaxed);
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let sleeps = Arc::new(Sleeps::default());
+    let counts = sleeps.clone();
+    let mut server = Server::builder("mcpbolt-diagnostic", env!("CARGO_PKG_VERSION"))
+        .tool(Tool::new("echo").description("Returns the text."), |echo: Echo, _| async { echo.text })
+        .tool(Tool::new("resize").description("Returns n bytes."), |resize: Resize, _| async move {
+            let head: String = resize.text.chars().take(16).collect();
+            let rest = resize.n.saturating_sub(head.len());
+            head + &"x".repeat(rest)
+        })
+        .tool(Tool::new("sleep").description("Waits."), move |sleep: Sleep, context: Context| {
+            let sleeps = sleeps.clone();
+            async move {
+                sleeps.started.fetch_add(1, Relaxed);
+                let mut sleeping = Sleeping(sleeps, false);
+                context.sleep(Duration::from_millis(sleep.ms)).await;
+                sleeping.1 = true;
+                "slept"
+            }
+        })
+        .tool(
+            Tool::new("progress").description("Reports n times."),
+            |progress: Progress, context: Context| async move {
+                for i in 1..=progress.n {
+                    context.progress(i.into(), Some(progress.n.into()), None);
+                }
+                "done"
+            },
+        )
+        .tool(Tool::new("stats").description("Counts sleepers."), move |_: Nothing, _| {
+            let count = |counter: &AtomicU64| counter.load(Relaxed);
+            let (started, finished, cancelled) =
+                (count(&counts.started), count(&counts.finished), count(&counts.cancelled));
+            let active = started - finished - cancelled;
+            async move {
+                json!({"active": active, "started": started, "finished": finished, "cancelled": cancelled})
+                    .to_string()
+            }
+        });
+    let more = std::env::var("MCP_TOOLS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0);
+    for i in 0..more {
+        let tool = Tool::new(format!("tool_{i:03}"))
+            .description(format!(
+                "Dummy tool number {i}, here to make the list long."
+            ))
+            .input_schema(json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Where to look"},
+                    "limit": {"type": "integer", "description": "How many at most"},
+                    "verbose": {"type": "boolean", "description": "Say more"},
+                },
+                "required": ["path"],
+            }));
+        server = server.tool(tool, |_: mcpbolt::server::Arguments, _| async { Json(()) });
+    }
+    serve_stdio(
+        &server.build()?,
+        StdioOptions {
+            signals: true,
+            ..StdioOptions::default()
+        },
+    )?;
+    // A wedged handler ends with the process.
+    Ok(())
+}
