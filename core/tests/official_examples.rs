@@ -1,0 +1,105 @@
+//! The official examples of revision 2026-07-28: what is a message decodes as that message, what
+//! is a fragment is valid and keeps its members. Read from `../shared` or `$MCPBOLT_SHARED`.
+#![allow(clippy::unwrap_used)]
+
+mod shared;
+
+use std::fs;
+
+use mcpbolt::json::{self, reader};
+use mcpbolt::message::{Field, Kind, Message, encode};
+
+#[test]
+fn every_official_example_decodes_and_encodes_back() {
+    let Some(dir) = shared::path("spec/schema/2026-07-28/examples") else {
+        return;
+    };
+    let (mut messages, mut fragments) = (0, 0);
+    for folder in fs::read_dir(dir).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        for file in fs::read_dir(&folder).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            if value.get("jsonrpc").is_some() {
+                message(&name, &text, &value);
+                messages += 1;
+            } else {
+                fragment(&text, &value);
+                fragments += 1;
+            }
+        }
+    }
+    assert_eq!(
+        (messages + fragments, messages > 30),
+        (129, true),
+        "{messages} messages"
+    );
+}
+
+fn message(name: &str, text: &str, value: &serde_json::Value) {
+    let message = Message::parse(text.as_bytes(), 64).unwrap();
+    let view = message.as_ref();
+    let expected = match (value.get("method").is_some(), value.get("id").is_some()) {
+        (true, true) => Kind::Request,
+        (true, false) => Kind::Notification,
+        _ if value.get("error").is_some() => Kind::Error,
+        _ => Kind::Response,
+    };
+    assert_eq!((view.kind(), view.fault()), (expected, None), "{name}");
+    let meta = |key: &str| value.pointer(&format!("/params/_meta/io.modelcontextprotocol~1{key}"));
+    let raw = |field| {
+        view.raw(field)
+            .map(|raw| serde_json::from_str(raw).unwrap())
+    };
+    let routed = [
+        (Field::ProtocolVersion, meta("protocolVersion")),
+        (Field::ClientCapabilities, meta("clientCapabilities")),
+        (Field::ClientInfo, meta("clientInfo")),
+        (Field::SubscriptionId, meta("subscriptionId")),
+        (Field::Name, value.pointer("/params/name")),
+        (Field::Uri, value.pointer("/params/uri")),
+        (Field::ResultType, value.pointer("/result/resultType")),
+    ];
+    for (field, expected) in routed {
+        assert_eq!(raw(field), expected.cloned(), "{field:?} of {name}");
+    }
+    let mut out = Vec::new();
+    match view.kind() {
+        Kind::Request => {
+            let method = view.method().unwrap();
+            encode::request(&mut out, view.id().unwrap(), &method, view.params());
+        }
+        Kind::Notification => {
+            encode::notification(&mut out, &view.method().unwrap(), view.params())
+        }
+        Kind::Response => encode::response(&mut out, view.id().unwrap(), view.result().unwrap()),
+        _ => {
+            let error = view.error().unwrap();
+            let part = |name| reader::find(error, name);
+            let id = view.id().map_or(encode::ErrorId::Omit, encode::ErrorId::Id);
+            let code = json::number::as_i64(part("code").unwrap()).unwrap();
+            let text = reader::as_str(part("message").unwrap()).unwrap();
+            encode::error(&mut out, id, code, &text, part("data"));
+        }
+    }
+    assert!(!out.contains(&b'\n'));
+    let again: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(&again, value, "{name}");
+}
+
+fn fragment(text: &str, value: &serde_json::Value) {
+    json::validate(text.as_bytes(), 64).unwrap();
+    let Some(object) = value.as_object() else {
+        return;
+    };
+    let members: serde_json::Map<_, _> = reader::members(text)
+        .map(|(key, raw)| {
+            (
+                key.decode().unwrap().into_owned(),
+                serde_json::from_str(raw).unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(&members, object);
+}
