@@ -1,1 +1,11 @@
-//! To come.
+//! What the measuring programs share: inputs, contenders and the harness.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a measuring program stops at the first surprise"
+)]
+
+pub mod contenders;
+pub mod corpus;
+pub mod harness;

@@ -112,6 +112,14 @@ pub fn classify(text: &str) -> Option<Verdict<'_>> {
     if let Some(result) = verdict.get(Result).filter(|raw| raw.starts_with('{')) {
         verdict.note(result, "", &[("resultType", ResultType)])?;
     }
+    if let Some(error) = verdict.get(Error).filter(|raw| raw.starts_with('{')) {
+        let names = [
+            ("code", ErrorCode),
+            ("message", ErrorMessage),
+            ("data", ErrorData),
+        ];
+        verdict.note(error, "", &names)?;
+    }
     verdict.decide()?;
     Some(verdict)
 }
@@ -169,14 +177,7 @@ impl<'a> Verdict<'a> {
             (None, None, Some(error))
                 if object(error) && (good_id || matches!(id, None | Some("null"))) =>
             {
-                let members = members(error)?;
-                let first = |name| {
-                    members
-                        .iter()
-                        .find(|(key, _)| key == name)
-                        .map(|(_, raw)| *raw)
-                };
-                match (first("code"), first("message")) {
+                match (self.get(Field::ErrorCode), self.get(Field::ErrorMessage)) {
                     (Some(code), Some(message)) if integer(code) && string(message) => Kind::Error,
                     _ => Kind::Invalid,
                 }

@@ -24,9 +24,9 @@ pub use string::JsonStr;
 /// The first fault and the offset it was noticed at.
 pub fn validate(bytes: &[u8], max_depth: usize) -> Result<(), DecodeError> {
     let mut walker = walk::Walker::new(bytes, bytes.len(), max_depth);
+    let (start, byte) = walker.next(0);
     let end = walker
-        .skip_ws(0)
-        .and_then(|start| walker.value(start, 0))
+        .value(start, byte, 0)
         .and_then(|end| walker.finish(end));
     match end {
         Some(()) => Ok(()),

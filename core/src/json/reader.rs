@@ -48,9 +48,9 @@ pub fn as_str(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
 
 impl<'a> Cursor<'a> {
     fn new(text: &'a str, opener: u8) -> Self {
-        let mut walker = Walker::new(text.as_bytes(), text.len(), MAX_DEPTH);
-        let pos = match walker.skip_ws(0) {
-            Some(pos) if walker.byte(pos) == opener => pos + 1,
+        let walker = Walker::new(text.as_bytes(), text.len(), MAX_DEPTH);
+        let pos = match walker.next(0) {
+            (pos, byte) if byte == opener => pos + 1,
             _ => text.len(),
         };
         Self { text, pos }
@@ -59,17 +59,16 @@ impl<'a> Cursor<'a> {
     /// Walks with `step` from the next item's first byte; `step` returns the item and its end.
     fn next<T>(
         &mut self,
-        step: impl FnOnce(&mut Walker<'a>, usize) -> Option<(T, usize)>,
+        step: impl FnOnce(&mut Walker<'a>, usize, u8) -> Option<(T, usize)>,
     ) -> Option<T> {
         let mut walker = Walker::new(self.text.as_bytes(), self.text.len(), MAX_DEPTH);
-        let start = walker.skip_ws(self.pos)?;
-        let Some((item, end)) = step(&mut walker, start) else {
+        let (start, byte) = walker.next(self.pos);
+        let Some((item, end)) = step(&mut walker, start, byte) else {
             self.pos = self.text.len();
             return None;
         };
-        let end = walker.skip_ws(end)?;
-        self.pos = match walker.byte(end) {
-            b',' => end + 1,
+        self.pos = match walker.next(end) {
+            (end, b',') => end + 1,
             _ => self.text.len(),
         };
         Some(item)
@@ -81,13 +80,13 @@ impl<'a> Iterator for Members<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let text = self.0.text;
-        self.0.next(|walker, start| {
-            if walker.byte(start) != b'"' {
+        self.0.next(|walker, start, byte| {
+            if byte != b'"' {
                 return None;
             }
             let key_end = walker.string(start + 1)?;
-            let value = walker.colon(key_end)?;
-            let end = walker.value(value, 0)?;
+            let (value, byte) = walker.colon(key_end)?;
+            let end = walker.value(value, byte, 0)?;
             let key = JsonStr::from_token(text.get(start..key_end)?)?;
             Some(((key, text.get(value..end)?), end))
         })
@@ -99,8 +98,8 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         let text = self.0.text;
-        self.0.next(|walker, start| {
-            let end = walker.value(start, 0)?;
+        self.0.next(|walker, start, byte| {
+            let end = walker.value(start, byte, 0)?;
             Some((text.get(start..end)?, end))
         })
     }

@@ -27,6 +27,8 @@ pub(crate) struct Walker<'a> {
     high: bool,
     /// How many escapes were passed.
     pub(crate) escapes: usize,
+    /// Whether the number walked last has neither fraction nor exponent.
+    pub(crate) integer: bool,
     error: DecodeError,
 }
 
@@ -40,6 +42,7 @@ impl<'a> Walker<'a> {
             max_depth: max_depth.min(MAX_DEPTH),
             high: false,
             escapes: 0,
+            integer: false,
             error: DecodeError {
                 kind: Kind::UnexpectedByte,
                 offset: 0,
@@ -104,24 +107,24 @@ impl<'a> Walker<'a> {
             .is_some_and(|rest| rest.starts_with(literal))
     }
 
-    /// The first position at or after `pos` that holds no whitespace.
+    /// The first position at or after `pos` that holds no whitespace, and its byte.
     #[inline(always)]
-    pub(crate) fn skip_ws(&mut self, pos: usize) -> Option<usize> {
-        if self.byte(pos) > b' ' {
-            return Some(pos);
+    pub(crate) fn next(&self, pos: usize) -> (usize, u8) {
+        let byte = self.byte(pos);
+        if byte > b' ' {
+            return (pos, byte);
         }
-        self.skip_ws_run(pos)
+        self.next_after_ws(pos)
     }
 
     #[inline(never)]
-    fn skip_ws_run(&mut self, mut pos: usize) -> Option<usize> {
-        while pos < self.len {
-            match self.byte(pos) {
-                b' ' | b'\n' | b'\r' | b'\t' => pos += 1,
-                _ => return Some(pos),
-            }
+    fn next_after_ws(&self, mut pos: usize) -> (usize, u8) {
+        let mut byte = self.byte(pos);
+        while pos < self.len && matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+            pos += 1;
+            byte = self.byte(pos);
         }
-        Some(pos)
+        (pos, byte)
     }
 
     /// Checks that nothing but whitespace follows the value that ended at `end`, and that the
@@ -129,7 +132,7 @@ impl<'a> Walker<'a> {
     #[inline]
     pub(crate) fn finish(&mut self, end: usize) -> Option<()> {
         if end != self.len {
-            let end = self.skip_ws(end)?;
+            let (end, _) = self.next(end);
             if end > self.len {
                 return self.fail(Kind::UnexpectedEnd, end);
             }
@@ -153,10 +156,11 @@ impl<'a> Walker<'a> {
         self.fail(Kind::BadUtf8, good)
     }
 
-    /// Walks one value that starts at `pos`, inside `depth` containers; returns its end.
-    #[inline]
-    pub(crate) fn value(&mut self, pos: usize, depth: usize) -> Option<usize> {
-        match self.byte(pos) {
+    /// Walks one value that starts with `byte` at `pos`, inside `depth` containers; returns its
+    /// end.
+    #[inline(always)]
+    pub(crate) fn value(&mut self, pos: usize, byte: u8, depth: usize) -> Option<usize> {
+        match byte {
             b'"' => self.string(pos + 1),
             b'{' | b'[' => self.container(pos, depth),
             byte => self.scalar(pos, byte),
@@ -180,12 +184,35 @@ impl<'a> Walker<'a> {
 
     /// Walks a string whose first byte behind the quote is at `pos`; returns the position
     /// behind the closing quote.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn string(&mut self, pos: usize) -> Option<usize> {
-        let mut at = pos;
-        while let Some(chunk) = self.text.get(at..).and_then(|rest| rest.first_chunk()) {
+        if let Some(chunk) = self.chunk(pos) {
             let stops = scan::stops(chunk);
-            self.high |= stops.high_before();
+            let at = stops.mask.trailing_zeros() as usize;
+            if stops.mask != 0 && chunk[at & 15] == b'"' {
+                if stops.high != 0 {
+                    self.high |= stops.high_before();
+                }
+                return Some(pos + at + 1);
+            }
+        }
+        self.string_rest(pos)
+    }
+
+    #[inline(always)]
+    fn chunk(&self, pos: usize) -> Option<&'a [u8; 16]> {
+        self.text.get(pos..).and_then(|rest| rest.first_chunk())
+    }
+
+    /// The same for strings that are longer than one chunk or have escapes.
+    #[inline(never)]
+    fn string_rest(&mut self, pos: usize) -> Option<usize> {
+        let mut at = pos;
+        while let Some(chunk) = self.chunk(at) {
+            let stops = scan::stops(chunk);
+            if stops.high != 0 {
+                self.high |= stops.high_before();
+            }
             if stops.mask == 0 {
                 at += 16;
             } else {
@@ -255,6 +282,10 @@ impl<'a> Walker<'a> {
             _ => return self.fail(Kind::BadNumber, pos),
         }
         byte = self.byte(pos);
+        self.integer = byte != b'.' && byte | 0x20 != b'e';
+        if self.integer {
+            return Some(pos);
+        }
         if byte == b'.' {
             let end = self.digits(pos + 1);
             if end == pos + 1 {
@@ -286,6 +317,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks the object or array that opens at `pos`, inside `depth` others.
+    #[inline(never)]
     pub(crate) fn container(&mut self, pos: usize, depth: usize) -> Option<usize> {
         self.walk_container(pos, depth, Shallow(1))
     }
@@ -308,29 +340,27 @@ impl<'a> Walker<'a> {
         depth: usize,
         mut stack: S,
     ) -> Option<usize> {
+        let mut byte = self.byte(pos);
         'open: loop {
-            let mut object = self.byte(pos) == b'{';
+            let mut object = byte == b'{';
             if depth + stack.len() >= self.max_depth {
                 return self.fail(Kind::TooDeep, pos);
             }
             stack.push(object);
-            pos = self.skip_ws(pos + 1)?;
-            let mut byte = self.byte(pos);
+            (pos, byte) = self.next(pos + 1);
             if byte == closer(object) {
                 match self.after_close(pos + 1, &mut stack)? {
-                    (end, None) => return Some(end),
-                    (next, Some(inside)) => (pos, object) = (next, inside),
+                    Next::End(end) => return Some(end),
+                    Next::Item(next) => (pos, byte, object) = next,
                 }
-                byte = self.byte(pos);
             }
             loop {
                 if object {
                     if byte != b'"' {
                         return self.fail(Kind::UnexpectedByte, pos);
                     }
-                    pos = self.string(pos + 1)?;
-                    pos = self.colon(pos)?;
-                    byte = self.byte(pos);
+                    let end = self.string(pos + 1)?;
+                    (pos, byte) = self.colon(end)?;
                 }
                 pos = match byte {
                     b'"' => self.string(pos + 1)?,
@@ -340,53 +370,58 @@ impl<'a> Walker<'a> {
                     b'{' | b'[' => continue 'open,
                     _ => self.scalar(pos, byte)?,
                 };
-                pos = self.skip_ws(pos)?;
-                byte = self.byte(pos);
+                (pos, byte) = self.next(pos);
                 if byte == b',' {
-                    pos = self.skip_ws(pos + 1)?;
+                    (pos, byte) = self.next(pos + 1);
                 } else if byte == closer(object) {
                     match self.after_close(pos + 1, &mut stack)? {
-                        (end, None) => return Some(end),
-                        (next, Some(inside)) => (pos, object) = (next, inside),
+                        Next::End(end) => return Some(end),
+                        Next::Item(next) => (pos, byte, object) = next,
                     }
                 } else {
                     return self.fail(Kind::UnexpectedByte, pos);
                 }
-                byte = self.byte(pos);
             }
         }
     }
 
-    /// Behind a closing bracket: closes what closes with it, then stands at the next member of
-    /// the enclosing container (`Some(object)`) or behind the outermost one (`None`).
+    /// Behind a closing bracket: closes what closes with it.
     #[inline(always)]
-    fn after_close<S: Stack>(
-        &mut self,
-        mut pos: usize,
-        stack: &mut S,
-    ) -> Option<(usize, Option<bool>)> {
+    fn after_close<S: Stack>(&mut self, mut pos: usize, stack: &mut S) -> Option<Next> {
         loop {
             let Some(object) = stack.pop() else {
-                return Some((pos, None));
+                return Some(Next::End(pos));
             };
-            pos = self.skip_ws(pos)?;
-            match self.byte(pos) {
-                b',' => return Some((self.skip_ws(pos + 1)?, Some(object))),
-                byte if byte == closer(object) => pos += 1,
-                _ => return self.fail(Kind::UnexpectedByte, pos),
+            let byte;
+            (pos, byte) = self.next(pos);
+            if byte == b',' {
+                let (pos, byte) = self.next(pos + 1);
+                return Some(Next::Item((pos, byte, object)));
             }
+            if byte != closer(object) {
+                return self.fail(Kind::UnexpectedByte, pos);
+            }
+            pos += 1;
         }
     }
 
-    /// From behind a key to the start of its value.
+    /// From behind a key to the start of its value, and its first byte.
     #[inline(always)]
-    pub(crate) fn colon(&mut self, pos: usize) -> Option<usize> {
-        let pos = self.skip_ws(pos)?;
-        if self.byte(pos) != b':' {
+    pub(crate) fn colon(&mut self, pos: usize) -> Option<(usize, u8)> {
+        let (pos, byte) = self.next(pos);
+        if byte != b':' {
             return self.fail(Kind::UnexpectedByte, pos);
         }
-        self.skip_ws(pos + 1)
+        Some(self.next(pos + 1))
     }
+}
+
+/// What follows a closing bracket.
+enum Next {
+    /// Nothing: it closed the outermost container.
+    End(usize),
+    /// The next member or element (position and first byte) of an object (or not).
+    Item((usize, u8, bool)),
 }
 
 #[inline(always)]

@@ -3,10 +3,9 @@
 use super::envelope::{Envelope, Field, Kind, Span};
 use super::fault::Fault;
 use super::frame::Frame;
-use super::keys::{Key, Level, META_PREFIX, META_PREFIXED};
-use crate::json::number;
+use super::keys::{self, Key, Level};
 use crate::json::walk::Walker;
-use crate::json::{DecodeError, DecodeErrorKind, JsonStr, reader};
+use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::limits::MAX_ID_BYTES;
 
 /// Validates the whole frame as JSON and UTF-8 and records what message it is in `out`.
@@ -26,12 +25,24 @@ pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Envelope) -> Result<
             offset: u32::MAX,
         });
     }
-    let mut pass = Pass {
-        walker: Walker::new(frame.padded(), frame.len(), max_depth),
-        frame,
-        out,
-        fault: None,
-    };
+    let walker = Walker::new(frame.padded(), frame.len(), max_depth);
+    match Pass::new(walker, frame, out).run() {
+        Some(()) => Ok(()),
+        None => decode_exactly(frame, max_depth, out),
+    }
+}
+
+/// Decodes a faulty frame once more without its padding, so that neither the error nor the id
+/// depends on what lies behind it.
+#[cold]
+fn decode_exactly(
+    frame: Frame<'_>,
+    max_depth: usize,
+    out: &mut Envelope,
+) -> Result<(), DecodeError> {
+    *out = Envelope::default();
+    let walker = Walker::new(frame.bytes(), frame.len(), max_depth);
+    let mut pass = Pass::new(walker, frame, out);
     match pass.run() {
         Some(()) => Ok(()),
         None => Err(pass.salvage()),
@@ -41,109 +52,213 @@ pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Envelope) -> Result<
 /// Longest frame that spans of 32 bits can describe, in bytes.
 const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
 
+/// Returns from the caller with the first of some keys that stands at a position; written out
+/// so that names and masks become constants of the code.
+macro_rules! lookup {
+    ($pass:ident, $word:ident, $pos:ident, $table:ident::$keys:ident[$($index:literal),+]) => {{
+        $({
+            const KEY: Key = $table::$keys[$index];
+            if KEY.may_match($word)
+                && (KEY.len() <= 8 || $pass.walker.starts_with($pos, KEY.name))
+            {
+                return Some((KEY.field, $pos + KEY.len()));
+            }
+        })+
+    }};
+}
+
 struct Pass<'a, 'o> {
     walker: Walker<'a>,
     frame: Frame<'a>,
     out: &'o mut Envelope,
-    /// A duplicate or escaped member.
+    /// One bit for each field that is noted.
+    seen: u32,
+    id: Id,
+    code_is_integer: bool,
+    /// A duplicate or escaped member, or a wrong version.
     fault: Option<Fault>,
 }
 
-impl<'a> Pass<'a, '_> {
+/// What stands under `id`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Absent,
+    Valid,
+    Null,
+    Bad,
+}
+
+impl<'a, 'o> Pass<'a, 'o> {
+    #[inline]
+    fn new(walker: Walker<'a>, frame: Frame<'a>, out: &'o mut Envelope) -> Self {
+        Self {
+            walker,
+            frame,
+            out,
+            seen: 0,
+            id: Id::Absent,
+            code_is_integer: false,
+            fault: None,
+        }
+    }
+
     fn run(&mut self) -> Option<()> {
-        let start = self.walker.skip_ws(0)?;
-        match self.walker.byte(start) {
-            b'{' => {
-                let end = self.object::<{ Level::Top as u8 }>(start, 0)?;
-                self.walker.finish(end)?;
-                self.classify();
-            }
-            byte => {
-                let end = self.walker.value(start, 0)?;
-                self.walker.finish(end)?;
-                if byte == b'[' {
-                    self.out.kind = Kind::Batch;
-                } else {
-                    self.out.fault = Some(Fault::NotAnObject);
-                }
-            }
+        let (start, byte) = self.walker.next(0);
+        if byte == b'{' {
+            let end = self.object::<{ Level::Top as u8 }>(start, 0)?;
+            self.walker.finish(end)?;
+            self.classify();
+            return Some(());
+        }
+        let end = self.walker.value(start, byte, 0)?;
+        self.walker.finish(end)?;
+        if byte == b'[' {
+            self.out.kind = Kind::Batch;
+        } else {
+            self.out.fault = Some(Fault::NotAnObject);
         }
         Some(())
     }
 
     /// Walks the object that opens at `pos` and notes the members its level knows.
     fn object<const LEVEL: u8>(&mut self, pos: usize, depth: usize) -> Option<usize> {
-        let level = const { level(LEVEL) };
+        let level = const { Level::from_number(LEVEL) };
         if depth >= self.walker.max_depth() {
             return self.walker.fail(DecodeErrorKind::TooDeep, pos);
         }
-        let mut pos = self.walker.skip_ws(pos + 1)?;
-        if self.walker.byte(pos) == b'}' {
+        let (mut pos, mut byte) = self.walker.next(pos + 1);
+        if byte == b'}' {
             return Some(pos + 1);
         }
         loop {
-            if self.walker.byte(pos) != b'"' {
+            if byte != b'"' {
                 return self.walker.fail(DecodeErrorKind::UnexpectedByte, pos);
             }
-            let (field, key_end) = match self.known(level, pos + 1) {
-                Some((field, len)) => (Some(field), pos + 1 + len),
-                None => (None, self.other_key(level, pos + 1)?),
-            };
-            if level == Level::Top && matches!(field, Some(Field::Result | Field::Error)) {
-                self.out.answer = true;
+            if let Some((field, key_end)) = self.known(level, pos + 1) {
+                let (start, byte) = self.walker.colon(key_end)?;
+                let end = self.known_value(level, field, start, byte, depth + 1)?;
+                self.note(field, start, end);
+                pos = end;
+            } else {
+                let key_end = self.other_key(level, pos + 1)?;
+                let (start, byte) = self.walker.colon(key_end)?;
+                pos = self.walker.value(start, byte, depth + 1)?;
             }
-            let start = self.walker.colon(key_end)?;
-            let opens = self.walker.byte(start) == b'{';
-            let end = match field {
-                Some(Field::Params) if opens => {
-                    self.object::<{ Level::Params as u8 }>(start, depth + 1)?
+            (pos, byte) = self.walker.next(pos);
+            if byte != b',' {
+                if byte == b'}' {
+                    return Some(pos + 1);
                 }
-                Some(Field::Meta) if opens => {
-                    self.object::<{ Level::Meta as u8 }>(start, depth + 1)?
-                }
-                Some(Field::Result) if opens => {
-                    self.object::<{ Level::Result as u8 }>(start, depth + 1)?
-                }
-                _ => self.walker.value(start, depth + 1)?,
-            };
-            pos = self.walker.skip_ws(end)?;
-            let after = self.walker.byte(pos);
-            if after != b',' && after != b'}' {
                 return self.walker.fail(DecodeErrorKind::UnexpectedByte, pos);
             }
-            if let Some(field) = field {
-                self.note(field, Span::new(start, end));
-            }
-            if after == b'}' {
-                return Some(pos + 1);
-            }
-            pos = self.walker.skip_ws(pos + 1)?;
+            (pos, byte) = self.walker.next(pos + 1);
         }
     }
 
-    /// The noted name that stands at `pos`, and its length with the quote.
+    /// The noted name that stands at `pos`, and the position behind its quote.
     #[inline(always)]
     fn known(&self, level: Level, pos: usize) -> Option<(Field, usize)> {
         let word = self.walker.word(pos);
-        if let Some(found) = self.lookup(level.keys(), word, pos) {
-            return Some(found);
-        }
-        if level == Level::Meta && self.walker.starts_with(pos, META_PREFIX) {
-            let tail = pos + META_PREFIX.len();
-            let (field, len) = self.lookup(&META_PREFIXED, self.walker.word(tail), tail)?;
-            return Some((field, META_PREFIX.len() + len));
+        match level {
+            Level::Top => lookup!(self, word, pos, keys::TOP[0, 1, 2, 3, 4, 5]),
+            Level::Params => lookup!(self, word, pos, keys::PARAMS[0, 1, 2, 3, 4, 5, 6]),
+            Level::Error => lookup!(self, word, pos, keys::ERROR[0, 1, 2]),
+            Level::Result => lookup!(self, word, pos, keys::RESULT[0]),
+            Level::Meta => {
+                lookup!(self, word, pos, keys::META[0, 1, 2, 3]);
+                if self.walker.starts_with(pos, keys::META_PREFIX) {
+                    let pos = pos + keys::META_PREFIX.len();
+                    let word = self.walker.word(pos);
+                    lookup!(self, word, pos, keys::META_PREFIXED[0, 1, 2, 3, 4]);
+                }
+            }
         }
         None
     }
 
+    /// Walks the value of a noted member.
     #[inline(always)]
-    fn lookup(&self, keys: &'static [Key], word: u64, pos: usize) -> Option<(Field, usize)> {
-        for key in keys {
-            if key.may_match(word) && (key.len() <= 8 || self.walker.starts_with(pos, key.name)) {
-                return Some((key.field, key.len()));
+    fn known_value(
+        &mut self,
+        level: Level,
+        field: Field,
+        start: usize,
+        byte: u8,
+        depth: usize,
+    ) -> Option<usize> {
+        const VERSION: u64 = u64::from_le_bytes(*b"\"2.0\"\0\0\0");
+        match (level, field) {
+            (Level::Top, Field::Version) => {
+                if self.walker.word(start) & 0xff_ffff_ffff == VERSION {
+                    return Some(start + 5);
+                }
+                let end = self.walker.value(start, byte, depth)?;
+                self.other_version(start, end);
+                Some(end)
+            }
+            (Level::Top, Field::Id) => {
+                let end = self.walker.value(start, byte, depth)?;
+                self.note_id(start, end, byte);
+                Some(end)
+            }
+            (Level::Top, Field::Params) if byte == b'{' => {
+                self.object::<{ Level::Params as u8 }>(start, depth)
+            }
+            (Level::Top, Field::Result) => {
+                self.out.answer = true;
+                match byte {
+                    b'{' => self.object::<{ Level::Result as u8 }>(start, depth),
+                    _ => self.walker.value(start, byte, depth),
+                }
+            }
+            (Level::Top, Field::Error) => {
+                self.out.answer = true;
+                match byte {
+                    b'{' => self.object::<{ Level::Error as u8 }>(start, depth),
+                    _ => self.walker.value(start, byte, depth),
+                }
+            }
+            (Level::Error, Field::ErrorCode) => {
+                let end = self.walker.value(start, byte, depth)?;
+                let number = matches!(byte, b'-' | b'0'..=b'9');
+                self.code_is_integer = number && self.walker.integer;
+                Some(end)
+            }
+            (Level::Params, Field::Meta) if byte == b'{' => {
+                self.object::<{ Level::Meta as u8 }>(start, depth)
+            }
+            _ => self.walker.value(start, byte, depth),
+        }
+    }
+
+    #[inline(always)]
+    fn note_id(&mut self, start: usize, end: usize, byte: u8) {
+        if self.seen & field_bit(Field::Id) != 0 {
+            return;
+        }
+        self.id = match byte {
+            b'"' => Id::Valid,
+            b'-' | b'0'..=b'9' if self.walker.integer => Id::Valid,
+            b'n' => Id::Null,
+            _ => Id::Bad,
+        };
+        if end - start > MAX_ID_BYTES && self.id == Id::Valid {
+            self.id = Id::Bad;
+            self.fault.get_or_insert(Fault::IdTooLong);
+        }
+    }
+
+    /// A version that is not spelled `"2.0"` may still be that string.
+    #[cold]
+    fn other_version(&mut self, start: usize, end: usize) {
+        let token = self.frame.padded().get(start..end);
+        let token = token.and_then(|token| std::str::from_utf8(token).ok());
+        match token.and_then(JsonStr::from_token) {
+            Some(version) if version == "2.0" => {}
+            _ => {
+                self.fault.get_or_insert(Fault::VersionWrong);
             }
         }
-        None
     }
 
     /// Walks a key that is not noted; one that only looks different because of escapes is a
@@ -155,11 +270,11 @@ impl<'a> Pass<'a, '_> {
         if self.walker.escapes != escapes {
             let raw = self.frame.padded().get(pos - 1..end);
             let token = raw.and_then(|raw| std::str::from_utf8(raw).ok());
-            if let Some(field) = token
-                .and_then(JsonStr::from_token)
-                .and_then(|key| level.knows(key))
-            {
-                self.fault.get_or_insert(Fault::EscapedMember);
+            let key = token.and_then(JsonStr::from_token);
+            if let Some(field) = key.and_then(|key| level.knows(key)) {
+                if self.fault != Some(Fault::DuplicateMember) {
+                    self.fault = Some(Fault::EscapedMember);
+                }
                 self.out.id_member |= field == Field::Id;
                 self.out.answer |= matches!(field, Field::Result | Field::Error);
             }
@@ -168,191 +283,143 @@ impl<'a> Pass<'a, '_> {
     }
 
     #[inline(always)]
-    fn note(&mut self, field: Field, span: Span) {
-        if self.out.span(field).is_some() {
-            self.fault.get_or_insert(Fault::DuplicateMember);
-        } else {
-            self.out.set(field, span);
+    fn note(&mut self, field: Field, start: usize, end: usize) {
+        if self.seen & field_bit(field) != 0 {
+            self.repeated();
+            return;
         }
+        self.seen |= field_bit(field);
+        self.out.set(field, Span::new(start, end));
+    }
+
+    #[cold]
+    fn repeated(&mut self) {
+        self.fault = Some(Fault::DuplicateMember);
     }
 
     /// Decides what a well-formed object is.
+    #[inline]
     fn classify(&mut self) {
-        let id = self.id();
-        let kind = match self.fault {
-            Some(fault) => Err(fault),
-            None => self.version().and_then(|()| self.kind(id)),
-        };
-        self.out.id_member |= id != Id::Absent;
-        if id != Id::Valid {
+        const SHAPE: u32 = field_bit(Field::Version)
+            | field_bit(Field::Method)
+            | field_bit(Field::Result)
+            | field_bit(Field::Error);
+        const METHOD: u32 = field_bit(Field::Version) | field_bit(Field::Method);
+        const RESULT: u32 = field_bit(Field::Version) | field_bit(Field::Result);
+        const ERROR: u32 = field_bit(Field::Version) | field_bit(Field::Error);
+        self.out.id_member |= self.id != Id::Absent;
+        if !matches!(self.id, Id::Valid | Id::Absent) {
             self.out.set(Field::Id, Span::ABSENT);
         }
+        let kind = match (self.seen & SHAPE, self.fault) {
+            (_, Some(fault)) => Err(fault),
+            (METHOD, None) => self.request_kind(),
+            (RESULT, None) => self.result_kind(),
+            (ERROR, None) => self.error_kind(),
+            (shape, None) => Err(self.other_shape(shape)),
+        };
         match kind {
             Ok(kind) => self.out.kind = kind,
             Err(fault) => self.out.fault = Some(fault),
         }
     }
 
-    #[inline]
-    fn kind(&self, id: Id) -> Result<Kind, Fault> {
-        let has = |field| self.out.span(field).is_some();
-        let kind = match (has(Field::Method), has(Field::Result), has(Field::Error)) {
-            // `id: null` is how an error about an unreadable request is answered (R-RPC-21).
-            (false, false, true) if id == Id::Null => return self.error_kind(),
-            _ => match id {
-                Id::Null => return Err(Fault::IdType),
-                Id::Bad(fault) => return Err(fault),
-                Id::Absent | Id::Valid => {
-                    (has(Field::Method), has(Field::Result), has(Field::Error))
-                }
-            },
-        };
-        match kind {
-            (true, false, false) => self.request_kind(id),
-            (false, true, false) => self.result_kind(id),
-            (false, false, true) => self.error_kind(),
-            (false, true, true) => Err(Fault::ResultAndError),
-            (true, _, _) => Err(Fault::RequestAndResponse),
-            (false, false, false) if id == Id::Valid => Err(Fault::NoContent),
-            (false, false, false) => Err(Fault::UnknownShape),
+    #[cold]
+    fn other_shape(&self, shape: u32) -> Fault {
+        let has = |field| shape & field_bit(field) != 0;
+        if !has(Field::Version) {
+            return Fault::VersionMissing;
+        }
+        match (has(Field::Method), has(Field::Result), self.id) {
+            (_, _, Id::Null | Id::Bad) => Fault::IdType,
+            (true, ..) => Fault::RequestAndResponse,
+            (false, true, _) => Fault::ResultAndError,
+            (false, false, Id::Valid) => Fault::NoContent,
+            (false, false, Id::Absent) => Fault::UnknownShape,
         }
     }
 
-    fn request_kind(&self, id: Id) -> Result<Kind, Fault> {
-        if self.first_byte(Field::Method) != Some(b'"') {
+    #[inline]
+    fn request_kind(&self) -> Result<Kind, Fault> {
+        let kind = match self.id {
+            Id::Valid => Kind::Request,
+            Id::Absent => Kind::Notification,
+            Id::Null | Id::Bad => return Err(Fault::IdType),
+        };
+        if self.first_byte(Field::Method) != b'"' {
             return Err(Fault::MethodType);
         }
-        if !matches!(self.first_byte(Field::Params), None | Some(b'{')) {
+        if self.seen & field_bit(Field::Params) != 0 && self.first_byte(Field::Params) != b'{' {
             return Err(Fault::ParamsType);
         }
-        match id {
-            Id::Absent => Ok(Kind::Notification),
-            _ => Ok(Kind::Request),
+        Ok(kind)
+    }
+
+    #[inline]
+    fn result_kind(&self) -> Result<Kind, Fault> {
+        match self.id {
+            Id::Valid if self.first_byte(Field::Result) == b'{' => Ok(Kind::Response),
+            Id::Valid => Err(Fault::ResultType),
+            Id::Absent => Err(Fault::ResultWithoutId),
+            Id::Null | Id::Bad => Err(Fault::IdType),
         }
     }
 
-    fn result_kind(&self, id: Id) -> Result<Kind, Fault> {
-        if id == Id::Absent {
-            return Err(Fault::ResultWithoutId);
-        }
-        match self.first_byte(Field::Result) {
-            Some(b'{') => Ok(Kind::Response),
-            _ => Err(Fault::ResultType),
-        }
-    }
-
+    /// An error may carry `id: null`: so an unreadable request is answered (R-RPC-21).
     fn error_kind(&self) -> Result<Kind, Fault> {
-        let raw = self.text(Field::Error).ok_or(Fault::ErrorShape)?;
-        let code = reader::find(raw, "code").is_some_and(number::is_integer);
-        let message = reader::find(raw, "message").and_then(JsonStr::from_token);
-        match message {
-            Some(_) if code => Ok(Kind::Error),
-            _ => Err(Fault::ErrorShape),
+        if self.id == Id::Bad {
+            return Err(Fault::IdType);
+        }
+        let message = self.first_byte(Field::ErrorMessage);
+        match self.code_is_integer && message == b'"' {
+            true => Ok(Kind::Error),
+            false => Err(Fault::ErrorShape),
         }
     }
 
-    /// Checks that `jsonrpc` is the string `2.0`.
-    #[inline]
-    fn version(&self) -> Result<(), Fault> {
-        match self.bytes(Field::Version) {
-            Some(b"\"2.0\"") => Ok(()),
-            None => Err(Fault::VersionMissing),
-            Some(_) => self.other_version(),
-        }
+    /// The frame up to `end`, if that much is UTF-8.
+    fn before(&self, end: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.frame.bytes().get(..end)?).ok()
     }
 
-    #[cold]
-    fn other_version(&self) -> Result<(), Fault> {
-        match self.text(Field::Version).and_then(JsonStr::from_token) {
-            Some(version) if version == "2.0" => Ok(()),
-            _ => Err(Fault::VersionWrong),
-        }
-    }
-
-    /// What the `id` member holds.
-    #[inline]
-    fn id(&self) -> Id {
-        let Some(token) = self.bytes(Field::Id) else {
-            return Id::Absent;
-        };
-        match token {
-            [b'"', ..] | [b'-' | b'0'..=b'9', ..] if token.len() > MAX_ID_BYTES => {
-                Id::Bad(Fault::IdTooLong)
-            }
-            [b'"', ..] => Id::Valid,
-            [b'-' | b'0'..=b'9', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => Id::Valid,
-            b"null" => Id::Null,
-            _ => Id::Bad(Fault::IdType),
-        }
-    }
-
-    #[inline]
-    fn bytes(&self, field: Field) -> Option<&'a [u8]> {
-        self.out.span(field).get(self.frame.bytes())
-    }
-
-    fn text(&self, field: Field) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes(field)?).ok()
-    }
-
-    #[inline]
-    fn first_byte(&self, field: Field) -> Option<u8> {
-        self.bytes(field)?.first().copied()
+    #[inline(always)]
+    fn first_byte(&self, field: Field) -> u8 {
+        self.walker.byte(self.out.span(field).start())
     }
 
     /// After a syntax fault: keeps of the record only an id that can be trusted.
-    #[cold]
     fn salvage(&mut self) -> DecodeError {
         let span = self.out.span(Field::Id);
-        // Without a comma in the frame itself, the padding may have completed the member.
         let rest = self.frame.bytes().get(span.end()..).unwrap_or_default();
-        let id = match rest.trim_ascii_start() {
-            [] => Id::Absent,
-            _ => self.id(),
-        };
-        // For the reader of the error, so that it does not depend on the padding either.
-        let exact = crate::json::validate(self.frame.bytes(), self.walker.max_depth());
-        let error = exact.err().unwrap_or(self.walker.error());
-        let kept = id == Id::Valid
-            && span.end() <= error.offset as usize
+        let kept = matches!(rest.trim_ascii_start(), [b',' | b'}', ..])
+            && self.id == Id::Valid
             && self.fault != Some(Fault::DuplicateMember)
-            && self.text(Field::Id).is_some();
+            && self.before(span.end()).is_some();
         *self.out = Envelope {
-            id_member: id != Id::Absent,
+            id_member: self.id != Id::Absent,
             answer: self.out.answer && self.out.span(Field::Method).is_none(),
             ..Envelope::default()
         };
         if kept {
             self.out.set(Field::Id, span);
         }
-        error
+        self.walker.error()
     }
 }
 
-/// What stands under `id`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Id {
-    Absent,
-    Valid,
-    Null,
-    Bad(Fault),
+/// The bit that stands for a field in [`Pass::seen`].
+const fn field_bit(field: Field) -> u32 {
+    1 << field as u32
 }
 
-const fn level(number: u8) -> Level {
-    match number {
-        0 => Level::Top,
-        1 => Level::Params,
-        2 => Level::Meta,
-        _ => Level::Result,
-    }
-}
+const _: () = assert!(Field::COUNT <= 32);
 
 /// The elements of a frame whose kind is [`Kind::Batch`], each as a frame of its own to be
 /// decoded on its own; nothing for any other frame.
 pub fn batch(frame: Frame<'_>) -> Elements<'_> {
-    let mut walker = Walker::new(frame.padded(), frame.len(), usize::MAX);
-    let pos = match walker.skip_ws(0) {
-        Some(pos) if walker.byte(pos) == b'[' => pos + 1,
+    let walker = Walker::new(frame.padded(), frame.len(), usize::MAX);
+    let pos = match walker.next(0) {
+        (pos, b'[') => pos + 1,
         _ => frame.len(),
     };
     Elements { frame, pos }
@@ -370,14 +437,13 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Frame<'a>> {
         let mut walker = Walker::new(self.frame.padded(), self.frame.len(), usize::MAX);
-        let start = walker.skip_ws(self.pos)?;
+        let (start, byte) = walker.next(self.pos);
         self.pos = self.frame.len();
         if start >= self.frame.len() {
             return None;
         }
-        let end = walker.value(start, 0)?;
-        let next = walker.skip_ws(end)?;
-        if walker.byte(next) == b',' {
+        let end = walker.value(start, byte, 0)?;
+        if let (next, b',') = walker.next(end) {
             self.pos = next + 1;
         }
         self.frame.part(start, end)

@@ -78,7 +78,7 @@ pub enum Kind {
 
 /// The members whose place is noted while a frame is validated.
 ///
-/// Those of `params`, of its `_meta` and of `result` are noted whatever the method is.
+/// Those of `params`, of its `_meta`, of `result` and of `error` are noted whatever the method is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
@@ -128,11 +128,17 @@ pub enum Field {
     Baggage,
     /// `result.resultType`
     ResultType,
+    /// `error.code`
+    ErrorCode,
+    /// `error.message`
+    ErrorMessage,
+    /// `error.data`
+    ErrorData,
 }
 
 impl Field {
     /// How many there are.
-    pub const COUNT: usize = Self::ResultType as usize + 1;
+    pub const COUNT: usize = Self::ErrorData as usize + 1;
 }
 
 /// The record of one decoded frame: plain data, `Copy`, free of lifetimes.
@@ -176,8 +182,8 @@ impl Envelope {
         self.id_member
     }
 
-    /// Whether a message, or a frame that broke off before it was one, deserves an error answer from a server: not if it looks like
-    /// a notification (R-RPC-11) or like a response.
+    /// Whether a message, or a frame that broke off before it was one, deserves an error answer
+    /// from a server: not if it looks like a notification (R-RPC-11) or like a response.
     pub fn invites_answer(&self) -> bool {
         let has = |field| self.span(field).is_some();
         match self.kind {

@@ -11,9 +11,11 @@ pub(super) enum Level {
     Params,
     Meta,
     Result,
+    Error,
 }
 
 /// One noted name: its spelling with the closing quote, and where its value goes.
+#[derive(Clone, Copy)]
 pub(super) struct Key {
     pub(super) name: &'static [u8],
     pub(super) field: Field,
@@ -43,7 +45,7 @@ impl Key {
     /// Whether the eight bytes at a key's first byte may begin this name; decides alone when
     /// the name and its quote fit into them.
     #[inline(always)]
-    pub(super) fn may_match(&self, word: u64) -> bool {
+    pub(super) const fn may_match(&self, word: u64) -> bool {
         word & self.mask == self.word
     }
 
@@ -94,14 +96,30 @@ pub(super) const META_PREFIXED: [Key; 5] = [
 
 pub(super) const RESULT: [Key; 1] = [key(b"resultType\"", Field::ResultType)];
 
+pub(super) const ERROR: [Key; 3] = [
+    key(b"code\"", Field::ErrorCode),
+    key(b"message\"", Field::ErrorMessage),
+    key(b"data\"", Field::ErrorData),
+];
+
 impl Level {
-    #[inline(always)]
-    pub(super) const fn keys(self) -> &'static [Key] {
+    pub(super) const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Top,
+            1 => Self::Params,
+            2 => Self::Meta,
+            3 => Self::Result,
+            _ => Self::Error,
+        }
+    }
+
+    const fn keys(self) -> &'static [Key] {
         match self {
             Self::Top => &TOP,
             Self::Params => &PARAMS,
             Self::Meta => &META,
             Self::Result => &RESULT,
+            Self::Error => &ERROR,
         }
     }
 
