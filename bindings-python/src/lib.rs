@@ -1,1 +1,41 @@
-//! To come.
+//! `mcpbolt._core`: the engine as the Python package sees it. Private: the face is the package.
+//!
+//! Engine threads read, parse, validate, answer what needs no Python and write; they never take
+//! the interpreter. What is left crosses in batches: plain functions are pulled by worker
+//! threads, tasks and the answers to a client's requests are drained by the event loop, one wake
+//! for as many as have come.
+
+mod call;
+mod catalog;
+mod context;
+mod inbox;
+mod read;
+mod serving;
+mod session;
+mod signal;
+mod worker;
+mod workers;
+mod write;
+
+/// The engine. Private to the package.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::catalog::Catalog;
+    #[pymodule_export]
+    use crate::context::{Context, Job};
+    #[pymodule_export]
+    use crate::serving::Serving;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// A value as the JSON text that goes on the wire.
+    #[pyfunction]
+    fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
+        crate::write::json(value)
+    }
+}

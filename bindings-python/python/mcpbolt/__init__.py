@@ -1,0 +1,89 @@
+"""MCP servers and clients on a native engine.
+
+    from mcpbolt import Server
+
+    server = Server("calculator", "1.0.0")
+
+    @server.tool
+    def add(a: int, b: int) -> str:
+        "Adds two numbers."
+        return str(a + b)
+
+    server.run()
+
+Importing this package imports nothing but its native engine; what a name needs comes with its
+first use.
+"""
+
+from . import _core
+
+__version__: str = _core.__version__
+
+TYPE_CHECKING = False  # as of `typing`, which need not be imported for it
+if TYPE_CHECKING:
+    from ._content import (
+        ResourceContents as ResourceContents,
+        Text as Text,
+        Image as Image,
+        Audio as Audio,
+        EmbeddedResource as EmbeddedResource,
+        ResourceLink as ResourceLink,
+        Message as Message,
+        ToolResult as ToolResult,
+    )
+    from ._core import Context as Context
+    from ._errors import (
+        McpError as McpError,
+        ToolError as ToolError,
+        ResourceNotFound as ResourceNotFound,
+        PeerError as PeerError,
+        RequestTimeout as RequestTimeout,
+        RequestCancelled as RequestCancelled,
+        ConnectionClosed as ConnectionClosed,
+        Overloaded as Overloaded,
+        Unsupported as Unsupported,
+        BadAnswer as BadAnswer,
+        Misuse as Misuse,
+    )
+    from ._server import Server as Server
+
+_HOMES = {
+    "Server": "_server",
+    "Context": "_core",
+    "ResourceContents": "_content",
+    "Text": "_content",
+    "Image": "_content",
+    "Audio": "_content",
+    "EmbeddedResource": "_content",
+    "ResourceLink": "_content",
+    "Message": "_content",
+    "ToolResult": "_content",
+    "McpError": "_errors",
+    "ToolError": "_errors",
+    "ResourceNotFound": "_errors",
+    "PeerError": "_errors",
+    "RequestTimeout": "_errors",
+    "RequestCancelled": "_errors",
+    "ConnectionClosed": "_errors",
+    "Overloaded": "_errors",
+    "Unsupported": "_errors",
+    "BadAnswer": "_errors",
+    "Misuse": "_errors",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,79 @@
+"""Every error of the package: one base, and the host's natural class where there is one.
+
+Each says its `scope` ("message", "request" or "connection": how far it reaches), its `origin`
+("caller", "engine", "peer" or "io": who is at fault) and its `code` (the number on the wire, when
+the other side sent one).
+"""
+
+from __future__ import annotations
+
+
+class McpError(Exception):
+    """Base of everything that this package raises on purpose."""
+
+    scope: str = "request"
+    origin: str = "engine"
+    code: int | None = None
+
+
+class ToolError(McpError):
+    """Raised by a handler: the client is shown its text. Of any other exception it is not."""
+
+    origin = "caller"
+
+
+class ResourceNotFound(McpError, LookupError):
+    """Raised by a resource's handler: there is no such resource."""
+
+    origin = "caller"
+
+
+class PeerError(McpError):
+    """The other side answered with an error."""
+
+    origin = "peer"
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class RequestTimeout(McpError, TimeoutError):
+    """No answer in time; the other side was told that nobody waits any more."""
+
+
+class RequestCancelled(McpError):
+    """The request was cancelled on this side without its task being so."""
+
+    origin = "caller"
+
+
+class ConnectionClosed(McpError, ConnectionError):
+    """The connection ended before an answer came, or had ended already."""
+
+    scope = "connection"
+    origin = "peer"
+
+
+class Overloaded(McpError):
+    """Too many requests wait on this connection; nothing was sent."""
+
+
+class Unsupported(McpError, NotImplementedError):
+    """The other side does not offer this; nothing was sent."""
+
+    origin = "peer"
+
+
+class BadAnswer(McpError, ValueError):
+    """The answer is not what its revision allows."""
+
+    origin = "peer"
+
+
+class Misuse(McpError, RuntimeError):
+    """The call itself is wrong."""
+
+    origin = "caller"

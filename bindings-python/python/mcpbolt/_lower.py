@@ -1,0 +1,68 @@
+"""What handlers give back, as the engine writes it: called by the engine for all but text and dicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._core import to_json
+from ._content import Message, ResourceContents, ToolResult, Wire, block
+
+Lowered = tuple[list[Wire] | None, object, bool]
+
+
+def tool(value: Any) -> Lowered:
+    """The blocks of content, the structured content, and whether the tool failed."""
+    if value is None:
+        return [], None, False
+    if isinstance(value, ToolResult):
+        content = None if value.content is None else _blocks(value.content)
+        return content, value.structured, value.is_error
+    if isinstance(value, (list, tuple)):
+        blocks = [block(item) for item in value]
+        if all(blocks):
+            return [item for item in blocks if item], None, False
+    elif (one := block(value)) is not None:
+        return [one], None, False
+    return None, value, False
+
+
+def _blocks(value: Any) -> list[Wire]:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return [block(item) or {"type": "text", "text": to_json(item)} for item in items]
+
+
+def contents(mime_type: str | None) -> Any:
+    """For a resource of that type."""
+
+    def lower(value: Any, uri: str) -> Wire:
+        items = value if isinstance(value, list) and value and isinstance(value[0], ResourceContents) else [value]
+        return {"contents": [_contents(item, uri, mime_type) for item in items]}
+
+    return lower
+
+
+def _contents(value: Any, uri: str, mime_type: str | None) -> Wire:
+    if isinstance(value, ResourceContents):
+        return value.wire()
+    if isinstance(value, str):
+        return ResourceContents(uri, value, mime_type).wire()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return ResourceContents(uri, bytes(value), mime_type or "application/octet-stream").wire()
+    return ResourceContents(uri, to_json(value), mime_type or "application/json").wire()
+
+
+def messages(description: str | None) -> Any:
+    """For a prompt of that description."""
+
+    def lower(value: Any, _uri: str) -> Wire:
+        items = value if isinstance(value, (list, tuple)) else [value]
+        wire: Wire = {"messages": [_message(item).wire() for item in items]}
+        if description is not None:
+            wire["description"] = description
+        return wire
+
+    return lower
+
+
+def _message(value: Any) -> Message:
+    return value if isinstance(value, Message) else Message(value)

@@ -1,0 +1,216 @@
+"""Servers: what they offer, and how they run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import _core, _lower
+from ._signature import Function, Signature, description
+
+Lifespan = Callable[["Server"], Any]
+
+
+class _Entry:
+    """One tool, resource, template or prompt, as the engine reads it."""
+
+    name: str
+    uri = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    input_schema = ""
+    output_schema: str | None = None
+    annotations: str | None = None
+    arguments: list[tuple[str, str | None, bool]] = []
+    prepare: Function | None = None
+    integers: list[str] = []
+    lower: Function
+
+    def __init__(self, signature: Signature, name: str | None, inline: bool = False) -> None:
+        function = signature.function
+        self.function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.description = description(function)
+        self.context = signature.context
+        if inline and signature.is_async:
+            raise TypeError(f"{self.name}: a coroutine function cannot run inline")
+        self.lane = "task" if signature.is_async else "inline" if inline else "worker"
+
+
+class Server:
+    """What one server offers. Decorate functions to add to it, then `run` it.
+
+    A plain function runs on a worker thread of the engine's; with `inline=True` on the thread
+    that runs the event loop, for what takes microseconds; a coroutine function as a task of the
+    event loop. What is added after the server has started is seen by the next connection.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "0.0.0",
+        *,
+        instructions: str | None = None,
+        lifespan: Lifespan | None = None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self._lifespan = lifespan
+        self._tools: list[_Entry] = []
+        self._resources: list[_Entry] = []
+        self._templates: list[_Entry] = []
+        self._prompts: list[_Entry] = []
+
+    def tool(
+        self,
+        function: Function | None = None,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        input_schema: dict[str, Any] | None = None,
+        annotations: dict[str, Any] | None = None,
+        inline: bool = False,
+    ) -> Any:
+        """Offers a function as a tool. Its schema comes from its hints, its description from its
+        docstring. With `input_schema` the function takes the arguments as that schema has them.
+
+        Raises:
+            TypeError: A parameter has a hint that JSON cannot carry.
+        """
+
+        def add(function: Function) -> Function:
+            signature = Signature(function)
+            entry = _Entry(signature, name, inline)
+            entry.title = title
+            entry.description = description or entry.description
+            if input_schema is None:
+                entry.input_schema, entry.prepare = signature.schema()
+                entry.integers = signature.integers()
+            else:
+                entry.input_schema = _core.to_json(input_schema)
+            if "return" in signature.hints:
+                from ._schema import output
+
+                entry.output_schema = output(signature.hints["return"])
+            entry.annotations = _core.to_json(annotations) if annotations else None
+            entry.lower = _lower.tool
+            self._tools.append(entry)
+            return function
+
+        return add if function is None else add(function)
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Offers what a function gives back as a resource; with variables in the URI
+        (`users://{id}`), which become its arguments, as a template of resources.
+
+        Raises:
+            TypeError: The function's parameters are not the template's variables.
+        """
+
+        def add(function: Function) -> Function:
+            signature = Signature(function)
+            entry = _Entry(signature, name)
+            entry.uri = uri
+            entry.title = title
+            entry.description = description or entry.description
+            entry.mime_type = mime_type
+            entry.lower = _lower.contents(mime_type)
+            if "{" in uri:
+                self._templates.append(entry)
+            elif signature.parameters:
+                raise TypeError(f"{entry.name}: {uri!r} has no variables to give the function")
+            else:
+                self._resources.append(entry)
+            return function
+
+        return add
+
+    def prompt(
+        self,
+        function: Function | None = None,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+    ) -> Any:
+        """Offers a function as a prompt: it gives back text, a `Message`, or a list of them."""
+
+        def add(function: Function) -> Function:
+            signature = Signature(function)
+            entry = _Entry(signature, name)
+            entry.title = title
+            entry.description = description or entry.description
+            entry.arguments = signature.strings()
+            entry.lower = _lower.messages(entry.description)
+            self._prompts.append(entry)
+            return function
+
+        return add if function is None else add(function)
+
+    def run(self, *, grace: float = 5.0) -> None:
+        """Serves on stdin and stdout until the client closes them or a signal comes; then
+        answers what is in flight, for at most `grace` seconds.
+
+        Blocks. Starts an event loop only if something needs one. While it serves, what the
+        program prints goes to stderr.
+        """
+        catalog = self._catalog()
+        if catalog.has_tasks or self._lifespan is not None:
+            import asyncio
+
+            from ._loop import serve
+
+            return asyncio.run(serve(self, catalog, grace, own=True))
+        from contextvars import copy_context
+
+        with stray_output():
+            serving = _core.Serving.stdio(catalog, grace, True, None, copy_context())
+            try:
+                serving.wait()
+            finally:
+                serving.close()
+
+    async def serve(self, *, grace: float = 5.0) -> None:
+        """Serves on stdin and stdout, in the running event loop, until the client closes them.
+
+        Leaves signals to the program. Cancelling it ends the connection in good order.
+        """
+        from ._loop import serve
+
+        await serve(self, self._catalog(), grace, own=False)
+
+    def _catalog(self) -> _core.Catalog:
+        return _core.Catalog(
+            self.name,
+            self.version,
+            self.instructions,
+            self._tools,
+            self._resources,
+            self._templates,
+            self._prompts,
+        )
+
+
+class stray_output:
+    """While the engine holds the wire, `print` writes to stderr, buffered text included."""
+
+    def __enter__(self) -> None:
+        self.stdout = sys.stdout
+        if self.stdout is not None:
+            self.stdout.flush()
+        sys.stdout = sys.stderr
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout = self.stdout

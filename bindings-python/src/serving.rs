@@ -1,0 +1,184 @@
+//! A server at work on one connection, as the face sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::{Connection, Framing};
+use mcpbolt::io::{Hosted, Stdio, StdioOptions, Stop};
+use mcpbolt::server::ServerHost;
+use pyo3::prelude::*;
+
+use crate::call;
+use crate::catalog::{Catalog, Lane};
+use crate::context::Job;
+use crate::session::{Bridge, Event, Interpreter, Session};
+
+/// Calls started in one turn of the event loop before anything else there has its turn.
+const DRAIN: usize = 256;
+/// How long the interpreter has to end after handlers were given up.
+const LAST: Duration = Duration::from_millis(60);
+/// How long workers that are idle have to end.
+const WORKERS_END: Duration = Duration::from_millis(50);
+
+/// A server at work on one connection.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Serving {
+    session: Arc<Session>,
+    stop: Option<Stop>,
+    ended: AtomicBool,
+}
+
+impl Serving {
+    /// On a connection that another thread drives.
+    pub fn new(session: Arc<Session>, stop: Option<Stop>) -> Self {
+        Self {
+            session,
+            stop,
+            ended: AtomicBool::new(false),
+        }
+    }
+}
+
+#[pymethods]
+impl Serving {
+    /// Takes stdin and stdout and serves on them. `own` says that the process is there for this
+    /// alone: signals end it, and so does the end of the wire when a handler is wedged.
+    #[staticmethod]
+    #[pyo3(signature = (catalog, grace, own, state, context, spawn = None, call_soon = None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called from one place in the face"
+    )]
+    fn stdio(
+        py: Python<'_>,
+        catalog: &Catalog,
+        grace: f64,
+        own: bool,
+        state: Py<PyAny>,
+        context: Py<PyAny>,
+        spawn: Option<Py<PyAny>>,
+        call_soon: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let options = StdioOptions {
+            grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
+            signals: own,
+            ..StdioOptions::default()
+        };
+        let interpreter = Interpreter {
+            state,
+            context,
+            spawn,
+            call_soon,
+        };
+        let stdio = Stdio::take(options)?;
+        let mut connection = Connection::new(catalog.shared.config.clone(), Instant::now());
+        connection.set_wake(stdio.wake().clone());
+        let handle = connection.handle();
+        let session = Session::new(py, catalog.shared.clone(), handle, interpreter)?;
+        let serving = Self::new(session.clone(), Some(stdio.stop()));
+        std::thread::Builder::new()
+            .name("mcpbolt".into())
+            .spawn(move || {
+                let end = End(session.clone());
+                let registry = session.catalog.registry.clone();
+                let mut host = ServerHost::new(registry, connection.handle(), Bridge(session));
+                let report = stdio.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
+                drop(end);
+                if own && report.map_or(true, |report| report.unanswered > 0) {
+                    std::thread::sleep(LAST);
+                    std::process::exit(1);
+                }
+            })?;
+        Ok(serving)
+    }
+
+    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
+    fn fileno(&self) -> i32 {
+        self.session.inbox.signal().fd()
+    }
+
+    /// Starts what has come for this thread. `False` when the connection has ended.
+    fn drain(&self, py: Python<'_>) -> PyResult<bool> {
+        for event in self.session.inbox.take(DRAIN) {
+            match event {
+                Event::Call(call) => self.start(py, call)?,
+                Event::Cancelled(key) => {
+                    let task = self.session.tasks().remove(&key);
+                    if let Some(task) = task {
+                        task.bind(py).call_method0("cancel")?;
+                    }
+                }
+                Event::Ended => self.ended.store(true, Ordering::Release),
+            }
+        }
+        self.session.settled.flush();
+        Ok(!self.ended.load(Ordering::Acquire))
+    }
+
+    /// Serves on this thread, without an event loop, until the connection has ended.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        while self.drain(py)? {
+            py.detach(|| self.session.inbox.signal().wait());
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Ends it in good order: what is in flight is answered within the grace period.
+    fn stop(&self) {
+        match &self.stop {
+            Some(stop) => stop.stop(),
+            None => self.session.handle.close(),
+        }
+    }
+
+    /// Lets the worker threads end.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.session.workers.close(WORKERS_END));
+    }
+}
+
+impl Serving {
+    fn start(&self, py: Python<'_>, call: mcpbolt::connection::Call) -> PyResult<()> {
+        let session = &self.session;
+        let Some(target) = session
+            .target(&call)
+            .filter(|_| !call.cancel.is_cancelled())
+        else {
+            return Ok(());
+        };
+        if let (Lane::Task, Some(spawn)) = (target.lane, &session.interpreter.spawn) {
+            let arguments = match call::arguments(py, session, target, &call) {
+                Ok(arguments) => arguments,
+                Err(error) => {
+                    call::answer(py, target, &call, Err(error), &session.settled);
+                    return Ok(());
+                }
+            };
+            let key = call.reply.key();
+            let cancel = call.cancel.clone();
+            let job = Bound::new(py, Job::new(session.clone(), call))?;
+            let task = spawn
+                .bind(py)
+                .call1((job, target.function.bind(py), arguments))?;
+            // Where tasks start eagerly it may have ended already.
+            if !cancel.is_cancelled() && !task.call_method0("done")?.is_truthy()? {
+                session.tasks().insert(key, task.unbind());
+            }
+            return Ok(());
+        }
+        let outcome = call::invoke(py, session, target, &call);
+        call::answer(py, target, &call, outcome, &session.settled);
+        Ok(())
+    }
+}
+
+/// However the engine's thread ends, the interpreter learns it.
+pub struct End(pub Arc<Session>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.inbox.push(Event::Ended);
+    }
+}

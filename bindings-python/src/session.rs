@@ -1,0 +1,170 @@
+//! One connection of a server: its calls on their way to Python, its answers on their way back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcpbolt::connection::{Batch, Call, CallKey, Handle, Replies};
+use mcpbolt::handler::{Executor, Operation};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyCFunction;
+
+use crate::catalog::{Lane, Shared, Target};
+use crate::inbox::Inbox;
+use crate::worker;
+use crate::workers::Workers;
+
+/// What the thread of the event loop is told.
+#[derive(Debug)]
+pub enum Event {
+    /// Carry this out, at once or as a task.
+    Call(Call),
+    /// Cancel its task.
+    Cancelled(CallKey),
+    /// The connection has ended.
+    Ended,
+}
+
+/// One connection. Engine threads hold it too: nothing here needs the interpreter but what says
+/// so.
+pub struct Session {
+    pub catalog: Arc<Shared>,
+    pub handle: Handle,
+    pub inbox: Inbox<Event>,
+    pub workers: Workers<Call>,
+    /// Answers of the workers.
+    pub answered: Outbox,
+    /// Answers of the event loop.
+    pub settled: Outbox,
+    /// Tasks under way.
+    pub tasks: Mutex<HashMap<CallKey, Py<PyAny>>>,
+    pub interpreter: Interpreter,
+    /// Calls [`Self::flush`].
+    flush: PyOnceLock<Py<PyAny>>,
+    flushing: AtomicBool,
+}
+
+/// The interpreter's part of a session.
+pub struct Interpreter {
+    /// What the lifespan gave.
+    pub state: Py<PyAny>,
+    /// The variables that every call starts with.
+    pub context: Py<PyAny>,
+    /// `spawn(job, function, arguments)` starts a task.
+    pub spawn: Option<Py<PyAny>>,
+    /// `call_soon(function)` of the event loop.
+    pub call_soon: Option<Py<PyAny>>,
+}
+
+impl Session {
+    /// Of the connection of `handle`.
+    pub fn new(
+        py: Python<'_>,
+        catalog: Arc<Shared>,
+        handle: Handle,
+        interpreter: Interpreter,
+    ) -> PyResult<Arc<Self>> {
+        let session = Arc::new(Self {
+            catalog,
+            inbox: Inbox::new()?,
+            workers: Workers::default(),
+            answered: Outbox::new(&handle),
+            settled: Outbox::new(&handle),
+            handle,
+            tasks: Mutex::default(),
+            interpreter,
+            flush: PyOnceLock::new(),
+            flushing: AtomicBool::new(false),
+        });
+        let weak = Arc::downgrade(&session);
+        let flush = PyCFunction::new_closure(py, None, None, move |_, _| {
+            if let Some(session) = weak.upgrade() {
+                session.flush();
+            }
+        })?;
+        let _ = session.flush.set(py, flush.into_any().unbind());
+        Ok(session)
+    }
+
+    /// The function that a call asks for.
+    pub fn target(&self, call: &Call) -> Option<&Target> {
+        self.catalog.target(Operation::from_target(call.target))
+    }
+
+    /// Hands over the event loop's answers: now, or at the end of the loop's turn so that
+    /// those of other tasks can go with them.
+    pub fn flush_soon(&self, py: Python<'_>, now: bool) -> PyResult<()> {
+        match (&self.interpreter.call_soon, self.flush.get(py)) {
+            (Some(call_soon), Some(flush)) if !now => {
+                if !self.flushing.swap(true, Ordering::AcqRel) {
+                    call_soon.bind(py).call1((flush,))?;
+                }
+            }
+            _ => self.settled.flush(),
+        }
+        Ok(())
+    }
+
+    /// The loop's turn is at its end.
+    fn flush(&self) {
+        self.flushing.store(false, Ordering::Release);
+        self.settled.flush();
+    }
+
+    /// The tasks under way.
+    pub fn tasks(&self) -> MutexGuard<'_, HashMap<CallKey, Py<PyAny>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers that are handed over together.
+pub struct Outbox(Mutex<Replies>);
+
+impl Outbox {
+    fn new(handle: &Handle) -> Self {
+        Self(Mutex::new(handle.replies()))
+    }
+
+    /// Adds an answer; gives the bytes that wait now.
+    pub fn put(&self, write: impl FnOnce(&mut Replies)) -> usize {
+        let mut replies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&mut replies);
+        replies.len()
+    }
+
+    /// Hands over what waits.
+    pub fn flush(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .submit();
+    }
+}
+
+/// Carries operations out by handing them to Python's threads. Runs on the engine's thread and
+/// never takes the interpreter.
+pub struct Bridge(pub Arc<Session>);
+
+impl Executor for Bridge {
+    fn run(&mut self, batch: Batch) {
+        let session = &self.0;
+        let (mut work, mut events) = (Vec::new(), Vec::new());
+        for call in batch.calls() {
+            match session.target(&call).map(|target| target.lane) {
+                Some(Lane::Worker) => work.push(call),
+                _ => events.push(Event::Call(call)),
+            }
+        }
+        if !work.is_empty() {
+            session.workers.push(work, || worker::spawn(session));
+        }
+        session.inbox.extend(events);
+    }
+
+    fn cancelled(&mut self, key: CallKey, _reason: Option<&str>) {
+        if self.0.catalog.has_tasks {
+            self.0.inbox.push(Event::Cancelled(key));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Threads that carry out plain functions.
+//!
+//! A worker keeps the interpreter while calls are quick and many, and their answers wait a
+//! moment for each other. They never wait for a slow call: before a function that was slow the
+//! last time they are handed over, and the worker on watch hands them over within a tick when a
+//! quick one turns out slow.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::Call;
+use pyo3::prelude::*;
+
+use crate::call;
+use crate::session::Session;
+
+/// A call longer than this is slow.
+const SLOW: Duration = Duration::from_micros(50);
+/// Longest that answers wait for each other while calls are quick, and most bytes of them.
+const GATHER: Duration = Duration::from_micros(200);
+const GATHER_BYTES: usize = 64 << 10;
+
+/// Starts one more worker of a session.
+pub fn spawn(session: &Arc<Session>) {
+    let session = session.clone();
+    // Without a thread the calls wait for the workers there are.
+    let _ = std::thread::Builder::new()
+        .name("mcpbolt-worker".into())
+        .spawn(move || work(&session));
+}
+
+fn work(session: &Arc<Session>) {
+    let spawn_one = || spawn(session);
+    let hand_over = || session.answered.flush();
+    let wait = |begin| session.workers.wait(begin, &spawn_one, &hand_over);
+    let Some(first) = wait(true) else { return };
+    // Fails only when the interpreter is shutting down.
+    let _ = Python::try_attach(|py| {
+        let mut next = Some(first);
+        let mut now = Instant::now();
+        let mut gathered_since = now;
+        while let Some(call) = next {
+            gathered_since = carry_out(py, session, &call, now, gathered_since);
+            now = Instant::now();
+            next = session.workers.next();
+            if next.is_none() {
+                session.answered.flush();
+                next = py.detach(|| wait(false));
+                now = Instant::now();
+                gathered_since = now;
+            }
+        }
+    });
+}
+
+fn carry_out(
+    py: Python<'_>,
+    session: &Arc<Session>,
+    call: &Call,
+    start: Instant,
+    gathered_since: Instant,
+) -> Instant {
+    let Some(target) = session.target(call).filter(|_| !call.cancel.is_cancelled()) else {
+        return gathered_since;
+    };
+    let mut gathered_since = gathered_since;
+    if target.slow.load(Ordering::Relaxed) || start - gathered_since > GATHER {
+        session.answered.flush();
+        gathered_since = start;
+    }
+    let outcome = call::invoke(py, session, target, call);
+    let bytes = call::answer(py, target, call, outcome, &session.answered);
+    target.slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
+    if bytes > GATHER_BYTES {
+        session.answered.flush();
+    }
+    gathered_since
+}
