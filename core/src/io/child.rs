@@ -19,13 +19,12 @@ use std::time::{Duration, Instant};
 
 use mio::Token;
 
-use super::descriptor::{ReadEnd, WriteEnd};
 use super::drain::Drain;
 use super::driver::{Driver, FIRST_FREE, Stop};
 use super::environment::{INHERITED, inherited};
 use super::lines::Lines;
 use super::machine::Machine;
-use super::process::Process;
+use super::platform::Process;
 use super::shutdown::{Shutdown, Step, Waits};
 use super::wake::LoopWake;
 use crate::error::ConnectionError;
@@ -163,17 +162,11 @@ impl ChildCommand {
             command.current_dir(directory);
         }
         let mut process = Process::spawn(&mut command)?;
-        let child = process.child();
-        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let stdin = child.stdin.take().ok_or_else(missing)?;
-        let stdout = child.stdout.take().ok_or_else(missing)?;
-        let stderr = child.stderr.take();
-        driver.attach(ReadEnd::own(stdout)?, WriteEnd::own(stdin)?)?;
+        let wake = driver.wake().clone();
+        let (stdout, stdin, stderr) = process.pipes(&wake)?;
+        driver.attach(stdout, stdin)?;
         let drain = match (stderr, lines) {
-            (Some(pipe), Some(lines)) => {
-                let end = ReadEnd::own(pipe)?;
-                Some(Drain::new(end, lines, driver.registry(), STDERR)?)
-            }
+            (Some(end), Some(lines)) => Some(Drain::new(end, lines, driver.registry(), STDERR)?),
             _ => None,
         };
         process.register(driver.registry(), EXIT);
@@ -221,8 +214,8 @@ impl Child {
     }
 
     /// The child's process number.
-    pub fn id(&mut self) -> u32 {
-        self.process.child().id()
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Drives `machine` until the child has ended; asks it to end when the machine is closed,

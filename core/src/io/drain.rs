@@ -5,8 +5,8 @@ use std::io;
 
 use mio::{Registry, Token};
 
-use super::descriptor::ReadEnd;
 use super::lines::Lines;
+use super::platform::ReadEnd;
 
 /// Bytes taken in one turn before the rest of the loop has its turn.
 const BUDGET_BYTES: usize = 256 << 10;
@@ -48,7 +48,8 @@ impl Drain {
 
     /// Takes what is there; `ready` when the poll told of something. Returns whether more can be taken at once.
     pub(super) fn turn(&mut self, ready: bool) -> bool {
-        self.readable |= ready;
+        let asked = self.end.as_ref().is_some_and(|end| !end.is_polled());
+        self.readable |= ready || asked;
         self.readable = self.readable && self.take(BUDGET_BYTES);
         self.readable
     }

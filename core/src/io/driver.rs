@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Registry, Token};
 
-use super::descriptor::{ReadEnd, WriteEnd};
 use super::machine::Machine;
+use super::platform::{ReadEnd, WriteEnd};
 use super::wake::LoopWake;
 
 const WAKE: Token = Token(0);

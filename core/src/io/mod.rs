@@ -1,43 +1,48 @@
-//! Drivers: the only rooms that block, spawn, read a clock or name a descriptor.
+//! Drivers: the only room that blocks, spawns, reads a clock or names a descriptor.
 //!
 //! One thread runs one loop over one connection; it never waits for a handler, for a writer or
 //! for the peer. Linux is tested; the paths for other systems are portable and untested.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `driver`, `wake` | the loop: one turn of work, one wait for more, waking it from elsewhere |
+//! | `machine`, `hosted` | what the loop drives: a connection and its application |
+//! | `stdio` | a server on this process's stdin and stdout, and when it ends |
+//! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
+//! | `serve` | both, without a loop of one's own |
+//! | `workers` | threads for handlers |
+//! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
 mod blocking;
-#[cfg(unix)]
 mod child;
-#[cfg(unix)]
-mod descriptor;
-#[cfg(unix)]
 mod drain;
 mod driver;
 mod environment;
 mod hosted;
 mod lines;
 mod machine;
-#[cfg(unix)]
-mod parent;
-#[cfg(unix)]
-mod process;
-#[cfg(unix)]
-mod redirect;
-#[cfg(unix)]
+#[cfg(not(unix))]
+mod portable;
 mod serve;
 mod shutdown;
-#[cfg(unix)]
-mod signals;
-#[cfg(unix)]
 mod stdio;
+#[cfg(unix)]
+mod unix;
 mod wake;
 mod workers;
 
+#[cfg(not(unix))]
+use portable as platform;
+#[cfg(unix)]
+use unix as platform;
+
 pub use child::{Child, ChildCommand, Exit, Stderr};
-pub use descriptor::{ReadEnd, WriteEnd};
 pub use driver::{Driver, Stop};
 pub use environment::INHERITED;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
+pub use platform::{ReadEnd, WriteEnd};
 pub use serve::Running;
 #[cfg(feature = "server")]
 pub use serve::serve_stdio;

@@ -63,7 +63,7 @@ impl Child {
     /// # Errors
     /// When the thread cannot be started; the child is killed then.
     pub fn connect<H>(
-        mut self,
+        self,
         config: Arc<Config>,
         host: impl FnOnce(&Handle) -> H,
     ) -> io::Result<Running>

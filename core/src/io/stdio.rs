@@ -16,9 +16,7 @@ use mio::Token;
 
 use super::driver::{Driver, FIRST_FREE, Stop};
 use super::machine::Machine;
-use super::parent::Parent;
-use super::redirect::Redirect;
-use super::signals::Signals;
+use super::platform::{Parent, Redirect, Signals};
 use super::wake::LoopWake;
 use crate::error::ConnectionError;
 

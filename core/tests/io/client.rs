@@ -70,7 +70,7 @@ fn a_child_answers_and_ends_with_its_stdin() {
 #[test]
 fn a_childs_death_ends_the_connection_at_once_and_says_how() {
     for _ in 0..3 {
-        let mut child = child("serve").stderr(Stderr::Discard).spawn().unwrap();
+        let child = child("serve").stderr(Stderr::Discard).spawn().unwrap();
         let pid = child.id();
         let killer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(150));
@@ -105,7 +105,7 @@ fn a_child_that_floods_stderr_is_drained() {
 
 #[test]
 fn nothing_is_left_in_the_group() {
-    let mut child = child("tree")
+    let child = child("tree")
         .stderr(Stderr::Discard)
         .waits(WAITS)
         .spawn()
@@ -124,7 +124,7 @@ fn nothing_is_left_in_the_group() {
 
 #[test]
 fn a_deaf_child_is_killed_after_both_waits() {
-    let mut child = child("deaf")
+    let child = child("deaf")
         .stderr(Stderr::Discard)
         .waits(WAITS)
         .spawn()
@@ -153,7 +153,7 @@ fn a_deaf_child_is_killed_after_both_waits() {
 
 #[test]
 fn a_child_that_is_dropped_is_gone() {
-    let mut child = child("tree").stderr(Stderr::Discard).spawn().unwrap();
+    let child = child("tree").stderr(Stderr::Discard).spawn().unwrap();
     let group = child.id();
     assert!(eventually(Duration::from_secs(10), || members(group).len() >= 4));
     drop(child);
@@ -189,7 +189,7 @@ fn a_child_sees_only_the_variables_it_should() {
 fn two_hundred_killed_children_leave_neither_survivors_nor_zombies() {
     let mut groups = Vec::new();
     for n in 0..200 {
-        let mut child = child("serve").stderr(Stderr::Discard).spawn().unwrap();
+        let child = child("serve").stderr(Stderr::Discard).spawn().unwrap();
         groups.push(child.id());
         let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

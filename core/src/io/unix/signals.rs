@@ -20,14 +20,14 @@ const TERMINATION: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 
 /// The termination signals that have arrived since this was made.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(in crate::io) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     unattended: Arc<AtomicBool>,
 }
 
 impl Signals {
     /// Takes SIGTERM, SIGINT and SIGHUP.
-    pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+    pub(in crate::io) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let unattended = default_when_unattended()?;
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, TERMINATION)?;
@@ -41,7 +41,7 @@ impl Signals {
     }
 
     /// The signals that arrived since the last call. The same one twice may count once.
-    pub(super) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
+    pub(in crate::io) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
         self.delivery.pending()
     }
 }

@@ -13,17 +13,17 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio;
 
 use super::descriptor::{ReadEnd, WriteEnd};
-use super::wake::LoopWake;
+use crate::io::wake::LoopWake;
 
 /// Stdin and stdout, taken away from the rest of the process until this is dropped.
 #[derive(Debug)]
-pub(super) struct Redirect {
+pub(in crate::io) struct Redirect {
     stdin: OwnedFd,
     stdout: OwnedFd,
 }
 
 impl Redirect {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(in crate::io) fn new() -> io::Result<Self> {
         // Above the three standard numbers, even when one of them is closed.
         let stdin = fcntl_dupfd_cloexec(stdio::stdin(), 3)?;
         let stdout = fcntl_dupfd_cloexec(stdio::stdout(), 3)?;
@@ -37,7 +37,7 @@ impl Redirect {
     }
 
     /// The wire: stdin and stdout as they were.
-    pub(super) fn wire(&self, wake: &Arc<LoopWake>) -> io::Result<(ReadEnd, WriteEnd)> {
+    pub(in crate::io) fn wire(&self, wake: &Arc<LoopWake>) -> io::Result<(ReadEnd, WriteEnd)> {
         let again = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, 3);
         Ok((
             ReadEnd::inherited(again(&self.stdin)?, wake)?,

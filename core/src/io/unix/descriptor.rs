@@ -7,7 +7,7 @@
 //! |---|---|
 //! | pipe, FIFO | opened anew through `/proc/self/fd`: an open file of our own, not blocking |
 //! | socket | `MSG_DONTWAIT` on each call |
-//! | anything else, or where the above fails | a thread that blocks ([`blocking`](super::blocking)) |
+//! | anything else, or where the above fails | a thread that blocks ([`blocking`](crate::io::blocking)) |
 //!
 //! A pipe to our own child has two open files, one per end, so our end may be switched.
 
@@ -23,8 +23,8 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use super::blocking;
-use super::wake::LoopWake;
+use crate::io::blocking;
+use crate::io::wake::LoopWake;
 
 /// How the bytes of one end move.
 #[derive(Debug)]
@@ -101,11 +101,11 @@ impl ReadEnd {
     }
 
     /// Whether readiness is told by the poll; a thread's bytes must be asked for instead.
-    pub(super) fn is_polled(&self) -> bool {
+    pub(in crate::io) fn is_polled(&self) -> bool {
         self.0.polled().is_some()
     }
 
-    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+    pub(in crate::io) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
         match self.0.polled() {
             Some(fd) => {
                 registry.register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)
@@ -115,7 +115,7 @@ impl ReadEnd {
     }
 
     /// The socket's open file may outlive this end, and its registration with it.
-    pub(super) fn deregister(&self, registry: &Registry) {
+    pub(in crate::io) fn deregister(&self, registry: &Registry) {
         if let Some(fd) = self.0.polled() {
             // Fails only when it was never registered.
             let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
@@ -123,7 +123,7 @@ impl ReadEnd {
     }
 
     /// Reads once without blocking; `Ok(0)` is the end of the stream.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let outcome = match &mut self.0 {
                 Way::Own(fd) => rustix::io::read(fd, &mut *into),
@@ -161,18 +161,18 @@ impl WriteEnd {
     }
 
     /// Whether readiness is told by the poll; a thread must be asked instead.
-    pub(super) fn is_polled(&self) -> bool {
+    pub(in crate::io) fn is_polled(&self) -> bool {
         self.0.polled().is_some()
     }
 
-    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+    pub(in crate::io) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
         match self.0.polled() {
             Some(fd) => registry.register(&mut SourceFd(&fd.as_raw_fd()), token, self.at_rest()),
             None => Ok(()),
         }
     }
 
-    pub(super) fn deregister(&self, registry: &Registry) {
+    pub(in crate::io) fn deregister(&self, registry: &Registry) {
         if let Some(fd) = self.0.polled() {
             // Fails only when it was never registered.
             let _ = registry.deregister(&mut SourceFd(&fd.as_raw_fd()));
@@ -180,7 +180,7 @@ impl WriteEnd {
     }
 
     /// Asks to be told when there is room, or only when the peer has gone.
-    pub(super) fn await_room(
+    pub(in crate::io) fn await_room(
         &self,
         registry: &Registry,
         token: Token,
@@ -211,7 +211,7 @@ impl WriteEnd {
     }
 
     /// Writes once without blocking.
-    pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(in crate::io) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
             let outcome = match (&mut self.0, slices) {
                 (Way::Own(fd), [one]) => rustix::io::write(fd, one),
@@ -235,7 +235,7 @@ impl WriteEnd {
     ///
     /// # Errors
     /// The failure that stopped it.
-    pub(super) fn is_flushed(&self) -> io::Result<bool> {
+    pub(in crate::io) fn is_flushed(&self) -> io::Result<bool> {
         match &self.0 {
             Way::Thread(writer) => writer.is_flushed(),
             _ => Ok(true),

@@ -8,15 +8,18 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 
 use mio::{Registry, Token};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::descriptor::{ReadEnd, WriteEnd};
 use super::parent::process_descriptor;
+use crate::io::wake::LoopWake;
 
 /// A child that leads its own process group. Dropping it kills the group.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(in crate::io) struct Process {
     child: Child,
     pid: Pid,
     told: Option<OwnedFd>,
@@ -24,7 +27,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+    pub(in crate::io) fn spawn(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_child(&child);
         Ok(Self {
@@ -35,36 +38,48 @@ impl Process {
         })
     }
 
-    /// The pipes and the number.
-    pub(super) fn child(&mut self) -> &mut Child {
-        &mut self.child
+    /// Our ends of its stdout, stdin and, where it is piped, stderr.
+    pub(in crate::io) fn pipes(
+        &mut self,
+        _wake: &Arc<LoopWake>,
+    ) -> io::Result<(ReadEnd, WriteEnd, Option<ReadEnd>)> {
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdout = ReadEnd::own(self.child.stdout.take().ok_or_else(missing)?)?;
+        let stdin = WriteEnd::own(self.child.stdin.take().ok_or_else(missing)?)?;
+        let stderr = self.child.stderr.take().map(ReadEnd::own).transpose()?;
+        Ok((stdout, stdin, stderr))
+    }
+
+    /// Its number, and its group's.
+    pub(in crate::io) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Has the poll tell of the end of the process, where the system can.
-    pub(super) fn register(&mut self, registry: &Registry, token: Token) {
+    pub(in crate::io) fn register(&mut self, registry: &Registry, token: Token) {
         self.told = process_descriptor(self.pid, registry, token).ok();
     }
 
     /// Whether the end is told by the poll; otherwise [`has_exited`](Self::has_exited) must be
     /// asked from time to time.
-    pub(super) fn is_told(&self) -> bool {
+    pub(in crate::io) fn is_told(&self) -> bool {
         self.told.is_some()
     }
 
     /// Whether the process has ended; leaves it unreaped.
-    pub(super) fn has_exited(&self) -> bool {
+    pub(in crate::io) fn has_exited(&mut self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         // A failure means that somebody else has reaped it.
         self.reaped.is_some() || !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
     /// Asks the group to end.
-    pub(super) fn terminate(&self) {
+    pub(in crate::io) fn terminate(&mut self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends the group.
-    pub(super) fn kill(&self) {
+    pub(in crate::io) fn kill(&mut self) {
         self.signal(Signal::KILL);
     }
 
@@ -76,7 +91,7 @@ impl Process {
     }
 
     /// Ends what is left of the group and reaps the leader; blocks until that has ended.
-    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
+    pub(in crate::io) fn reap(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.reaped {
             return Ok(status);
         }

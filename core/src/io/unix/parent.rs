@@ -16,14 +16,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Watches for the parent's death.
 #[derive(Debug)]
-pub(super) struct Parent {
+pub(in crate::io) struct Parent {
     pid: Option<Pid>,
     told: Option<OwnedFd>,
     next_look: Instant,
 }
 
 impl Parent {
-    pub(super) fn watch(registry: &Registry, token: Token, now: Instant) -> Self {
+    pub(in crate::io) fn watch(registry: &Registry, token: Token, now: Instant) -> Self {
         let pid = getppid();
         let told = pid.and_then(|pid| process_descriptor(pid, registry, token).ok());
         Self {
@@ -34,12 +34,12 @@ impl Parent {
     }
 
     /// When [`is_gone`](Self::is_gone) must be asked even if nothing was told.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(in crate::io) fn poll_timeout(&self) -> Option<Instant> {
         (self.told.is_none() && self.pid.is_some()).then_some(self.next_look)
     }
 
     /// Whether the process that was the parent is gone. `told`: its descriptor became readable.
-    pub(super) fn is_gone(&mut self, told: bool, now: Instant) -> bool {
+    pub(in crate::io) fn is_gone(&mut self, told: bool, now: Instant) -> bool {
         if now >= self.next_look {
             self.next_look = now + LOOK_EVERY;
         }
@@ -49,7 +49,7 @@ impl Parent {
 
 /// A descriptor, registered with the poll, that becomes readable when the process has ended.
 #[cfg(target_os = "linux")]
-pub(super) fn process_descriptor(
+pub(in crate::io) fn process_descriptor(
     pid: Pid,
     registry: &Registry,
     token: Token,
@@ -66,6 +66,6 @@ pub(super) fn process_descriptor(
 
 /// Not on this platform: the caller looks from time to time instead.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn process_descriptor(_: Pid, _: &Registry, _: Token) -> io::Result<OwnedFd> {
+pub(in crate::io) fn process_descriptor(_: Pid, _: &Registry, _: Token) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,0 +1,194 @@
+//! What every system has: threads that block, a process without a group. Untested.
+//!
+//! Stray output cannot be kept off the wire here, signals are not offered, and a parent's death
+//! shows only as the end of stdin.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::time::Instant;
+
+use mio::{Registry, Token};
+
+use super::blocking;
+use super::wake::LoopWake;
+
+/// The end of a byte stream that this process reads.
+#[derive(Debug)]
+pub struct ReadEnd(blocking::Reader);
+
+impl ReadEnd {
+    /// Reads `source` on a thread of its own.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn blocking(source: impl Read + Send + 'static, wake: &Arc<LoopWake>) -> io::Result<Self> {
+        blocking::Reader::spawn(source, wake.clone()).map(Self)
+    }
+
+    pub(super) fn is_polled(&self) -> bool {
+        false
+    }
+
+    pub(super) fn register(&self, _: &Registry, _: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn deregister(&self, _: &Registry) {}
+
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+/// The end of a byte stream that this process writes.
+#[derive(Debug)]
+pub struct WriteEnd(blocking::Writer);
+
+impl WriteEnd {
+    /// Writes to `sink` on a thread of its own.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn blocking(sink: impl Write + Send + 'static, wake: &Arc<LoopWake>) -> io::Result<Self> {
+        blocking::Writer::spawn(sink, wake.clone()).map(Self)
+    }
+
+    pub(super) fn is_polled(&self) -> bool {
+        false
+    }
+
+    pub(super) fn register(&self, _: &Registry, _: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn deregister(&self, _: &Registry) {}
+
+    pub(super) fn await_room(&self, _: &Registry, _: Token, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        slices.first().map_or(Ok(0), |first| self.0.write(first))
+    }
+
+    pub(super) fn is_flushed(&self) -> io::Result<bool> {
+        self.0.is_flushed()
+    }
+}
+
+/// Stdin and stdout; nothing is redirected.
+#[derive(Debug)]
+pub(super) struct Redirect;
+
+impl Redirect {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn wire(&self, wake: &Arc<LoopWake>) -> io::Result<(ReadEnd, WriteEnd)> {
+        let (stdin, stdout) = (io::stdin(), io::stdout());
+        Ok((
+            ReadEnd::blocking(stdin, wake)?,
+            WriteEnd::blocking(stdout, wake)?,
+        ))
+    }
+}
+
+/// No signals.
+#[derive(Debug)]
+pub(super) struct Signals;
+
+impl Signals {
+    pub(super) fn new(_: &Registry, _: Token) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
+        std::iter::empty()
+    }
+}
+
+/// No word of the parent but the end of stdin.
+#[derive(Debug)]
+pub(super) struct Parent;
+
+impl Parent {
+    pub(super) fn watch(_: &Registry, _: Token, _: Instant) -> Self {
+        Self
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    pub(super) fn is_gone(&mut self, _: bool, _: Instant) -> bool {
+        false
+    }
+}
+
+/// A child process. Dropping it kills it, but not what it started.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+}
+
+impl Process {
+    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+        let child = command.spawn()?;
+        Ok(Self { child })
+    }
+
+    pub(super) fn pipes(
+        &mut self,
+        wake: &Arc<LoopWake>,
+    ) -> io::Result<(ReadEnd, WriteEnd, Option<ReadEnd>)> {
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdout = self.child.stdout.take().ok_or_else(missing)?;
+        let stdin = self.child.stdin.take().ok_or_else(missing)?;
+        let stderr = self.child.stderr.take();
+        let stderr = stderr
+            .map(|pipe| ReadEnd::blocking(pipe, wake))
+            .transpose()?;
+        Ok((
+            ReadEnd::blocking(stdout, wake)?,
+            WriteEnd::blocking(stdin, wake)?,
+            stderr,
+        ))
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn register(&mut self, _: &Registry, _: Token) {}
+
+    pub(super) fn is_told(&self) -> bool {
+        false
+    }
+
+    pub(super) fn has_exited(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub(super) fn terminate(&mut self) {
+        self.kill();
+    }
+
+    pub(super) fn kill(&mut self) {
+        // It fails only when the process has ended.
+        let _ = self.child.kill();
+    }
+
+    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
+        self.kill();
+        self.child.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The kill makes the wait short; who drops does not ask for the status.
+        let _ = self.reap();
+    }
+}
