@@ -4,19 +4,21 @@
 //! offers: what it does not is a local error that says so (R-CAP-03).
 
 mod call;
+mod host;
 mod results;
 
 use serde_json::Value;
 
-pub use self::call::{CallTool, block_on};
+pub use self::call::{CallTool, Calling, block_on};
+pub use self::host::ClientHost;
 pub use self::results::{
     CallToolResult, Content, GetPromptResult, PromptArgument, PromptInfo, PromptMessage,
     ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
-use crate::connection::{Handle, RequestOptions};
+use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::{Method, Revision};
+use crate::mcp::{Method, Revision, Side};
 use crate::message::Message;
 
 /// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
@@ -29,9 +31,24 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client on an open connection. Wait for [`Handle::opened`] first.
+    /// A client on an open connection. Wait for [`Handle::opened`] first, or use
+    /// [`open`](Self::open).
     pub fn new(handle: Handle) -> Self {
         Self { handle }
+    }
+
+    /// What a client brings to a connection: name, version, every revision, no capabilities.
+    pub fn config(name: &str, version: &str) -> Config {
+        Config::new(Side::Client, name, version)
+    }
+
+    /// Waits until a connection is open.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
+    pub async fn open(handle: Handle) -> Result<Self, RequestError> {
+        handle.opened().await?;
+        Ok(Self::new(handle))
     }
 
     /// The connection.
@@ -201,7 +218,7 @@ impl Client {
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
     pub async fn ping(&self) -> Result<(), RequestError> {
-        let defined = |revision| Method::Ping.defined(revision, crate::mcp::Side::Client);
+        let defined = |revision| Method::Ping.defined(revision, Side::Client);
         let method = if self.revision().is_some_and(defined) {
             Method::Ping
         } else {

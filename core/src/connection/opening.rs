@@ -104,7 +104,9 @@ impl Core {
             .register()
             .map_err(|_| ConnectionError::ClosedLocally)?;
         let limits = &self.config.limits;
-        let wait = if probe {
+        // Without a handshake to fall back to, giving up early gains nothing.
+        let falls_back = self.config.revisions.newest(Era::Handshake).is_some();
+        let wait = if probe && falls_back {
             limits.probe_timeout
         } else {
             limits.handshake_timeout

@@ -202,24 +202,29 @@ impl Core {
             let method = message.method().and_then(|method| Method::parse(&method));
             if method == Some(Method::Initialize) {
                 // R-BAT-03
-                self.refuse(
-                    exchange,
-                    message.id(),
-                    Fault::UnknownShape.code().into(),
-                    "initialize stands alone",
-                );
+                self.reject(exchange, &message, "initialize stands alone", host);
             } else if envelope.kind() == Kind::Batch {
-                self.refuse(
-                    exchange,
-                    None,
-                    Fault::NotAnObject.code().into(),
-                    "a batch within a batch",
-                );
+                self.reject(exchange, &message, "a batch within a batch", host);
             } else {
                 self.message(exchange, turn, message, now, host);
             }
         }
         turn.at = begin;
+    }
+
+    /// An element of a batch that cannot be one. A client never answers such a thing.
+    fn reject(
+        &self,
+        exchange: &mut Exchange,
+        message: &MessageRef<'_>,
+        why: &str,
+        host: &mut dyn Host,
+    ) {
+        self.stray(Stray::BadFrame, message.bytes(), host);
+        if self.config.side == Side::Server {
+            let code = Fault::UnknownShape.code().into();
+            self.refuse(exchange, message.id(), code, why);
+        }
     }
 
     /// Broken JSON: the error carries the id when a whole one stood before the fault.

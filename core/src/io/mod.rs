@@ -9,7 +9,7 @@
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
-//! | `serve` | both, without a loop of one's own |
+//! | `serve`, `pair` | both, without a loop of one's own; a client and a server in one process |
 //! | `workers` | threads for handlers |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
@@ -21,6 +21,7 @@ mod environment;
 mod hosted;
 mod lines;
 mod machine;
+mod pair;
 #[cfg(not(unix))]
 mod portable;
 mod serve;
@@ -42,6 +43,9 @@ pub use environment::INHERITED;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
+#[cfg(all(feature = "server", feature = "client"))]
+pub use pair::connect_pair;
+pub use pair::join;
 pub use platform::{ReadEnd, WriteEnd};
 pub use serve::Running;
 #[cfg(feature = "server")]

@@ -1,0 +1,131 @@
+//! A client and a server in one process, joined without a descriptor: for users' own tests.
+
+use std::io::{self, IoSlice};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+use super::hosted::Hosted;
+use super::machine::Machine;
+use crate::connection::{Connection, Framing, Host, Wake};
+use crate::error::ConnectionError;
+
+/// Unparks the thread that moves the bytes; before it runs there is nothing to do.
+#[derive(Default)]
+struct Mover(OnceLock<Thread>);
+
+impl Wake for Mover {
+    fn wake(&self) {
+        if let Some(thread) = self.0.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// Joins two connections on a thread of their own, until one of them ends.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub fn join<A, B>(
+    (mut a, mut host_a): (Connection, A),
+    (mut b, mut host_b): (Connection, B),
+) -> io::Result<()>
+where
+    A: Host + Send + 'static,
+    B: Host + Send + 'static,
+{
+    let mover = Arc::new(Mover::default());
+    a.set_wake(mover.clone());
+    b.set_wake(mover.clone());
+    let run = move || {
+        let _ = mover.0.set(thread::current());
+        pump(
+            &mut Hosted::new(&mut a, Framing::Line, &mut host_a),
+            &mut Hosted::new(&mut b, Framing::Line, &mut host_b),
+        );
+    };
+    thread::Builder::new()
+        .name("mcpbolt-pair".to_owned())
+        .spawn(run)
+        .map(drop)
+}
+
+/// A client of `server` in this process.
+///
+/// ```
+/// # use mcpbolt::{client::{Client, block_on}, io, server::{Arguments, Server, Tool}};
+/// let server = Server::builder("hello", "1.0.0")
+///     .tool(Tool::new("hello"), |_: Arguments, _| async { "hello" })
+///     .build()?;
+/// let client = block_on(Client::open(io::connect_pair(&server, Client::config("test", "1"))?))?;
+/// let result = client.call_tool("hello", &serde_json::json!({})).wait()?;
+/// assert_eq!(result.text(), "hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When a thread cannot be started.
+#[cfg(all(feature = "server", feature = "client"))]
+pub fn connect_pair(
+    server: &crate::server::Server,
+    config: crate::connection::Config,
+) -> io::Result<crate::connection::Handle> {
+    use crate::server::{HandlerExecutor, ServerHost};
+    let now = Instant::now();
+    let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
+    let served = Connection::new(server.config().clone(), now);
+    let executor = HandlerExecutor::new(server.clone(), served.handle(), workers);
+    let host = ServerHost::new(server.registry().clone(), served.handle(), executor);
+    let connection = Connection::new(Arc::new(config), now);
+    let handle = connection.handle();
+    join(
+        (served, host),
+        (connection, crate::client::ClientHost::new()),
+    )?;
+    Ok(handle)
+}
+
+/// Moves bytes both ways until one side has ended.
+fn pump(a: &mut impl Machine, b: &mut impl Machine) {
+    loop {
+        let now = Instant::now();
+        let moved = turn(a, b, now) | turn(b, a, now);
+        if a.is_closed() || b.is_closed() {
+            a.close(ConnectionError::ClosedByPeer);
+            return b.close(ConnectionError::ClosedByPeer);
+        }
+        if moved {
+            continue;
+        }
+        match [a.poll_timeout(), b.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+        {
+            Some(due) => thread::park_timeout(due.saturating_duration_since(now)),
+            None => thread::park(),
+        }
+    }
+}
+
+/// One side takes what was submitted and what time brought, and says it to the other. Whether
+/// anything moved.
+fn turn(from: &mut impl Machine, to: &mut impl Machine, now: Instant) -> bool {
+    from.handle_submissions(now);
+    if from.poll_timeout().is_some_and(|due| due <= now) {
+        from.handle_timeout(now);
+    }
+    let mut moved = false;
+    while !from.output().is_empty() && to.wants_read() {
+        let mut slices = [IoSlice::new(&[])];
+        from.output().io_slices(&mut slices);
+        let room = to.input().spare(slices[0].len());
+        let n = slices[0].len().min(room.len());
+        room[..n].copy_from_slice(&slices[0][..n]);
+        to.input().advance(n);
+        from.output().advance(n);
+        to.receive(now);
+        moved = true;
+    }
+    moved
+}

@@ -1,0 +1,608 @@
+//! Whole conversations between two connections, joined by byte queues, on a virtual clock.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::{
+    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
+    Opening, Progress, RequestOptions, Response, Stray, StreamId,
+};
+use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::limits::Limits;
+use mcpbolt::mcp::{Era, ErrorKind, Revision, Revisions, Side};
+use mcpbolt::message::Message;
+
+/// Defers every request and remembers everything.
+#[derive(Default)]
+struct Recorder {
+    calls: Vec<Call>,
+    cancelled: Vec<(CallKey, Option<String>)>,
+    closed: Vec<ConnectionError>,
+    strays: Vec<Stray>,
+}
+
+impl Host for Recorder {
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        if request.message.method().as_deref() == Some("inline") {
+            return answer.error(ErrorKind::Internal, "inline", None);
+        }
+        Disposition::Deferred(7)
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        assert!(!batch.is_empty());
+        self.calls.extend(batch.calls());
+    }
+
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.cancelled.push((key, reason.map(str::to_owned)));
+    }
+
+    fn closed(&mut self, reason: &ConnectionError) {
+        self.closed.push(reason.clone());
+    }
+
+    fn stray(&mut self, what: Stray, _frame: &[u8]) {
+        self.strays.push(what);
+    }
+}
+
+struct End {
+    connection: Connection,
+    host: Recorder,
+    stream: StreamId,
+    /// Everything this end wrote, line by line.
+    wrote: Vec<String>,
+}
+
+impl End {
+    fn new(config: Config, now: Instant) -> Self {
+        let mut connection = Connection::new(Arc::new(config), now);
+        let stream = connection.open_stream(Framing::Line);
+        Self {
+            connection,
+            host: Recorder::default(),
+            stream,
+            wrote: Vec::new(),
+        }
+    }
+
+    fn handle(&self) -> Handle {
+        self.connection.handle()
+    }
+
+    fn step(&mut self, now: Instant) -> Vec<u8> {
+        self.connection.handle_submissions(now, &mut self.host);
+        if self.connection.poll_timeout().is_some_and(|due| due <= now) {
+            self.connection.handle_timeout(now, &mut self.host);
+        }
+        let output = self.connection.output(self.stream);
+        let mut bytes = Vec::new();
+        while !output.is_empty() {
+            bytes.extend_from_slice(output.head());
+            output.advance(output.head().len());
+        }
+        self.wrote.extend(
+            String::from_utf8(bytes.clone())
+                .unwrap()
+                .lines()
+                .map(str::to_owned),
+        );
+        bytes
+    }
+
+    fn receive(&mut self, bytes: &[u8], now: Instant) {
+        self.connection.input(self.stream).extend(bytes);
+        self.connection.receive(self.stream, now, &mut self.host);
+    }
+
+    /// Answers the oldest call.
+    fn answer(&mut self, members: &str) {
+        let call = self.host.calls.remove(0);
+        self.handle()
+            .replies()
+            .result(&call.reply, |writer| writer.members(members));
+    }
+
+    fn last(&self) -> &str {
+        self.wrote.last().map_or("", String::as_str)
+    }
+}
+
+struct World {
+    now: Instant,
+    client: End,
+    server: End,
+}
+
+impl World {
+    fn new(client: Config, server: Config) -> Self {
+        let now = Instant::now();
+        Self {
+            now,
+            client: End::new(client, now),
+            server: End::new(server, now),
+        }
+    }
+
+    /// One of that revision on both sides, opened.
+    fn open(revision: Revision) -> Self {
+        let mut client = Config::new(Side::Client, "client", "1");
+        client.revisions = Revisions::only(revision);
+        let mut world = Self::new(client, Config::new(Side::Server, "server", "2"));
+        world.run();
+        assert_eq!(world.client.handle().revision(), Some(revision));
+        world
+    }
+
+    /// Moves bytes until both are quiet.
+    fn run(&mut self) {
+        loop {
+            let there = self.client.step(self.now);
+            let back = self.server.step(self.now);
+            if there.is_empty() && back.is_empty() {
+                return;
+            }
+            self.server.receive(&there, self.now);
+            self.client.receive(&back, self.now);
+        }
+    }
+
+    /// Lets time pass, in steps at which something is due.
+    fn pass(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        self.run();
+        loop {
+            let due = [
+                self.client.connection.poll_timeout(),
+                self.server.connection.poll_timeout(),
+            ];
+            match due.into_iter().flatten().min().filter(|due| *due <= end) {
+                Some(due) => self.now = due.max(self.now),
+                None => break,
+            }
+            self.run();
+        }
+        self.now = end;
+        self.run();
+    }
+
+    fn ask(&mut self, options: RequestOptions) -> Response {
+        let response =
+            self.client
+                .handle()
+                .request("tools/call", Some("{\"name\":\"x\"}"), options);
+        self.run();
+        response.unwrap()
+    }
+}
+
+fn poll(response: &mut Response) -> Option<Result<Message, RequestError>> {
+    match pin!(response).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => Some(outcome),
+        Poll::Pending => None,
+    }
+}
+
+fn failure(response: &mut Response) -> RequestError {
+    poll(response).expect("it is over").expect_err("it failed")
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn every_revision_opens_and_answers() {
+    for revision in Revision::ALL {
+        let mut world = World::open(revision);
+        let peer = world.client.handle().peer().unwrap().clone();
+        assert!(
+            peer.implementation.contains("\"server\""),
+            "{revision}: {peer:?}"
+        );
+        let mut response = world.ask(RequestOptions::default());
+        assert!(poll(&mut response).is_none());
+        assert_eq!(world.server.connection.in_flight(), 1);
+        world.server.answer("\"content\":[]");
+        world.run();
+        let message = poll(&mut response).unwrap().unwrap();
+        let result = message.as_ref().result().unwrap();
+        assert!(result.starts_with("{\"content\":[]"), "{result}");
+        // R-RPC-18, R-MET-06: only the stateless era says more.
+        let stateless = revision.era() == Era::Stateless;
+        assert_eq!(result.contains("\"resultType\":\"complete\""), stateless);
+        assert_eq!(
+            result.contains("io.modelcontextprotocol/serverInfo"),
+            stateless
+        );
+        assert_eq!(world.server.connection.in_flight(), 0);
+        assert_eq!(world.client.handle().pending_count(), 0);
+        assert!(world.client.host.strays.is_empty() && world.server.host.strays.is_empty());
+    }
+}
+
+#[test]
+fn a_probe_finds_the_newest_era_both_speak() {
+    for server in Revision::ALL {
+        let mut config = Config::new(Side::Server, "server", "1");
+        config.revisions = Revisions::only(server);
+        let mut world = World::new(Config::new(Side::Client, "client", "1"), config);
+        world.run();
+        // R-ERA-07: an older server answers the probe with some error, and gets its handshake.
+        assert_eq!(
+            world.client.handle().revision(),
+            Some(server),
+            "{:?}",
+            world.server.wrote
+        );
+        assert_eq!(world.client.wrote[0].contains("server/discover"), true);
+    }
+}
+
+#[test]
+fn a_silent_server_gets_its_handshake_after_the_probe() {
+    let mut client = End::new(Config::new(Side::Client, "client", "1"), Instant::now());
+    let mut now = Instant::now();
+    client.step(now);
+    assert!(client.last().contains("server/discover"));
+    now += Limits::STDIO.probe_timeout + secs(1);
+    client.step(now);
+    assert!(
+        client.last().contains("\"initialize\""),
+        "{}",
+        client.last()
+    );
+    now += Limits::STDIO.handshake_timeout + secs(1);
+    client.step(now);
+    assert!(matches!(
+        client.handle().close_reason(),
+        Some(ConnectionError::Handshake(_))
+    ));
+    assert_eq!(client.host.closed.len(), 1);
+}
+
+#[test]
+fn without_a_common_revision_the_client_gives_up() {
+    let mut client = Config::new(Side::Client, "client", "1");
+    client.revisions = Revisions::only(Revision::V2024_11_05);
+    let mut server = Config::new(Side::Server, "server", "1");
+    server.revisions = Revisions::only(Revision::V2025_11_25);
+    let mut world = World::new(client, server);
+    world.run();
+    // R-LIF-10: the server offers what it has; R-LIF-11: the client cannot use it.
+    assert_eq!(
+        world.client.handle().close_reason(),
+        Some(&ConnectionError::NoCommonRevision)
+    );
+}
+
+#[test]
+fn a_timeout_tells_the_peer_and_a_late_answer_is_a_stray() {
+    for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
+        let mut world = World::open(revision);
+        let options = RequestOptions {
+            timeout: Some(secs(3)),
+            ..RequestOptions::default()
+        };
+        let mut response = world.ask(options);
+        world.pass(secs(2));
+        assert!(poll(&mut response).is_none());
+        world.pass(secs(2));
+        assert_eq!(failure(&mut response), RequestError::TimedOut);
+        // R-CAN-09: the peer stops too.
+        assert_eq!(world.server.host.cancelled.len(), 1);
+        assert!(world.server.host.calls[0].cancel.is_cancelled());
+        let before = world.server.wrote.len();
+        world.server.answer("");
+        world.run();
+        assert_eq!(
+            world.server.wrote.len(),
+            before,
+            "nothing is written after a cancel (R-CAN-02)"
+        );
+        // A peer that answers all the same is ignored.
+        let late = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}\n",
+            response.key().get()
+        );
+        world.client.receive(late.as_bytes(), world.now);
+        assert_eq!(world.client.host.strays, [Stray::Answer]);
+    }
+}
+
+#[test]
+fn progress_extends_the_soft_deadline_and_never_the_hard_one() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let mut response = world.ask(RequestOptions {
+        timeout: Some(secs(10)),
+        max_timeout: Some(secs(35)),
+        progress: Some(Arc::new(move |progress: Progress<'_>| {
+            sink.lock().unwrap().push((
+                progress.progress,
+                progress.total,
+                progress.message.map(str::to_owned),
+            ));
+        })),
+        meta: None,
+    });
+    let call = world.server.host.calls[0].clone();
+    assert!(call.reply.wants_progress());
+    for step in 1..=4 {
+        world.pass(secs(8));
+        assert!(poll(&mut response).is_none(), "after {} s", step * 8);
+        let progress = Progress {
+            progress: f64::from(step),
+            total: Some(9.5),
+            message: Some("on"),
+        };
+        world
+            .server
+            .handle()
+            .replies()
+            .progress(&call.reply, progress);
+        // R-PRG-02: what does not increase is no news.
+        world.server.handle().replies().progress(
+            &call.reply,
+            Progress {
+                progress: 0.5,
+                ..progress
+            },
+        );
+        world.run();
+    }
+    assert_eq!(seen.lock().unwrap().len(), 4);
+    assert_eq!(
+        seen.lock().unwrap()[2],
+        (3.0, Some(9.5), Some("on".to_owned()))
+    );
+    world.pass(secs(4));
+    assert_eq!(failure(&mut response), RequestError::TimedOut, "at 36 s");
+}
+
+#[test]
+fn dropping_the_response_cancels_and_the_reason_arrives() {
+    let mut world = World::open(Revision::V2025_11_25);
+    drop(world.ask(RequestOptions::default()));
+    world.run();
+    world
+        .ask(RequestOptions::default())
+        .cancel(Some("not needed"));
+    world.run();
+    let reasons: Vec<_> = world
+        .server
+        .host
+        .cancelled
+        .iter()
+        .map(|(_, reason)| reason.clone())
+        .collect();
+    assert_eq!(reasons, [None, Some("not needed".to_owned())]);
+    assert_eq!(world.server.connection.in_flight(), 0);
+    assert_eq!(world.client.handle().pending_count(), 0);
+}
+
+#[test]
+fn a_cancel_in_the_same_read_as_its_request_drops_it_unseen() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let call = "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}}\n";
+    let cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"a\"}}\n";
+    world
+        .server
+        .receive(format!("{call}{cancel}").as_bytes(), world.now);
+    assert!(world.server.host.calls.is_empty() && world.server.host.cancelled.is_empty());
+    assert_eq!(world.server.connection.in_flight(), 0);
+}
+
+#[test]
+fn a_cancel_hits_only_the_id_of_its_own_type() {
+    let mut world = World::open(Revision::V2025_11_25);
+    for id in ["9", "\"9\"", "0", "\"\""] {
+        let call = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{}}}}\n"
+        );
+        world.server.receive(call.as_bytes(), world.now);
+    }
+    for id in ["9", "0", "77", "\"0\"", "null", "1.5"] {
+        let cancel = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n"
+        );
+        world.server.receive(cancel.as_bytes(), world.now);
+    }
+    let left: Vec<_> = world
+        .server
+        .host
+        .calls
+        .iter()
+        .filter(|call| !call.cancel.is_cancelled())
+        .collect();
+    let ids: Vec<_> = left
+        .iter()
+        .map(|call| call.reply.id().raw().to_owned())
+        .collect();
+    assert_eq!(ids, ["\"9\"", "\"\""]);
+}
+
+#[test]
+fn the_end_of_a_connection_reaches_every_waiter_once() {
+    let mut world = World::open(Revision::V2026_07_28);
+    let mut waiting: Vec<_> = (0..100)
+        .map(|_| world.ask(RequestOptions::default()))
+        .collect();
+    let reason = ConnectionError::PeerExited("exit status: 1".into());
+    let End {
+        connection, host, ..
+    } = &mut world.client;
+    connection.close(reason.clone(), host);
+    connection.close(ConnectionError::ClosedLocally, host);
+    for response in &mut waiting {
+        assert_eq!(failure(response), RequestError::Closed(reason.clone()));
+    }
+    assert_eq!(world.client.host.closed, [reason.clone()]);
+    assert!(world.client.handle().is_closed());
+    let refused = world
+        .client
+        .handle()
+        .request("tools/list", None, RequestOptions::default());
+    assert_eq!(refused.unwrap_err(), RequestError::Closed(reason));
+    // The other side's calls learn it as well.
+    let End {
+        connection, host, ..
+    } = &mut world.server;
+    connection.close(ConnectionError::ClosedByPeer, host);
+    assert_eq!(host.cancelled.len(), 100);
+    assert!(host.calls.iter().all(|call| call.cancel.is_cancelled()));
+}
+
+#[test]
+fn handshake_and_stateless_requests_share_one_pipe() {
+    // R-ERA-13
+    let mut world = World::open(Revision::V2025_03_26);
+    let meta = "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}";
+    let ping = |id: &str, params: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"{params}}}\n")
+    };
+    for (id, params) in [
+        ("1", String::new()),
+        ("2", format!(",\"params\":{{{meta}}}")),
+        ("3", String::new()),
+    ] {
+        world
+            .server
+            .receive(ping(id, &params).as_bytes(), world.now);
+    }
+    world.server.step(world.now);
+    let tail: Vec<_> = world.server.wrote.iter().rev().take(3).rev().collect();
+    assert_eq!(tail[0], "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+    assert!(
+        tail[1].contains("-32601"),
+        "R-PNG-03, R-ERA-03: {}",
+        tail[1]
+    );
+    assert_eq!(tail[2], "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}");
+}
+
+#[test]
+fn an_unsupported_version_is_answered_with_the_list() {
+    let mut server = End::new(Config::new(Side::Server, "server", "1"), Instant::now());
+    let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2099-01-01\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n";
+    server.receive(ask.as_bytes(), Instant::now());
+    server.step(Instant::now());
+    // R-ERR-17, R-DSC-04
+    assert!(server.last().contains("-32022"), "{}", server.last());
+    assert!(server.last().contains("\"requested\":\"2099-01-01\""));
+    for revision in Revision::ALL {
+        assert!(server.last().contains(revision.name()));
+    }
+}
+
+#[test]
+fn a_client_of_the_stateless_era_answers_no_requests() {
+    let mut world = World::open(Revision::V2026_07_28);
+    let before = world.client.wrote.len();
+    let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\"}\n";
+    world.client.receive(ask.as_bytes(), world.now);
+    world.client.step(world.now);
+    assert_eq!(world.client.wrote.len(), before, "R-RPC-16");
+    assert_eq!(world.client.host.strays, [Stray::Unexpected]);
+}
+
+#[test]
+fn too_many_requests_get_an_overload_error_and_nothing_is_lost() {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.limits.max_incoming = 10;
+    let mut client = Config::new(Side::Client, "client", "1");
+    client.opening = Opening::Stateless;
+    let mut world = World::new(client, config);
+    world.run();
+    let mut waiting: Vec<_> = (0..25)
+        .map(|_| world.ask(RequestOptions::default()))
+        .collect();
+    for _ in 0..10 {
+        world.server.answer("");
+    }
+    world.run();
+    let outcomes: Vec<_> = waiting
+        .iter_mut()
+        .map(|response| poll(response).unwrap())
+        .collect();
+    assert_eq!(
+        outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
+        10
+    );
+    for outcome in outcomes.into_iter().filter_map(Result::err) {
+        let RequestError::Peer(error) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(error.data.unwrap().contains("retryAfter"));
+    }
+}
+
+#[test]
+fn a_peer_that_stops_reading_is_given_up() {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.limits.output_cap_bytes = 100_000;
+    config.limits.stall_timeout = secs(5);
+    let mut server = End::new(config, Instant::now());
+    let now = Instant::now();
+    let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    while server.connection.wants_read(server.stream) {
+        server.receive(ask.repeat(100).as_bytes(), now);
+    }
+    let held = server.connection.output(server.stream).len();
+    assert!((100_000..110_000).contains(&held), "{held} bytes");
+    server
+        .connection
+        .handle_timeout(now + secs(4), &mut server.host);
+    assert!(!server.connection.is_closed());
+    server
+        .connection
+        .handle_timeout(now + secs(6), &mut server.host);
+    assert_eq!(
+        server.handle().close_reason(),
+        Some(&ConnectionError::Stalled)
+    );
+}
+
+#[test]
+fn under_back_pressure_only_the_newest_progress_is_kept() {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.limits.output_mark_bytes = 0;
+    let mut client = Config::new(Side::Client, "client", "1");
+    client.opening = Opening::Stateless;
+    let mut world = World::new(client, config);
+    world.run();
+    let progress: mcpbolt::connection::ProgressFn = Arc::new(|_: Progress<'_>| ());
+    let options = RequestOptions {
+        progress: Some(progress),
+        ..RequestOptions::default()
+    };
+    let _first = world.ask(options.clone());
+    let call = world.server.host.calls[0].clone();
+    let mut replies = world.server.handle().replies();
+    for i in 1..=1000 {
+        let progress = Progress {
+            progress: f64::from(i),
+            total: None,
+            message: None,
+        };
+        replies.progress(&call.reply, progress);
+    }
+    replies.result(&call.reply, |_| ());
+    drop(replies);
+    world.server.step(world.now);
+    // R-PRG-05: the first goes out at once, the last before the answer.
+    let lines: Vec<_> = world
+        .server
+        .wrote
+        .iter()
+        .filter(|line| line.contains("progress"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].contains("\"progress\":1000"));
+    assert!(world.server.last().contains("\"result\""));
+}
