@@ -1,1 +1,26 @@
-//! To come.
+//! The native half of the npm package `mcpbolt`: private to it, and shaped by the cost of the
+//! crossing between JavaScript and native code.
+//!
+//! ```text
+//!   engine thread                         │ JavaScript's thread
+//!   Connection ─▶ Executor ─▶ Inbox ─▶ wake (no argument, only when it was empty)
+//!                                         │ drain(): one string, one Int32Array
+//!                                         │ handlers: JSON.parse of their slice
+//!   Connection ◀─ submissions ◀─ Replies ◀┘ submit(): one string, one Float64Array, per tick
+//! ```
+//!
+//! Nothing crosses for what JavaScript need not see: handshake, ping, lists, unknown names,
+//! arguments that break their schema, calls that were cancelled while they waited. Those are
+//! answered on the engine's thread, however busy JavaScript is.
+
+mod child;
+mod client;
+mod drain;
+mod error;
+mod executor;
+mod inbox;
+mod link;
+mod offer;
+mod pair;
+mod slots;
+mod submit;

@@ -1,0 +1,80 @@
+import { McpError } from './errors';
+import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Tool } from './protocol';
+import type { Server } from './server';
+export interface ClientOptions {
+    /** The client's name, as the server is told; `mcpbolt` by default. */
+    name?: string;
+    version?: string;
+    /**
+     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
+     * and `stateless` take one for granted.
+     */
+    opening?: 'probe' | 'handshake' | 'stateless';
+    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
+    timeout?: number;
+    /** Told of the server's log messages. */
+    onLog?: (message: LogMessage) => void;
+    /** Told of every other notification of the server. */
+    onNotification?: (method: string, params: unknown) => void;
+}
+export interface SpawnOptions extends ClientOptions {
+    cwd?: string;
+    /** Variables besides the few harmless ones that are inherited. */
+    env?: Record<string, string>;
+    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
+    stderr?: 'inherit' | 'ignore' | ((line: string) => void);
+    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
+    closeMs?: number;
+}
+export interface RequestOptions {
+    /** Gives the request up, and tells the server. */
+    signal?: AbortSignal;
+    /** How long to wait without news, in ms; progress starts it again. */
+    timeout?: number;
+    /** How long to wait in all, in ms. */
+    maxTimeout?: number;
+    /** Asks the server for progress. */
+    onProgress?: (progress: Progress) => void;
+}
+/** How a server's process ended. */
+export interface Exit {
+    code: number | null;
+    signal: number | null;
+}
+/** A server, seen from the client's side. */
+export declare class Client implements AsyncDisposable {
+    #private;
+    private constructor();
+    /** Starts a server program and connects to it. It ends when the client is closed. */
+    static spawn(command: string, args?: readonly string[], options?: SpawnOptions): Promise<Client>;
+    /** Connects to a server in this process, without a wire: for tests. */
+    static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
+    /** The protocol revision in force. */
+    get revision(): string;
+    /** The server's name, version and more, if it named them. */
+    get server(): Implementation | undefined;
+    get capabilities(): Record<string, unknown>;
+    /** What the server tells the model about itself. */
+    get instructions(): string | undefined;
+    /** Why the connection has ended, if it has. */
+    get closed(): McpError | undefined;
+    /** The server's tools, all pages. */
+    listTools(options?: RequestOptions): Promise<Tool[]>;
+    /** Calls a tool. A failure of the tool itself is a result with `isError`. */
+    callTool(name: string, args?: object, options?: RequestOptions): Promise<CallToolResult>;
+    listResources(options?: RequestOptions): Promise<Resource[]>;
+    listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]>;
+    readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]>;
+    listPrompts(options?: RequestOptions): Promise<Prompt[]>;
+    getPrompt(name: string, args?: Record<string, string>, options?: RequestOptions): Promise<GetPromptResult>;
+    /** Tells the server the least severe log messages that are wanted. */
+    setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void>;
+    ping(options?: RequestOptions): Promise<void>;
+    /** Sends a notification. */
+    notify(method: string, params?: object): void;
+    /** Sends any request; gives its result. */
+    request<Result = any>(method: string, params?: object, options?: RequestOptions): Promise<Result>;
+    /** Ends the connection; with a program that was started, ends it too and says how it went. */
+    close(): Promise<Exit>;
+    [Symbol.asyncDispose](): Promise<void>;
+}

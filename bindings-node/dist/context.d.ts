@@ -1,0 +1,18 @@
+import { type LogLevel } from './protocol';
+/** A call under way, as its handler sees it. */
+export declare class Context<State = unknown> {
+    #private;
+    /** What `lifespan.start` gave. */
+    readonly state: State;
+    /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */
+    get signal(): AbortSignal;
+    /** Whether the client asked for progress. */
+    get wantsProgress(): boolean;
+    /**
+     * Reports progress, if the client asked for it. It must increase from call to call. Delivered in order, and before
+     * the answer.
+     */
+    progress(progress: number, total?: number, message?: string): void;
+    /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
+    log(level: LogLevel, data: unknown, logger?: string): void;
+}

@@ -1,0 +1,23 @@
+/** What went wrong, in a word that stays the same from version to version. */
+export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
+/** A failure of a call, a connection or a registration. */
+export declare class McpError extends Error {
+    readonly name = "McpError";
+    readonly code: ErrorCode;
+    /** The number of the peer's error; only with `ERR_MCP_PEER`. */
+    readonly rpcCode?: number;
+    /** The data of the peer's error. */
+    readonly data?: unknown;
+    constructor(code: ErrorCode, message: string, options?: {
+        cause?: unknown;
+        rpcCode?: number;
+        data?: unknown;
+    });
+}
+/**
+ * A failure whose text the model may see. Whatever else a handler throws is told to the model as a failure without
+ * its text.
+ */
+export declare class ToolError extends Error {
+    readonly name = "ToolError";
+}

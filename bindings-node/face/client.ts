@@ -1,0 +1,320 @@
+import { guarded, McpError, revive, type Failure } from './errors';
+import { Link } from './link';
+import { native, type NativeClientOptions, type NativeLink, type NativeOffer } from './native';
+import type {
+    CallToolResult,
+    GetPromptResult,
+    Implementation,
+    LogLevel,
+    LogMessage,
+    Progress,
+    Prompt,
+    Resource,
+    ResourceContents,
+    ResourceTemplate,
+    Tool
+} from './protocol';
+import type { Server } from './server';
+
+export interface ClientOptions {
+    /** The client's name, as the server is told; `mcpbolt` by default. */
+    name?: string;
+    version?: string;
+    /**
+     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
+     * and `stateless` take one for granted.
+     */
+    opening?: 'probe' | 'handshake' | 'stateless';
+    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
+    timeout?: number;
+    /** Told of the server's log messages. */
+    onLog?: (message: LogMessage) => void;
+    /** Told of every other notification of the server. */
+    onNotification?: (method: string, params: unknown) => void;
+}
+
+export interface SpawnOptions extends ClientOptions {
+    cwd?: string;
+    /** Variables besides the few harmless ones that are inherited. */
+    env?: Record<string, string>;
+    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
+    stderr?: 'inherit' | 'ignore' | ((line: string) => void);
+    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
+    closeMs?: number;
+}
+
+export interface RequestOptions {
+    /** Gives the request up, and tells the server. */
+    signal?: AbortSignal;
+    /** How long to wait without news, in ms; progress starts it again. */
+    timeout?: number;
+    /** How long to wait in all, in ms. */
+    maxTimeout?: number;
+    /** Asks the server for progress. */
+    onProgress?: (progress: Progress) => void;
+}
+
+/** How a server's process ended. */
+export interface Exit {
+    code: number | null;
+    signal: number | null;
+}
+
+interface Waiting {
+    resolve: (result: any) => void;
+    reject: (error: unknown) => void;
+    onProgress: ((progress: Progress) => void) | undefined;
+}
+
+interface Opened {
+    revision: string;
+    server?: Implementation;
+    capabilities?: Record<string, unknown>;
+    instructions?: string;
+}
+
+/** Most pages of one list that are followed. */
+const MAX_PAGES = 10_000;
+
+/** A server, seen from the client's side. */
+export class Client implements AsyncDisposable {
+    readonly #options: ClientOptions;
+    readonly #link: Link;
+    readonly #waiting: (Waiting | undefined)[] = [];
+    readonly #opening = withResolvers<Opened>();
+    readonly #ended = withResolvers<Exit>();
+    #opened: Opened | undefined;
+    #closed: McpError | undefined;
+
+    private constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
+        this.#options = options;
+        this.#link = new Link(
+            {
+                opened: text => this.#opening.resolve((this.#opened = JSON.parse(text))),
+                answer: (number, text) => this.#answer(number, text),
+                failure: (number, text) => this.#take(number)?.reject(revive(JSON.parse(text) as Failure)),
+                progress: (number, text) => this.#waiting[number]?.onProgress?.(JSON.parse(text)),
+                notification: text => this.#notified(JSON.parse(text)),
+                closed: text => this.#close(revive(JSON.parse(text) as Failure)),
+                ended: text => this.#ended.resolve(text ? JSON.parse(text) : { code: null, signal: null }),
+                ...(onLine && { line: onLine })
+            },
+            connect
+        );
+    }
+
+    /** Starts a server program and connects to it. It ends when the client is closed. */
+    static spawn(command: string, args: readonly string[] = [], options: SpawnOptions = {}): Promise<Client> {
+        const { cwd, env = {}, stderr = 'inherit', closeMs, ...rest } = options;
+        const child = {
+            command,
+            args: [...args],
+            env: Object.entries(env).flat(),
+            stderr: typeof stderr === 'function' ? 'lines' : stderr,
+            ...(cwd !== undefined && { cwd }),
+            ...(closeMs !== undefined && { closeMs })
+        };
+        const connect = (wake: () => void) => guarded(() => native.spawnChild(introduction(rest), child, wake));
+        return Client.#open(async () => new Client(rest, connect, typeof stderr === 'function' ? stderr : undefined));
+    }
+
+    /** Connects to a server in this process, without a wire: for tests. */
+    static connect(server: Server<any>, options: ClientOptions = {}): Promise<Client> {
+        return Client.#open(async () => {
+            const client = new Client(options);
+            const link = client.#link;
+            const join = (offer: NativeOffer, wake: () => void) =>
+                guarded(() => native.pair(offer, wake, introduction(options), link.wake));
+            await server.connect(link, join).catch(error => {
+                link.abandon();
+                throw error;
+            });
+            return client;
+        });
+    }
+
+    static async #open(make: () => Promise<Client>): Promise<Client> {
+        const client = await make();
+        await client.#opening.promise;
+        return client;
+    }
+
+    /** The protocol revision in force. */
+    get revision(): string {
+        return this.#opened!.revision;
+    }
+
+    /** The server's name, version and more, if it named them. */
+    get server(): Implementation | undefined {
+        return this.#opened!.server;
+    }
+
+    get capabilities(): Record<string, unknown> {
+        return this.#opened!.capabilities ?? {};
+    }
+
+    /** What the server tells the model about itself. */
+    get instructions(): string | undefined {
+        return this.#opened!.instructions;
+    }
+
+    /** Why the connection has ended, if it has. */
+    get closed(): McpError | undefined {
+        return this.#closed;
+    }
+
+    /** The server's tools, all pages. */
+    listTools(options?: RequestOptions): Promise<Tool[]> {
+        return this.#list('tools', 'tools/list', 'tools', options);
+    }
+
+    /** Calls a tool. A failure of the tool itself is a result with `isError`. */
+    callTool(name: string, args: object = {}, options?: RequestOptions): Promise<CallToolResult> {
+        return this.#ask('tools', 'tools/call', { name, arguments: args }, options);
+    }
+
+    listResources(options?: RequestOptions): Promise<Resource[]> {
+        return this.#list('resources', 'resources/list', 'resources', options);
+    }
+
+    listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]> {
+        return this.#list('resources', 'resources/templates/list', 'resourceTemplates', options);
+    }
+
+    async readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]> {
+        const result = await this.#ask<{ contents?: ResourceContents[] }>('resources', 'resources/read', { uri }, options);
+        return arrayOf(result.contents, 'contents');
+    }
+
+    listPrompts(options?: RequestOptions): Promise<Prompt[]> {
+        return this.#list('prompts', 'prompts/list', 'prompts', options);
+    }
+
+    getPrompt(name: string, args: Record<string, string> = {}, options?: RequestOptions): Promise<GetPromptResult> {
+        return this.#ask('prompts', 'prompts/get', { name, arguments: args }, options);
+    }
+
+    /** Tells the server the least severe log messages that are wanted. */
+    async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
+        await this.#ask('logging', 'logging/setLevel', { level }, options);
+    }
+
+    async ping(options?: RequestOptions): Promise<void> {
+        await this.request('ping', undefined, options);
+    }
+
+    /** Sends a notification. */
+    notify(method: string, params?: object): void {
+        if (!this.#closed) this.#link.native.notify(method, params && JSON.stringify(params));
+    }
+
+    /** Sends any request; gives its result. */
+    request<Result = any>(method: string, params?: object, options: RequestOptions = {}): Promise<Result> {
+        const { signal, onProgress, maxTimeout } = options;
+        const timeout = options.timeout ?? this.#options.timeout;
+        return new Promise((resolve, reject) => {
+            if (signal?.aborted) return reject(cancelled(signal));
+            const json = params && JSON.stringify(params);
+            const { native } = this.#link;
+            const number = guarded(() => native.request(method, json, timeout, maxTimeout, onProgress !== undefined));
+            if (signal === undefined) {
+                this.#waiting[number] = { resolve, reject, onProgress };
+                return;
+            }
+            const abort = () => {
+                this.#waiting[number] = undefined;
+                native.cancel(number, reasonOf(signal));
+                reject(cancelled(signal));
+            };
+            signal.addEventListener('abort', abort, { once: true });
+            const after = <T>(settle: (value: T) => void) => (value: T) => {
+                signal.removeEventListener('abort', abort);
+                settle(value);
+            };
+            this.#waiting[number] = { resolve: after(resolve), reject: after(reject), onProgress };
+        });
+    }
+
+    /** Ends the connection; with a program that was started, ends it too and says how it went. */
+    async close(): Promise<Exit> {
+        this.#link.native.stop();
+        return this.#ended.promise;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.close();
+    }
+
+    #take(number: number): Waiting | undefined {
+        const waiting = this.#waiting[number];
+        this.#waiting[number] = undefined;
+        return waiting;
+    }
+
+    #answer(number: number, text: string): void {
+        const waiting = this.#take(number);
+        if (waiting === undefined) return;
+        const result = JSON.parse(text);
+        const { resultType } = result;
+        if (resultType === undefined || resultType === 'complete') return waiting.resolve(result);
+        waiting.reject(new McpError('ERR_MCP_UNSUPPORTED', `an answer of type ${resultType} is not supported`));
+    }
+
+    #notified({ method, params }: { method: string; params?: unknown }): void {
+        if (method === 'notifications/message' && this.#options.onLog) this.#options.onLog(params as LogMessage);
+        else this.#options.onNotification?.(method, params);
+    }
+
+    #close(reason: McpError): void {
+        this.#closed = reason;
+        this.#opening.promise.catch(() => {});
+        this.#opening.reject(new McpError('ERR_MCP_CLOSED', `the connection did not open: ${reason.message}`, { cause: reason }));
+    }
+
+    #ask<Result>(capability: string, method: string, params: object, options?: RequestOptions): Promise<Result> {
+        const { capabilities } = this.#opened!;
+        if (capabilities !== undefined && !(capability in capabilities))
+            return Promise.reject(new McpError('ERR_MCP_UNSUPPORTED', `the server does not offer ${capability}`));
+        return this.request(method, params, options);
+    }
+
+    async #list<Item>(capability: string, method: string, key: string, options?: RequestOptions): Promise<Item[]> {
+        const items: Item[] = [];
+        let cursor: string | undefined;
+        for (let page = 0; page < MAX_PAGES; page++) {
+            const params = cursor === undefined ? {} : { cursor };
+            const result = await this.#ask<{ nextCursor?: string | null }>(capability, method, params, options);
+            items.push(...arrayOf<Item>((result as Record<string, unknown>)[key], key));
+            const next = result.nextCursor ?? undefined;
+            if (next === undefined) return items;
+            if (next === cursor) break;
+            cursor = next;
+        }
+        throw new McpError('ERR_MCP_BAD_ANSWER', `the list of ${key} has no end`);
+    }
+}
+
+function introduction({ name, version, opening }: ClientOptions): NativeClientOptions {
+    return { name: name ?? 'mcpbolt', version: version ?? '0', ...(opening && { opening }) };
+}
+
+function arrayOf<Item>(value: unknown, key: string): Item[] {
+    if (!Array.isArray(value)) throw new McpError('ERR_MCP_BAD_ANSWER', `the answer has no ${key}`);
+    return value;
+}
+
+function cancelled(signal: AbortSignal): McpError {
+    return new McpError('ERR_MCP_CANCELLED', 'the request was cancelled', { cause: signal.reason });
+}
+
+/** What the server is told: only what the caller said in words. */
+function reasonOf(signal: AbortSignal): string | undefined {
+    return typeof signal.reason === 'string' ? signal.reason : undefined;
+}
+
+function withResolvers<T>() {
+    let resolve!: (value: T) => void;
+    let reject!: (error: unknown) => void;
+    const promise = new Promise<T>((yes, no) => ([resolve, reject] = [yes, no]));
+    return { promise, resolve, reject };
+}

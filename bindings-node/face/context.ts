@@ -1,0 +1,77 @@
+import { Outbound, type Link } from './link';
+import { LEVELS, type LogLevel } from './protocol';
+
+/** A call under way, as its handler sees it. */
+export class Context<State = unknown> {
+    readonly #link: Link;
+    readonly #number: number;
+    readonly #wantsProgress: boolean;
+    #live = true;
+    #reason: string | undefined;
+    #controller: AbortController | undefined;
+
+    /** What `lifespan.start` gave. */
+    readonly state: State;
+
+    /** @internal */
+    constructor(link: Link, number: number, wantsProgress: boolean, state: State) {
+        this.#link = link;
+        this.#number = number;
+        this.#wantsProgress = wantsProgress;
+        this.state = state;
+    }
+
+    /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */
+    get signal(): AbortSignal {
+        if (this.#controller === undefined) {
+            this.#controller = new AbortController();
+            if (this.#reason !== undefined) this.#abort();
+        }
+        return this.#controller.signal;
+    }
+
+    /** Whether the client asked for progress. */
+    get wantsProgress(): boolean {
+        return this.#wantsProgress;
+    }
+
+    /**
+     * Reports progress, if the client asked for it. It must increase from call to call. Delivered in order, and before
+     * the answer.
+     */
+    progress(progress: number, total?: number, message = ''): void {
+        if (!this.#wantsProgress || !this.#live) return;
+        this.#link.push(Outbound.Progress, this.#number, message, progress, total ?? NaN);
+    }
+
+    /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
+    log(level: LogLevel, data: unknown, logger = ''): void {
+        if (!this.#live) return;
+        const json = JSON.stringify(data) ?? 'null';
+        this.#link.push(Outbound.Log, this.#number, logger + json, LEVELS.indexOf(level), logger.length);
+    }
+
+    /** @internal Answers; does nothing when the call is over. */
+    answer(kind: Outbound, text: string, code = 0): void {
+        if (!this.#live) return;
+        this.#live = false;
+        this.#link.push(kind, this.#number, text, code);
+    }
+
+    /** @internal */
+    get isLive(): boolean {
+        return this.#live;
+    }
+
+    /** @internal */
+    cancel(reason: string): void {
+        this.#live = false;
+        this.#reason = reason;
+        this.#abort();
+    }
+
+    #abort(): void {
+        const message = this.#reason ? `the call was cancelled: ${this.#reason}` : 'the call was cancelled';
+        this.#controller?.abort(new DOMException(message, 'AbortError'));
+    }
+}

@@ -1,0 +1,176 @@
+import type { NativeLink } from './native';
+
+/** Rows of `drain`: see `src/drain.rs`. */
+const enum Inbound {
+    Call,
+    CallWithProgress,
+    Cancelled,
+    Initialized,
+    Opened,
+    Answer,
+    Failure,
+    Progress,
+    Notification,
+    Line,
+    Closed,
+    Ended
+}
+
+/** @internal Rows of `submit`: see `src/submit.rs`. */
+export const enum Outbound {
+    Text,
+    Structured,
+    Object,
+    Contents,
+    ToolError,
+    Error,
+    Progress,
+    Log
+}
+
+/** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */
+export interface Receiver {
+    call?(number: number, target: number, text: string, wantsProgress: boolean): void;
+    cancelled?(number: number, reason: string): void;
+    initialized?(): void;
+    opened?(text: string): void;
+    answer?(number: number, text: string): void;
+    failure?(number: number, text: string): void;
+    progress?(number: number, text: string): void;
+    notification?(text: string): void;
+    line?(text: string): void;
+    closed?(text: string): void;
+    ended?(text: string): void;
+}
+
+const ROW = 5;
+/** Rows taken in one turn of the loop, so that timers and I/O have theirs. */
+const MAX_ROWS = 256;
+/** Text that is submitted at once instead of at the end of the tick. */
+const MAX_TEXT = 256 << 10;
+/** The longest delay of a timer: it only keeps the process alive. */
+const FOREVER = 2 ** 31 - 1;
+
+/**
+ * @internal One connection: takes what the engine has, a turn's at once, and hands over what handlers gave back, once
+ * per tick. Keeps the process alive until the engine's thread has ended.
+ */
+export class Link {
+    readonly #table = new Int32Array(2 + MAX_ROWS * ROW);
+    readonly #receiver: Receiver;
+    readonly #alive = setInterval(() => {}, FOREVER);
+    #out = new Float64Array(64 * ROW);
+    #rows = 0;
+    #texts: string[] = [];
+    #units = 0;
+    #native: NativeLink | undefined;
+    readonly #flush = () => this.flush();
+
+    /** `connect` is given what wakes this link. */
+    constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink) {
+        this.#receiver = receiver;
+        if (connect === undefined) return;
+        try {
+            this.#native = connect(this.wake);
+        } catch (error) {
+            this.abandon();
+            throw error;
+        }
+    }
+
+    /** It was never connected: nothing is to be waited for. */
+    abandon(): void {
+        clearInterval(this.#alive);
+    }
+
+    /** Called by the engine when something waits and nothing did. */
+    readonly wake = () => this.#drain();
+
+    get native(): NativeLink {
+        return this.#native!;
+    }
+
+    /** For links that are made two at a time. */
+    attach(native: NativeLink): void {
+        this.#native = native;
+    }
+
+    #drain(): void {
+        const table = this.#table;
+        const text = this.native.drain(table);
+        const end = 2 + table[0]! * ROW;
+        for (let at = 2; at < end; at += ROW) {
+            const start = table[at + 3]!;
+            this.#row(
+                table[at]!,
+                table[at + 1]!,
+                table[at + 2]!,
+                start < 0 ? '' : text.slice(start, table[at + 4]!)
+            );
+        }
+        this.flush();
+        if (table[1] !== 0) setImmediate(this.wake);
+    }
+
+    #row(kind: Inbound, number: number, target: number, text: string): void {
+        const receiver = this.#receiver;
+        switch (kind) {
+            case Inbound.Call:
+            case Inbound.CallWithProgress:
+                return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
+            case Inbound.Answer:
+                return receiver.answer?.(number, text);
+            case Inbound.Cancelled:
+                return receiver.cancelled?.(number, text);
+            case Inbound.Initialized:
+                return receiver.initialized?.();
+            case Inbound.Opened:
+                return receiver.opened?.(text);
+            case Inbound.Failure:
+                return receiver.failure?.(number, text);
+            case Inbound.Progress:
+                return receiver.progress?.(number, text);
+            case Inbound.Notification:
+                return receiver.notification?.(text);
+            case Inbound.Line:
+                return receiver.line?.(text);
+            case Inbound.Closed:
+                return receiver.closed?.(text);
+            case Inbound.Ended:
+                clearInterval(this.#alive);
+                return receiver.ended?.(text);
+        }
+    }
+
+    /** Adds a row to what is handed over at the end of this tick. */
+    push(kind: Outbound, number: number, text: string, a = 0, b = 0): void {
+        const at = this.#rows * ROW;
+        if (at === this.#out.length) {
+            const grown = new Float64Array(this.#out.length * 2);
+            grown.set(this.#out);
+            this.#out = grown;
+        }
+        const out = this.#out;
+        out[at] = kind;
+        out[at + 1] = number;
+        out[at + 2] = text.length;
+        out[at + 3] = a;
+        out[at + 4] = b;
+        this.#texts.push(text);
+        this.#units += text.length;
+        // After the microtasks of this tick: what they give back goes along.
+        if (this.#rows++ === 0) process.nextTick(this.#flush);
+        else if (this.#units > MAX_TEXT) this.flush();
+    }
+
+    /** Hands over what there is. */
+    flush(): void {
+        if (this.#rows === 0) return;
+        const texts = this.#texts;
+        const text = texts.length === 1 ? texts[0]! : texts.join('\n');
+        this.native.submit(text, this.#out.subarray(0, this.#rows * ROW));
+        this.#texts = [];
+        this.#rows = 0;
+        this.#units = 0;
+    }
+}

@@ -1,0 +1,88 @@
+import { Block, contentsOf } from './content';
+import type { Context } from './context';
+import { ToolError } from './errors';
+import { Outbound } from './link';
+import type { CallToolResult, GetPromptResult, PromptMessage, ResourceContents } from './protocol';
+
+/**
+ * What a tool may give back: text; bytes, as an embedded resource; a block or blocks of content; a whole
+ * `CallToolResult`; nothing; or any other value that JSON can say, as structured content.
+ */
+export type ToolOutput =
+    | string
+    | number
+    | boolean
+    | bigint
+    | null
+    | undefined
+    | void
+    | Uint8Array
+    | Block
+    | readonly Block[]
+    | CallToolResult
+    | object;
+
+/** What a resource may give back: text, bytes, or contents of its own making. */
+export type ResourceOutput = string | Uint8Array | ResourceContents | readonly ResourceContents[];
+
+/** What a prompt may give back: a user's message, messages, or a whole `GetPromptResult`. */
+export type PromptOutput = string | readonly PromptMessage[] | GetPromptResult;
+
+type Answer = [kind: Outbound, text: string];
+
+/** @internal */
+export function toolAnswer(value: unknown): Answer {
+    switch (typeof value) {
+        case 'string':
+            return [Outbound.Text, value];
+        case 'undefined':
+            return [Outbound.Object, '{"content":[]}'];
+        case 'object':
+            break;
+        default:
+            return [Outbound.Text, String(value)];
+    }
+    if (value === null) return [Outbound.Object, '{"content":[]}'];
+    if (value instanceof Uint8Array) return toolAnswer(bytesBlock(value));
+    if (value instanceof Block) return [Outbound.Object, JSON.stringify({ content: [value] })];
+    if (Array.isArray(value) && value.length > 0 && value.every(item => item instanceof Block))
+        return [Outbound.Object, JSON.stringify({ content: value })];
+    return [isResult(value) ? Outbound.Object : Outbound.Structured, stringify(value)];
+}
+
+/** @internal */
+export function resourceAnswer(value: unknown, uri: string, mimeType?: string): Answer {
+    const contents =
+        typeof value === 'string' || value instanceof Uint8Array ? contentsOf(uri, value, mimeType) : value;
+    return [Outbound.Contents, stringify(Array.isArray(contents) ? contents : [contents])];
+}
+
+/** @internal */
+export function promptAnswer(value: unknown): Answer {
+    const messages =
+        typeof value === 'string' ? [{ role: 'user', content: { type: 'text', text: value } }] : value;
+    return [Outbound.Object, stringify(Array.isArray(messages) ? { messages } : messages)];
+}
+
+/** @internal The failure of a handler, told without its text unless it is a `ToolError`. */
+export function refuse(context: Context, error: unknown, isTool: boolean): void {
+    const text = error instanceof ToolError ? error.message : 'the handler failed unexpectedly';
+    context.answer(isTool ? Outbound.ToolError : Outbound.Error, text);
+}
+
+/** A `CallToolResult` is told from structured content by its blocks. */
+function isResult(value: object): value is CallToolResult {
+    const { content } = value as { content?: unknown };
+    return Array.isArray(content) && content.every(block => typeof block?.type === 'string' || block instanceof Block);
+}
+
+function bytesBlock(data: Uint8Array): Block {
+    const mimeType = 'application/octet-stream';
+    return new Block({ type: 'resource', resource: contentsOf(`data:${mimeType}`, data, mimeType) });
+}
+
+function stringify(value: unknown): string {
+    const json = JSON.stringify(value);
+    if (json === undefined) throw new TypeError('the value cannot be said in JSON');
+    return json;
+}

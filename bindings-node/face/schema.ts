@@ -1,0 +1,52 @@
+import { McpError } from './errors';
+import type { JsonSchema } from './protocol';
+
+/** A schema object of a validation library that follows https://standardschema.dev (zod, valibot, arktype …). */
+export interface StandardSchema<Output = unknown> {
+    readonly '~standard': {
+        readonly version: 1;
+        readonly vendor: string;
+        readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+        readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+    };
+}
+
+type StandardResult<Output> =
+    | { readonly value: Output; readonly issues?: undefined }
+    | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** What a tool's arguments are described by. */
+export type Schema<Args> = JsonSchema | StandardSchema<Args>;
+
+/** @internal */
+export type Check = (value: unknown) => StandardResult<unknown> | Promise<StandardResult<unknown>>;
+
+/** @internal The JSON Schema of a schema, and the library's own check where there is one. */
+export function readSchema(schema: Schema<unknown>): { json: unknown; check?: Check } {
+    if (!('~standard' in schema)) return { json: schema };
+    const standard = (schema as StandardSchema)['~standard'];
+    return { json: jsonSchemaOf(schema as ToJsonSchema), check: value => standard.validate(value) };
+}
+
+/** The two ways in which libraries offer it. */
+interface ToJsonSchema {
+    toJSONSchema?: (options?: object) => unknown;
+    '~standard': { jsonSchema?: { input?: (options: object) => unknown } };
+}
+
+function jsonSchemaOf(schema: ToJsonSchema): unknown {
+    const own = schema['~standard'].jsonSchema?.input;
+    if (own) return own({ target: 'draft-2020-12' });
+    if (typeof schema.toJSONSchema === 'function') return schema.toJSONSchema({ io: 'input' });
+    throw new McpError('ERR_MCP_SCHEMA', 'this schema cannot say its JSON Schema: give that instead');
+}
+
+/** @internal What is wrong, in one sentence. */
+export function describe(issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[]): string {
+    return issues
+        .map(({ message, path }) => {
+            const keys = (path ?? []).map(step => (typeof step === 'object' ? (step as { key: unknown }).key : step));
+            return keys.length > 0 ? `${keys.join('.')}: ${message}` : message;
+        })
+        .join('; ');
+}

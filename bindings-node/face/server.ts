@@ -1,0 +1,262 @@
+import { Context } from './context';
+import { guarded, McpError, ToolError } from './errors';
+import { Link, type Outbound, type Receiver } from './link';
+import { native, type NativeLink, type NativeOffer } from './native';
+import type { JsonSchema, PromptArgument, ToolAnnotations } from './protocol';
+import { promptAnswer, refuse, resourceAnswer, toolAnswer } from './results';
+import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
+import { describe, readSchema, type Check, type Schema } from './schema';
+
+export interface ServerOptions<State = unknown> {
+    /** What the server tells the model about itself. */
+    instructions?: string;
+    /** What is made before the first call and unmade after the last; `ctx.state` is what `start` gave. */
+    lifespan?: { start: () => State | Promise<State>; stop?: (state: State) => unknown };
+    /** Told of what handlers throw; printed to stderr by default, `ToolError`s excepted. */
+    onError?: (error: unknown, what: string) => void;
+}
+
+export interface ToolDefinition<Args = any> {
+    /** A name for people. */
+    title?: string;
+    /** What it does, for the model. */
+    description?: string;
+    /** What its arguments look like: a JSON Schema, or a schema object of zod and the like. */
+    inputSchema?: Schema<Args>;
+    /** What its structured content looks like. */
+    outputSchema?: JsonSchema;
+    annotations?: ToolAnnotations;
+    icons?: readonly object[];
+}
+
+export interface ResourceDefinition {
+    name?: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+}
+
+export interface PromptDefinition {
+    title?: string;
+    description?: string;
+    arguments?: readonly PromptArgument[];
+}
+
+export interface RunOptions {
+    /** How long what is in flight may still be answered after the end of stdin or a signal, in ms; 5000 by default. */
+    graceMs?: number;
+    /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
+    signals?: boolean;
+}
+
+/** How a server's run ended. */
+export interface RunReport {
+    reason: 'end of input' | 'signal' | 'parent died' | 'broken pipe' | 'stopped' | 'closed';
+    /** Calls whose handlers had not answered in time. */
+    unanswered: number;
+    signal?: number;
+}
+
+type Awaitable<T> = T | Promise<T>;
+type Handler = (args: any, context: Context<any>) => unknown;
+type Answer = [kind: Outbound, text: string];
+
+/** One entry of the registry: how to call it and how to say what it gave. */
+interface Entry {
+    what: string;
+    isTool: boolean;
+    call: Handler;
+    answer: (value: unknown, args: any) => Answer;
+}
+
+/** As the engine counts operations: see `core/src/handler`. */
+const KINDS = 4;
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/** A server: what it offers, and the handlers of it. */
+export class Server<State = undefined> {
+    readonly #offer: NativeOffer;
+    readonly #entries: Entry[][] = [[], [], [], []];
+    readonly #options: ServerOptions<State>;
+    readonly #links = new Set<Link>();
+
+    constructor(name: string, version: string, options: ServerOptions<State> = {}) {
+        this.#offer = new native.Offer(name, version, options.instructions);
+        this.#options = options;
+    }
+
+    /** Adds a tool. Arguments that break its schema never reach the handler. */
+    tool<Args = Record<string, any>>(
+        name: string,
+        definition: ToolDefinition<Args>,
+        handler: (args: Args, context: Context<State>) => Awaitable<ToolOutput>
+    ): this {
+        const { inputSchema, ...rest } = definition;
+        const { json, check } = inputSchema ? readSchema(inputSchema) : {};
+        const number = this.#add('tool', { name, ...rest, ...(inputSchema && { inputSchema: json }) });
+        const call = check ? checked(handler, check) : handler;
+        this.#entries[0]![number] = { what: `tool ${name}`, isTool: true, call, answer: toolAnswer };
+        return this;
+    }
+
+    /** Adds a resource. */
+    resource(
+        uri: string,
+        definition: ResourceDefinition,
+        handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>
+    ): this {
+        const number = this.#add('resource', { uri, ...definition });
+        this.#entries[1]![number] = {
+            what: `resource ${uri}`,
+            isTool: false,
+            call: handler,
+            answer: (value, at) => resourceAnswer(value, at, definition.mimeType)
+        };
+        return this;
+    }
+
+    /** Adds resources by URI template; the handler takes the URI and the template's variables. */
+    resourceTemplate(
+        template: string,
+        definition: ResourceDefinition,
+        handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>
+    ): this {
+        const number = this.#add('template', { uri: template, ...definition });
+        this.#entries[2]![number] = {
+            what: `resource template ${template}`,
+            isTool: false,
+            call: ([uri, variables]: [string, Record<string, string>], context) => handler(uri, variables, context),
+            answer: (value, [uri]) => resourceAnswer(value, uri, definition.mimeType)
+        };
+        return this;
+    }
+
+    /** Adds a prompt. */
+    prompt(
+        name: string,
+        definition: PromptDefinition,
+        handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>
+    ): this {
+        const number = this.#add('prompt', { name, ...definition });
+        this.#entries[3]![number] = { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer };
+        return this;
+    }
+
+    #add(kind: 'tool' | 'resource' | 'template' | 'prompt', definition: object): number {
+        return guarded(() => this.#offer[kind](JSON.stringify(definition)));
+    }
+
+    /**
+     * Serves on stdin and stdout until the client goes away, a signal comes or `close` is called. Meanwhile what else
+     * the process prints goes to stderr.
+     */
+    async run(options: RunOptions = {}): Promise<RunReport> {
+        const state = await this.#start();
+        const signals = options.signals ?? SIGNALS.every(signal => process.listenerCount(signal) === 0);
+        const report = await new Promise<string>((resolve, reject) => {
+            const connect = (wake: () => void) => {
+                return guarded(() => native.serveStdio(this.#offer, wake, options.graceMs ?? 5000, signals));
+            };
+            try {
+                this.#serve(state, resolve, connect);
+            } catch (error) {
+                reject(error);
+            }
+        }).then(JSON.parse);
+        await this.#options.lifespan?.stop?.(state);
+        if (report.error !== undefined) throw new McpError('ERR_MCP_IO', report.error);
+        // A handler that never answers must not keep a process that nobody talks to.
+        if (report.unanswered > 0) setTimeout(() => process.exit(), 20).unref();
+        return report;
+    }
+
+    /** Ends every connection in good order: what is in flight may still be answered. */
+    close(): void {
+        for (const link of this.#links) link.native.stop();
+    }
+
+    /** @internal A client of this server in the same process. */
+    async connect(client: Link, join: (offer: NativeOffer, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
+        const state = await this.#start();
+        const link = this.#serve(state, () => this.#options.lifespan?.stop?.(state));
+        try {
+            const [own, theirs] = join(this.#offer, link.wake);
+            link.attach(own);
+            client.attach(theirs);
+        } catch (error) {
+            link.abandon();
+            throw error;
+        }
+    }
+
+    async #start(): Promise<State> {
+        return (await this.#options.lifespan?.start()) as State;
+    }
+
+    #serve(state: State, ended: (report: string) => void, connect?: (wake: () => void) => NativeLink): Link {
+        const calls: (Context<State> | undefined)[] = [];
+        const receiver: Receiver = {
+            call: (number, target, text, wantsProgress) => {
+                const context = new Context(link, number, wantsProgress, state);
+                calls[number] = context;
+                this.#carryOut(this.#entries[target % KINDS]![Math.floor(target / KINDS)]!, text, context);
+            },
+            cancelled: (number, reason) => calls[number]?.cancel(reason),
+            ended: report => {
+                this.#links.delete(link);
+                ended(report);
+            }
+        };
+        const link: Link = new Link(receiver, connect);
+        this.#links.add(link);
+        return link;
+    }
+
+    #carryOut(entry: Entry, text: string, context: Context<State>): void {
+        try {
+            const args = text === '' ? {} : JSON.parse(text);
+            const made = entry.call(args, context);
+            if (typeof (made as Promise<unknown> | undefined)?.then === 'function') {
+                (made as Promise<unknown>).then(
+                    value => this.#settle(entry, args, context, value),
+                    error => this.#fail(entry, context, error)
+                );
+            } else {
+                this.#settle(entry, args, context, made);
+            }
+        } catch (error) {
+            this.#fail(entry, context, error);
+        }
+    }
+
+    #settle(entry: Entry, args: unknown, context: Context<State>, value: unknown): void {
+        if (!context.isLive) return;
+        try {
+            const [kind, text] = entry.answer(value, args);
+            context.answer(kind, text);
+        } catch (error) {
+            this.#fail(entry, context, error);
+        }
+    }
+
+    #fail(entry: Entry, context: Context<State>, error: unknown): void {
+        // What a handler throws because it was cancelled is no news.
+        if (!context.isLive) return;
+        refuse(context, error, entry.isTool);
+        const { onError } = this.#options;
+        if (onError) onError(error, entry.what);
+        else if (!(error instanceof ToolError)) console.error(`mcpbolt: ${entry.what} failed:`, error);
+    }
+}
+
+/** A handler behind a library's own check of the arguments. */
+function checked(handler: Handler, check: Check): Handler {
+    return (args, context) => {
+        const outcome = check(args);
+        const go = (result: Awaited<typeof outcome>) => {
+            if (result.issues) throw new ToolError(`invalid arguments: ${describe(result.issues)}`);
+            return handler(result.value, context);
+        };
+        return outcome instanceof Promise ? outcome.then(go) : go(outcome);
+    };
+}

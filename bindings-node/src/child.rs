@@ -1,0 +1,99 @@
+//! A client of a server that it starts itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::{Connection, Framing};
+use mcpbolt::io::{ChildCommand, Exit, Hosted, Stderr, Waits};
+use napi::bindgen_prelude::Function;
+use napi_derive::napi;
+
+use crate::client::{ClientHost, ClientOptions};
+use crate::error::{Result, error};
+use crate::inbox::{Event, Inbox};
+use crate::link::{Farewell, Link, spawn};
+
+/// How a server program is started.
+#[napi(object)]
+pub struct ChildOptions {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The directory it runs in.
+    pub cwd: Option<String>,
+    /// Variables it sees besides those it inherits: names and values in turn.
+    pub env: Vec<String>,
+    /// What becomes of its stderr: `inherit`, `ignore` or `lines`.
+    pub stderr: Option<String>,
+    /// How long it may take to end after its stdin is closed, and after SIGTERM, in ms.
+    pub close_ms: Option<u32>,
+}
+
+impl ChildOptions {
+    fn command(self, inbox: &Arc<Inbox>) -> ChildCommand {
+        let mut command = ChildCommand::new(self.command).args(self.args);
+        if let Some(directory) = self.cwd {
+            command = command.cwd(directory);
+        }
+        for pair in self.env.chunks_exact(2) {
+            if let [name, value] = pair {
+                command = command.env(name, value);
+            }
+        }
+        if let Some(ms) = self.close_ms {
+            let wait = Duration::from_millis(ms.into());
+            command = command.waits(Waits {
+                after_close: wait,
+                after_terminate: wait,
+            });
+        }
+        let inbox = inbox.clone();
+        command.stderr(match self.stderr.as_deref() {
+            Some("ignore") => Stderr::Discard,
+            Some("lines") => Stderr::Lines(Box::new(move |line| {
+                inbox.push(Event::Line(line.to_owned()));
+            })),
+            _ => Stderr::Inherit,
+        })
+    }
+}
+
+/// Starts a server program and connects to it, on a thread of the engine's.
+#[napi]
+pub fn spawn_child(
+    options: ClientOptions,
+    child: ChildOptions,
+    wake: Function<'_, (), ()>,
+) -> Result<Link> {
+    let inbox = Arc::new(Inbox::new(&wake)?);
+    let program = child.command.clone();
+    let child = child.command(&inbox).spawn().map_err(|why| {
+        error(
+            "ERR_MCP_SPAWN",
+            format!("{program} cannot be started: {why}"),
+        )
+    })?;
+    let mut connection = Connection::new(options.config(), Instant::now());
+    connection.set_wake(child.wake().clone());
+    let (handle, stop) = (connection.handle(), child.stop());
+    let link = Link::new(inbox.clone(), handle.clone(), Some(stop), Arc::default());
+    spawn("mcpbolt-client", move || {
+        let mut farewell = Farewell {
+            inbox: inbox.clone(),
+            json: String::new(),
+        };
+        let mut host = ClientHost { inbox, handle };
+        let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
+        let exit = child.run(&mut machine);
+        farewell.json = exit.map_or_else(|_| String::new(), |exit| exit_json(&exit));
+    })?;
+    Ok(link)
+}
+
+fn exit_json(exit: &Exit) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    let part = |value: Option<i32>| value.map_or_else(|| "null".to_owned(), |n| n.to_string());
+    let (code, signal) = (part(exit.status.code()), part(exit.status.signal()));
+    format!("{{\"code\":{code},\"signal\":{signal}}}")
+}

@@ -1,0 +1,161 @@
+//! One drain: a batch of events and calls as one string and a table of integers.
+//!
+//! A row is [`ROW`] integers: kind, number, target, and where its text begins and ends in the
+//! string, in UTF-16 units as JavaScript counts; -1 and -1 when it has none. The kinds are
+//! [`Kind`] here and `Inbound` in the face.
+//!
+//! The table is JavaScript's memory, written in place:
+//!
+//! 1. It belongs to the face, which makes it over a plain buffer, never over one that threads
+//!    share, and holds it while a native function runs; JavaScript's thread runs nothing else
+//!    meanwhile, so nobody reads, moves or frees it while it is written.
+
+use std::fmt::Write as _;
+
+use mcpbolt::connection::Call;
+use mcpbolt::handler::Operation;
+use mcpbolt::json::string;
+use mcpbolt::server::Registry;
+use napi::bindgen_prelude::Int32ArraySlice;
+use napi::{Env, JsString};
+
+use crate::error::{self, Result};
+
+/// Integers in a row.
+pub const ROW: usize = 5;
+
+/// What a row is about.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Kind {
+    Call = 0,
+    /// A call whose caller wants progress.
+    CallWithProgress = 1,
+    Cancelled = 2,
+    Initialized = 3,
+    Opened = 4,
+    Answer = 5,
+    Failure = 6,
+    Progress = 7,
+    Notification = 8,
+    Line = 9,
+    Closed = 10,
+    Ended = 11,
+}
+
+/// The table as the integers it holds.
+#[allow(unsafe_code)]
+pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
+    // SAFETY: 1
+    unsafe { table.as_mut() }
+}
+
+/// A batch being written.
+pub struct Rows<'a> {
+    table: &'a mut [i32],
+    used: usize,
+    text: &'a mut String,
+    units: usize,
+    ascii: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// `table` begins with two integers for [`finish`](Self::finish).
+    pub fn new(table: &'a mut [i32], text: &'a mut String) -> Self {
+        text.clear();
+        Self {
+            table,
+            used: 0,
+            text,
+            units: 0,
+            ascii: true,
+        }
+    }
+
+    /// How many rows fit.
+    pub fn capacity(table: &[i32]) -> usize {
+        table.len().saturating_sub(2) / ROW
+    }
+
+    /// A row without text.
+    pub fn bare(&mut self, kind: Kind, number: u32) {
+        self.put([kind as i32, number as i32, 0, -1, -1]);
+    }
+
+    /// A row with the text that `write` appends.
+    pub fn text(&mut self, kind: Kind, number: u32, target: u32, write: impl FnOnce(&mut String)) {
+        let (from, start) = (self.text.len(), self.units);
+        write(self.text);
+        let piece = self.text.get(from..).unwrap_or_default();
+        self.units += if piece.is_ascii() {
+            piece.len()
+        } else {
+            self.ascii = false;
+            piece.encode_utf16().count()
+        };
+        let span = [start as i32, self.units as i32];
+        self.put([kind as i32, number as i32, target as i32, span[0], span[1]]);
+    }
+
+    fn put(&mut self, row: [i32; ROW]) {
+        let at = 2 + self.used * ROW;
+        if let Some(place) = self.table.get_mut(at..at + ROW) {
+            place.copy_from_slice(&row);
+            self.used += 1;
+        }
+    }
+
+    /// A call and what its handler needs of it.
+    pub fn call(&mut self, number: u32, call: &Call, registry: &Registry) {
+        let kind = match call.reply.wants_progress() {
+            true => Kind::CallWithProgress,
+            false => Kind::Call,
+        };
+        let message = call.message.as_ref();
+        match Operation::from_target(call.target) {
+            Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
+                Some(json) => self.text(kind, number, call.target, |out| out.push_str(json)),
+                None => self.put([kind as i32, number as i32, call.target as i32, -1, -1]),
+            },
+            Operation::ReadResource(_) => self.text(kind, number, call.target, |out| {
+                quote(out, &message.uri().unwrap_or_default());
+            }),
+            Operation::ReadTemplate(_) => self.text(kind, number, call.target, |out| {
+                let uri = message.uri().unwrap_or_default();
+                let variables = registry.template(&uri).map(|(_, variables)| variables);
+                out.push('[');
+                quote(out, &uri);
+                out.push_str(",{");
+                for (i, (name, value)) in variables.unwrap_or_default().iter().enumerate() {
+                    out.push_str(if i > 0 { "," } else { "" });
+                    quote(out, name);
+                    out.push(':');
+                    quote(out, value);
+                }
+                out.push_str("}]");
+            }),
+        }
+    }
+
+    /// The string; the table's first two integers say how many rows there are and whether more
+    /// waits.
+    pub fn finish(self, env: &Env, more: bool) -> Result<JsString<'_>> {
+        if let [rows, waits, ..] = self.table {
+            *rows = self.used as i32;
+            *waits = i32::from(more);
+        }
+        let made = match self.ascii {
+            true => env.create_string_latin1(self.text.as_bytes()),
+            false => env.create_string(self.text.as_str()),
+        };
+        made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
+    }
+}
+
+/// Appends a JSON string.
+pub fn quote(out: &mut String, text: &str) {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    string::append(&mut quoted, text);
+    // What escaping makes of valid text is valid text.
+    let _ = write!(out, "{}", String::from_utf8_lossy(&quoted));
+}

@@ -1,0 +1,115 @@
+//! Errors as JavaScript sees them: a stable `code` and a sentence.
+
+use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::json::string;
+use mcpbolt::server::RegistryError;
+use napi::Status;
+
+/// The `code` of an error that is thrown.
+#[derive(Debug)]
+pub struct Code(&'static str);
+
+impl AsRef<str> for Code {
+    fn as_ref(&self) -> &str {
+        self.0
+    }
+}
+
+impl From<Status> for Code {
+    fn from(_: Status) -> Self {
+        Self("ERR_MCP_INTERNAL")
+    }
+}
+
+/// What a native function that can be called wrongly gives.
+pub type Result<T> = std::result::Result<T, napi::Error<Code>>;
+
+/// An error of that code and text.
+pub fn error(code: &'static str, text: impl ToString) -> napi::Error<Code> {
+    napi::Error::new(Code(code), text.to_string())
+}
+
+pub fn registry(why: &RegistryError) -> napi::Error<Code> {
+    let code = match why {
+        RegistryError::Duplicate(_) => "ERR_MCP_DUPLICATE",
+        RegistryError::Schema(..) => "ERR_MCP_SCHEMA",
+        RegistryError::Template(_) => "ERR_MCP_TEMPLATE",
+        _ => "ERR_MCP_MISUSE",
+    };
+    error(code, why)
+}
+
+pub fn io(why: &std::io::Error) -> napi::Error<Code> {
+    error("ERR_MCP_IO", why)
+}
+
+pub fn request(why: &RequestError) -> napi::Error<Code> {
+    error(request_code(why), why)
+}
+
+pub fn request_code(why: &RequestError) -> &'static str {
+    match why {
+        RequestError::Peer(_) => "ERR_MCP_PEER",
+        RequestError::Cancelled(_) => "ERR_MCP_CANCELLED",
+        RequestError::TimedOut => "ERR_MCP_TIMEOUT",
+        RequestError::Closed(_) => "ERR_MCP_CLOSED",
+        RequestError::Overloaded => "ERR_MCP_OVERLOADED",
+        RequestError::BadAnswer(_) => "ERR_MCP_BAD_ANSWER",
+        RequestError::Unsupported(_) => "ERR_MCP_UNSUPPORTED",
+        RequestError::Misuse(_) => "ERR_MCP_MISUSE",
+        _ => "ERR_MCP_INTERNAL",
+    }
+}
+
+fn connection_code(why: &ConnectionError) -> &'static str {
+    match why {
+        ConnectionError::ClosedLocally => "ERR_MCP_CLOSED_LOCALLY",
+        ConnectionError::ClosedByPeer => "ERR_MCP_CLOSED_BY_PEER",
+        ConnectionError::PeerExited(_) => "ERR_MCP_PEER_EXITED",
+        ConnectionError::Stalled => "ERR_MCP_STALLED",
+        ConnectionError::NoCommonRevision => "ERR_MCP_NO_COMMON_REVISION",
+        ConnectionError::Handshake(_) => "ERR_MCP_HANDSHAKE",
+        ConnectionError::Io(_) => "ERR_MCP_IO",
+        _ => "ERR_MCP_INTERNAL",
+    }
+}
+
+/// What a waiter learns, as the JSON that the face makes an error of.
+pub fn request_json(out: &mut String, why: &RequestError) {
+    let mut text = begin(request_code(why), why);
+    match why {
+        RequestError::Peer(peer) => {
+            text.truncate(0);
+            text.extend_from_slice(b"{\"code\":\"ERR_MCP_PEER\",\"message\":");
+            string::append(&mut text, &peer.message);
+            text.extend_from_slice(format!(",\"rpcCode\":{}", peer.code).as_bytes());
+            if let Some(data) = &peer.data {
+                text.extend_from_slice(b",\"data\":");
+                text.extend_from_slice(data.as_bytes());
+            }
+        }
+        RequestError::Closed(reason) => {
+            text.extend_from_slice(b",\"cause\":");
+            text.extend_from_slice(&begin(connection_code(reason), reason));
+            text.push(b'}');
+        }
+        _ => {}
+    }
+    text.push(b'}');
+    out.push_str(&String::from_utf8_lossy(&text));
+}
+
+/// The same for the end of a connection.
+pub fn connection_json(out: &mut String, why: &ConnectionError) {
+    let mut text = begin(connection_code(why), why);
+    text.push(b'}');
+    out.push_str(&String::from_utf8_lossy(&text));
+}
+
+fn begin(code: &str, message: &impl ToString) -> Vec<u8> {
+    let mut text = b"{\"code\":".to_vec();
+    string::append(&mut text, code);
+    text.extend_from_slice(b",\"message\":");
+    string::append(&mut text, &message.to_string());
+    text
+}

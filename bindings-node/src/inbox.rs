@@ -1,0 +1,174 @@
+//! What the engine's thread has for JavaScript's: one queue, one wake-up for all that is in it.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::{Batch, Call, CallKey};
+use mcpbolt::error::ConnectionError;
+use napi::Status;
+use napi::bindgen_prelude::Function;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+
+use crate::error::{Result, error};
+
+/// Something that JavaScript is told besides calls.
+#[derive(Debug)]
+pub enum Event {
+    /// A call was given up by the peer.
+    Cancelled(CallKey, Option<Box<str>>),
+    /// The client has finished the handshake.
+    Initialized,
+    /// The connection is open; what the peer said of itself, as JSON.
+    Opened(String),
+    /// Look at request `n` of this side: its answer may be there.
+    Ready(u32),
+    /// Progress on request `n` of this side, as JSON.
+    Progress(u32, String),
+    /// A notification of the peer, as JSON.
+    Notification(String),
+    /// A line of a child's stderr.
+    Line(String),
+    /// The connection has ended.
+    Closed(ConnectionError),
+    /// The engine's thread has ended; why, as JSON.
+    Ended(String),
+}
+
+impl Event {
+    /// What can be left out when JavaScript does not keep up.
+    fn is_news(&self) -> bool {
+        matches!(
+            self,
+            Self::Progress(..) | Self::Notification(_) | Self::Line(_)
+        )
+    }
+}
+
+/// Events that wait before those that are only news are left out.
+const MAX_NEWS: usize = 8192;
+
+/// Bytes of calls that are handed over in one drain, unless the first is longer.
+const DRAIN_BYTES: usize = 1 << 20;
+
+type Tell = ThreadsafeFunction<(), (), (), Status, false, true, 0>;
+
+/// The queue between the two threads.
+pub struct Inbox {
+    state: Mutex<State>,
+    drained: Condvar,
+    tell: Tell,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event>,
+    /// Calls in order; `None` where one was cancelled while it waited.
+    calls: VecDeque<Option<Call>>,
+    cancelled: usize,
+    /// JavaScript knows that something waits.
+    told: bool,
+}
+
+impl Inbox {
+    /// An inbox that wakes JavaScript by calling `wake`, which does not keep the process alive.
+    pub fn new(wake: &Function<'_, (), ()>) -> Result<Self> {
+        let tell = wake
+            .build_threadsafe_function::<()>()
+            .weak::<true>()
+            .build()
+            .map_err(|why| error("ERR_MCP_INTERNAL", why.reason))?;
+        Ok(Self {
+            state: Mutex::default(),
+            drained: Condvar::new(),
+            tell,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the queues whole, also when it panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.told, true) {
+            drop(state);
+            // Refused only when JavaScript's side is being torn down: nobody is left to tell.
+            self.tell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
+    }
+
+    /// Adds an event.
+    pub fn push(&self, event: Event) {
+        let mut state = self.lock();
+        if event.is_news() && state.events.len() >= MAX_NEWS {
+            return;
+        }
+        state.events.push_back(event);
+        self.tell(state);
+    }
+
+    /// Adds the calls of one turn.
+    pub fn push_calls(&self, batch: &Batch) {
+        let mut state = self.lock();
+        state.calls.extend(batch.calls().map(Some));
+        self.tell(state);
+    }
+
+    /// Forgets a call that still waits, tells of one that is under way.
+    pub fn cancel(&self, key: CallKey, reason: Option<&str>) {
+        let mut state = self.lock();
+        let waits = |call: &&mut Option<Call>| call.as_ref().is_some_and(|c| c.reply.key() == key);
+        if let Some(call) = state.calls.iter_mut().find(waits) {
+            *call = None;
+            state.cancelled += 1;
+            if state.cancelled > state.calls.len() / 2 {
+                state.calls.retain(Option::is_some);
+                state.cancelled = 0;
+            }
+            return;
+        }
+        let reason = reason.map(Box::from);
+        state.events.push_back(Event::Cancelled(key, reason));
+        self.tell(state);
+    }
+
+    /// Moves at most `max` things out, events first. Returns whether more wait; if not, the next
+    /// one wakes JavaScript again.
+    pub fn take(&self, max: usize, events: &mut Vec<Event>, calls: &mut Vec<Call>) -> bool {
+        let mut state = self.lock();
+        let many = state.events.len().min(max);
+        events.extend(state.events.drain(..many));
+        let mut bytes = 0;
+        while events.len() + calls.len() < max && bytes < DRAIN_BYTES {
+            match state.calls.pop_front() {
+                Some(Some(call)) => {
+                    bytes += call.message.bytes().len();
+                    calls.push(call);
+                }
+                Some(None) => state.cancelled -= 1,
+                None => break,
+            }
+        }
+        state.told = !state.events.is_empty() || !state.calls.is_empty();
+        if !state.told {
+            self.drained.notify_all();
+        }
+        state.told
+    }
+
+    /// Waits until JavaScript has taken everything; `false` when it has not by then.
+    pub fn wait_drained(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
+        let mut state = self.lock();
+        while state.told {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.drained.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}

@@ -1,0 +1,59 @@
+//! Numbered places, the lowest free one first: JavaScript names calls by small numbers.
+
+/// Values by number.
+#[derive(Debug)]
+pub struct Slots<T> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slots<T> {
+    /// Puts a value somewhere; its number.
+    pub fn insert(&mut self, value: T) -> u32 {
+        if let Some(number) = self.free.pop()
+            && let Some(slot) = self.values.get_mut(number as usize)
+        {
+            *slot = Some(value);
+            return number;
+        }
+        self.values.push(Some(value));
+        self.values.len() as u32 - 1
+    }
+
+    pub fn get(&self, number: u32) -> Option<&T> {
+        self.values.get(number as usize)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.values.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Puts another value in the place of one; nothing when there is none.
+    pub fn replace(&mut self, number: u32, value: T) {
+        if let Some(place) = self.get_mut(number) {
+            *place = value;
+        }
+    }
+
+    /// Takes a value out; its number is free again.
+    pub fn remove(&mut self, number: u32) -> Option<T> {
+        let value = self.values.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(value)
+    }
+
+    /// The number of the first value that `is` holds of.
+    pub fn position(&self, is: impl Fn(&T) -> bool) -> Option<u32> {
+        let found = |slot: &Option<T>| slot.as_ref().is_some_and(&is);
+        self.values.iter().position(found).map(|at| at as u32)
+    }
+}
