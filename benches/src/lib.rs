@@ -9,3 +9,5 @@
 pub mod contenders;
 pub mod corpus;
 pub mod harness;
+#[cfg(feature = "peers")]
+pub mod peers;

@@ -37,7 +37,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
-    let mut bench = cargo(&format!("run --release -p mcpbolt-benches --bin {name} --"));
+    let mut bench = cargo(&format!(
+        "run --release -p mcpbolt-benches --features peers --bin {name} --"
+    ));
     if let Some(file) = &args.json {
         bench.arg("--json").arg(std::path::absolute(file)?);
     }

@@ -14,7 +14,7 @@ use mcpbolt::message::Envelope;
 use mcpbolt_benches::{contenders, corpus};
 
 /// Most instructions that decoding one message of a class may take.
-const GUARDS: [(&str, u64); 3] = [("ping", 550), ("call150", 1450), ("tools10k", 75_000)];
+const GUARDS: [(&str, u64); 3] = [("ping", 520), ("call150", 1450), ("tools10k", 75_000)];
 
 const RUNS: u64 = 200;
 

@@ -52,16 +52,19 @@ fn decode_exactly(
 /// Longest frame that spans of 32 bits can describe, in bytes.
 const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
 
-/// Returns from the caller with the first of some keys that stands at a position; written out
-/// so that names and masks become constants of the code.
-macro_rules! lookup {
-    ($pass:ident, $word:ident, $pos:ident, $table:ident::$keys:ident[$($index:literal),+]) => {{
+/// Walks the member whose noted name stands at a position and leaves the block with its end;
+/// written out for each name, so that names, masks and fields become constants of the code.
+macro_rules! first_of {
+    ($found:lifetime, $pass:ident, $level:expr, $pos:expr, $depth:expr,
+     $keys:ident[$($index:literal),+]) => {{
+        let pos = $pos;
+        let word = $pass.walker.word(pos);
         $({
-            const KEY: Key = $table::$keys[$index];
-            if KEY.may_match($word)
-                && (KEY.len() <= 8 || $pass.walker.starts_with($pos, KEY.name))
+            const KEY: Key = keys::$keys[$index];
+            if KEY.may_match(word)
+                && (KEY.len() <= 8 || $pass.walker.starts_with(pos, KEY.name))
             {
-                return Some((KEY.field, $pos + KEY.len()));
+                break $found $pass.member($level, KEY.field, pos + KEY.len(), $depth)?;
             }
         })+
     }};
@@ -134,16 +137,25 @@ impl<'a, 'o> Pass<'a, 'o> {
             if byte != b'"' {
                 return self.walker.fail(DecodeErrorKind::UnexpectedByte, pos);
             }
-            if let Some((field, key_end)) = self.known(level, pos + 1) {
+            pos = 'found: {
+                let (key, depth) = (pos + 1, depth + 1);
+                match level {
+                    Level::Top => first_of!('found, self, level, key, depth, TOP[0, 1, 2, 3, 4, 5]),
+                    Level::Params => {
+                        first_of!('found, self, level, key, depth, PARAMS[0, 1, 2, 3, 4, 5, 6]);
+                    }
+                    Level::Result => first_of!('found, self, level, key, depth, RESULT[0]),
+                    Level::Error => first_of!('found, self, level, key, depth, ERROR[0, 1, 2]),
+                    Level::Meta if self.walker.starts_with(key, keys::META_PREFIX) => {
+                        let tail = key + keys::META_PREFIX.len();
+                        first_of!('found, self, level, tail, depth, META_PREFIXED[0, 1, 2, 3, 4]);
+                    }
+                    Level::Meta => first_of!('found, self, level, key, depth, META[0, 1, 2, 3]),
+                }
+                let key_end = self.other_key(level, key)?;
                 let (start, byte) = self.walker.colon(key_end)?;
-                let end = self.known_value(level, field, start, byte, depth + 1)?;
-                self.note(field, start, end);
-                pos = end;
-            } else {
-                let key_end = self.other_key(level, pos + 1)?;
-                let (start, byte) = self.walker.colon(key_end)?;
-                pos = self.walker.value(start, byte, depth + 1)?;
-            }
+                self.walker.value(start, byte, depth)?
+            };
             (pos, byte) = self.walker.next(pos);
             if byte != b',' {
                 if byte == b'}' {
@@ -155,25 +167,19 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// The noted name that stands at `pos`, and the position behind its quote.
+    /// Walks and notes the value of a noted member, from behind its key.
     #[inline(always)]
-    fn known(&self, level: Level, pos: usize) -> Option<(Field, usize)> {
-        let word = self.walker.word(pos);
-        match level {
-            Level::Top => lookup!(self, word, pos, keys::TOP[0, 1, 2, 3, 4, 5]),
-            Level::Params => lookup!(self, word, pos, keys::PARAMS[0, 1, 2, 3, 4, 5, 6]),
-            Level::Error => lookup!(self, word, pos, keys::ERROR[0, 1, 2]),
-            Level::Result => lookup!(self, word, pos, keys::RESULT[0]),
-            Level::Meta => {
-                lookup!(self, word, pos, keys::META[0, 1, 2, 3]);
-                if self.walker.starts_with(pos, keys::META_PREFIX) {
-                    let pos = pos + keys::META_PREFIX.len();
-                    let word = self.walker.word(pos);
-                    lookup!(self, word, pos, keys::META_PREFIXED[0, 1, 2, 3, 4]);
-                }
-            }
-        }
-        None
+    fn member(
+        &mut self,
+        level: Level,
+        field: Field,
+        key_end: usize,
+        depth: usize,
+    ) -> Option<usize> {
+        let (start, byte) = self.walker.colon(key_end)?;
+        let end = self.known_value(level, field, start, byte, depth)?;
+        self.note(field, start, end);
+        Some(end)
     }
 
     /// Walks the value of a noted member.

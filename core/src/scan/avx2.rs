@@ -82,17 +82,33 @@ fn high(block: Block) -> u64 {
     mask(block)
 }
 
-/// The letters that may follow a backslash, and the hex digits.
+/// Each byte's classes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn class(block: Block) -> (u64, u64) {
-    let [a, b] = [class_half(block[0]), class_half(block[1])];
-    let without = |bits: u8| {
-        let bits = _mm256_set1_epi8(bits as i8);
-        let none = |half| _mm256_cmpeq_epi8(_mm256_and_si256(half, bits), _mm256_setzero_si256());
-        mask([none(a), none(b)])
-    };
-    (!without(LETTER), !without(HEX))
+fn class(block: Block) -> Block {
+    [class_half(block[0]), class_half(block[1])]
+}
+
+/// The letters that may follow a backslash.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn letters(class: Block) -> u64 {
+    with(class, LETTER)
+}
+
+/// The hex digits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn digits(class: Block) -> u64 {
+    with(class, HEX)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn with(class: Block, bits: u8) -> u64 {
+    let bits = _mm256_set1_epi8(bits as i8);
+    let none = |half| _mm256_cmpeq_epi8(_mm256_and_si256(half, bits), _mm256_setzero_si256());
+    !mask([none(class[0]), none(class[1])])
 }
 
 #[inline]

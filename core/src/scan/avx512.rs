@@ -54,16 +54,28 @@ fn high(block: __m512i) -> u64 {
     _mm512_movepi8_mask(block)
 }
 
-/// The letters that may follow a backslash, and the hex digits.
+/// Each byte's classes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn class(block: __m512i) -> (u64, u64) {
+fn class(block: __m512i) -> __m512i {
     let nibble = _mm512_set1_epi8(0x0f);
     let low = _mm512_shuffle_epi8(table(CLASS_LOW), _mm512_and_si512(block, nibble));
     let top = _mm512_and_si512(_mm512_srli_epi16::<4>(block), nibble);
-    let found = _mm512_and_si512(low, _mm512_shuffle_epi8(table(CLASS_HIGH), top));
-    let with = |bits: u8| _mm512_test_epi8_mask(found, _mm512_set1_epi8(bits as i8));
-    (with(LETTER), with(HEX))
+    _mm512_and_si512(low, _mm512_shuffle_epi8(table(CLASS_HIGH), top))
+}
+
+/// The letters that may follow a backslash.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn letters(class: __m512i) -> u64 {
+    _mm512_test_epi8_mask(class, _mm512_set1_epi8(LETTER as i8))
+}
+
+/// The hex digits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn digits(class: __m512i) -> u64 {
+    _mm512_test_epi8_mask(class, _mm512_set1_epi8(HEX as i8))
 }
 
 #[inline]

@@ -1,5 +1,5 @@
 //! The algorithm over blocks of 64 bytes, one bit per byte, written once for all instruction
-//! sets. Each set's file supplies `load`, `eq`, `control`, `stops`, `high`, `class` and their shortcuts, then
+//! sets. Each set's file supplies `load`, `eq`, `control`, `stops`, `high`, `class`, `letters`, `digits` and their shortcuts, then
 //! expands [`string_kernel`] in its own `#[target_feature]` context, so that everything inlines.
 
 /// Tables of the two-nibble classification: a byte is in a class when the entries of its low
@@ -99,10 +99,13 @@ macro_rules! string_kernel {
                 let mut bad = control(block);
                 if slashes != 0 || !carry.is_clear() {
                     let escaped = carry.escaped(slashes);
-                    let (letters, digits) = class(block);
+                    let found = class(block);
                     quotes &= !escaped;
-                    bad |= escaped & !letters;
-                    bad |= carry.hex_wanted(escaped & eq(block, b'u')) & !digits;
+                    bad |= escaped & !letters(found);
+                    let units = escaped & eq(block, b'u');
+                    if units | carry.hex != 0 {
+                        bad |= carry.hex_wanted(units) & !digits(found);
+                    }
                 }
                 // The bits up to the first quote, itself included; all when there is none.
                 let inside = quotes ^ quotes.wrapping_sub(1);
