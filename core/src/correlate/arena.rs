@@ -16,7 +16,7 @@ pub(super) struct Arena<V> {
 #[derive(Debug)]
 struct Slot<V> {
     generation: u64,
-    /// While free: the slot that was freed before this one + 1, or 0.
+    /// For a free slot: the one that was freed before it + 1, or 0.
     next: u32,
     value: Option<V>,
 }
@@ -58,7 +58,6 @@ impl<V> Arena<V> {
         let slot = &mut self.slots[index as usize];
         self.free = slot.next;
         self.len += 1;
-        slot.next = 0;
         slot.value = Some(value);
         Ok(RequestKey::new(index, slot.generation))
     }
