@@ -25,6 +25,12 @@ use crate::message::{Message, encode};
 pub trait Wake: Send + Sync {
     /// Called from any thread; must not block.
     fn wake(&self);
+
+    /// The same, as the last act of a handler: it may wait for the handlers queued right behind
+    /// this one, so that their answers leave in one piece.
+    fn wake_soon(&self) {
+        self.wake();
+    }
 }
 
 /// One notification of progress on a request of this side.
@@ -295,15 +301,23 @@ impl Handle {
     pub(crate) fn submit(&self, submission: Submission) {
         self.shared.submit(submission);
     }
+
+    pub(crate) fn submit_last(&self, submission: Submission) {
+        self.shared.submit_with(submission, |wake| wake.wake_soon());
+    }
 }
 
 impl Shared {
     fn submit(&self, submission: Submission) {
+        self.submit_with(submission, |wake| wake.wake());
+    }
+
+    fn submit_with(&self, submission: Submission, wake_with: fn(&dyn Wake)) {
         // The receiver is gone only after the connection is, and then nobody waits.
         let _ = self.submissions.send(submission);
         if !self.signalled.swap(true, Ordering::AcqRel) {
             if let Some(wake) = self.wake.get() {
-                wake.wake();
+                wake_with(wake.as_ref());
             }
         }
     }

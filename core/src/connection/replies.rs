@@ -107,12 +107,25 @@ impl Replies {
 
     /// Hands everything to the driver.
     pub fn submit(&mut self) {
+        if let Some(frames) = self.take() {
+            self.handle.submit(frames);
+        }
+    }
+
+    /// The same, as the last act of a handler: see [`Wake::wake_soon`](super::Wake::wake_soon).
+    pub fn submit_last(&mut self) {
+        if let Some(frames) = self.take() {
+            self.handle.submit_last(frames);
+        }
+    }
+
+    fn take(&mut self) -> Option<Submission> {
         if self.items.is_empty() {
-            return;
+            return None;
         }
         let bytes = std::mem::take(&mut self.bytes);
         let items = std::mem::take(&mut self.items);
-        self.handle.submit(Submission::Frames { bytes, items });
+        Some(Submission::Frames { bytes, items })
     }
 }
 

@@ -12,6 +12,10 @@ impl Wake for LoopWake {
     fn wake(&self) {
         Self::wake(self);
     }
+
+    fn wake_soon(&self) {
+        Self::wake_soon(self);
+    }
 }
 
 /// A connection with one stream, and whom it calls.

@@ -9,9 +9,10 @@
 //! Every step is one atomic exchange, so a wake-up between the loop's last look at its work and
 //! its sleep is never lost: the exchange `RUNNING → PARKED` fails and the loop looks again.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
 const RUNNING: u8 = 0;
 const NOTIFIED: u8 = 1;
@@ -20,6 +21,7 @@ const PARKED: u8 = 2;
 /// Wakes the loop that it was made by; cheap while the loop runs.
 #[derive(Debug)]
 pub struct LoopWake {
+    me: Weak<Self>,
     state: AtomicU8,
     waker: mio::Waker,
 }
@@ -27,10 +29,24 @@ pub struct LoopWake {
 impl LoopWake {
     pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> io::Result<Arc<Self>> {
         let waker = mio::Waker::new(registry, token)?;
-        Ok(Arc::new(Self {
+        Ok(Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             state: AtomicU8::new(RUNNING),
             waker,
         }))
+    }
+
+    /// The same as [`wake`](Self::wake), but a worker thread may put it off until it has run the
+    /// jobs behind this one, by microseconds.
+    pub fn wake_soon(&self) {
+        let put_off = GATHERED.with_borrow_mut(|gathered| {
+            let gathered = gathered.as_mut()?;
+            gathered.push(self.me.upgrade()?);
+            Some(())
+        });
+        if put_off.is_none() {
+            self.wake();
+        }
     }
 
     /// The loop looks at its work again: at once when it sleeps, before it sleeps otherwise.
@@ -53,6 +69,18 @@ impl LoopWake {
     pub(super) fn run(&self) {
         self.state.swap(RUNNING, Ordering::AcqRel);
     }
+}
+
+thread_local! {
+    /// The wake-ups put off by the job that this thread runs, when it is a worker's.
+    static GATHERED: RefCell<Option<Vec<Arc<LoopWake>>>> = const { RefCell::new(None) };
+}
+
+/// Runs a worker's job; the wake-ups that it leaves to the worker are added to `wakes`.
+pub(super) fn gather(wakes: &mut Vec<Arc<LoopWake>>, job: impl FnOnce()) {
+    GATHERED.set(Some(std::mem::take(wakes)));
+    job();
+    *wakes = GATHERED.take().unwrap_or_default();
 }
 
 #[cfg(test)]

@@ -12,6 +12,10 @@
 //! gets work only when the first ones have not come back for the next job for a tick, however
 //! they are blocked; the number then doubles with each tick up to a cap. The watch itself sleeps
 //! while no job waits behind another.
+//!
+//! Answers leave in batches too: a handler's last act may leave the waking of the loop to its
+//! worker, which does so when the queue is empty or [`GATHER`] has passed; the watch does when a
+//! job behind it blocks.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -23,7 +27,11 @@ use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
+use super::wake::{LoopWake, gather};
 use crate::handler::{Job, Spawner};
+
+/// How long an answer may wait for those that are computed right behind it.
+const GATHER: Duration = Duration::from_micros(100);
 
 /// The first tick after jobs began to wait, and after a worker was found stuck.
 const SHORT_TICK: Duration = Duration::from_micros(200);
@@ -72,6 +80,8 @@ struct Pool {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Runnable>,
+    /// Loops to be woken once the jobs at hand have run.
+    put_off: Vec<Arc<LoopWake>>,
     /// Jobs taken so far.
     taken: u64,
     /// Parked workers; the last one is the warmest.
@@ -244,14 +254,7 @@ impl Pool {
         });
         let mut state = self.lock();
         loop {
-            if let Some(runnable) = state.queue.pop_front() {
-                state.taken += 1;
-                drop(state);
-                // A handler's panic is the handler's; the thread serves on.
-                let _ = catch_unwind(AssertUnwindSafe(|| runnable.run()));
-                state = self.lock();
-                continue;
-            }
+            state = self.run_queue(state);
             if state.closed {
                 break;
             }
@@ -268,6 +271,37 @@ impl Pool {
             }
         }
         state.threads -= 1;
+    }
+
+    /// Runs jobs until none is queued, and leaves no wake-up behind.
+    fn run_queue<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let mut wakes = Vec::new();
+        let mut since = None;
+        loop {
+            let next = state.queue.pop_front();
+            let flush =
+                next.is_none() || since.is_some_and(|since: Instant| since.elapsed() >= GATHER);
+            if flush {
+                wakes = std::mem::take(&mut state.put_off);
+                since = None;
+            }
+            state.taken += u64::from(next.is_some());
+            if next.is_none() && wakes.is_empty() {
+                return state;
+            }
+            drop(state);
+            wakes.drain(..).for_each(|wake| wake.wake());
+            if let Some(runnable) = next {
+                // A handler's panic is the handler's; the thread serves on.
+                let job = || drop(catch_unwind(AssertUnwindSafe(|| runnable.run())));
+                gather(&mut wakes, job);
+            }
+            state = self.lock();
+            if !wakes.is_empty() {
+                since = since.or_else(|| Some(Instant::now()));
+                state.put_off.append(&mut wakes);
+            }
+        }
     }
 
     /// Sleeps until woken or for as long as a thread without work is kept.
@@ -292,18 +326,21 @@ impl Pool {
             if state.closed && state.queue.is_empty() {
                 return;
             }
-            let stuck = !state.queue.is_empty() && state.taken == seen;
-            quiet = match state.queue.is_empty() && state.taken == seen {
-                true => quiet + 1,
-                false => 0,
-            };
+            let still = state.taken == seen;
+            let stuck = still && !state.queue.is_empty();
+            quiet = if still && !stuck { quiet + 1 } else { 0 };
             seen = state.taken;
+            // The job that was to be followed by the wake-ups has not come back.
+            let late = match still {
+                true => std::mem::take(&mut state.put_off),
+                false => Vec::new(),
+            };
             if stuck {
                 tick = SHORT_TICK;
                 let awake = state.threads - state.idle.len();
                 let more = awake.clamp(1, state.queue.len());
                 state.call(more, &self.config, &mut calls);
-            } else if quiet < QUIET_TICKS {
+            } else if quiet < QUIET_TICKS || !late.is_empty() {
                 tick = (tick * 2).min(LONG_TICK);
             } else {
                 state.watch = Watch::Asleep;
@@ -316,6 +353,7 @@ impl Pool {
                 (tick, quiet, seen) = (SHORT_TICK, 0, state.taken);
             }
             drop(state);
+            late.iter().for_each(|wake| wake.wake());
             self.make(calls);
         }
     }
@@ -462,6 +500,28 @@ mod tests {
         }));
         drop((workers, sender));
         assert_eq!(receiver.iter().count(), 100);
+    }
+
+    #[test]
+    fn a_wake_up_that_is_put_off_does_not_wait_for_a_job_that_blocks() {
+        let mut poll = mio::Poll::new().unwrap();
+        let wake = LoopWake::new(poll.registry(), mio::Token(0)).unwrap();
+        let workers = pool(1);
+        for _ in 0..20 {
+            assert!(wake.park());
+            let (release, blocked) = channel::<()>();
+            let quick = wake.clone();
+            let jobs: [Job; 2] = [
+                Box::pin(async move { quick.wake_soon() }),
+                Box::pin(async move { drop(blocked.recv()) }),
+            ];
+            workers.spawn_batch(jobs.into_iter());
+            let mut events = mio::Events::with_capacity(1);
+            poll.poll(&mut events, Some(LONG)).unwrap();
+            assert!(!events.is_empty(), "the loop was not woken");
+            wake.run();
+            drop(release);
+        }
     }
 
     #[test]

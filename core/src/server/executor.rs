@@ -143,10 +143,9 @@ struct Debt {
 impl Debt {
     fn pay(mut self, write: impl FnOnce(&mut ResultWriter<'_>)) {
         self.paid = true;
-        self.context
-            .connection()
-            .replies()
-            .result(self.context.reply_to(), write);
+        let mut replies = self.context.connection().replies();
+        replies.result(self.context.reply_to(), write);
+        replies.submit_last();
     }
 
     fn forgive(mut self) {
