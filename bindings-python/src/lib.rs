@@ -5,10 +5,14 @@
 //! threads, tasks and the answers to a client's requests are drained by the event loop, one wake
 //! for as many as have come.
 
+mod answer;
 mod call;
 mod catalog;
+mod client;
 mod context;
+mod host;
 mod inbox;
+mod pair;
 mod read;
 mod serving;
 mod session;
@@ -21,7 +25,11 @@ mod write;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::answer::Answer;
+    #[pymodule_export]
     use crate::catalog::Catalog;
+    #[pymodule_export]
+    use crate::client::Link;
     #[pymodule_export]
     use crate::context::{Context, Job};
     #[pymodule_export]

@@ -21,6 +21,7 @@ __version__: str = _core.__version__
 
 TYPE_CHECKING = False  # as of `typing`, which need not be imported for it
 if TYPE_CHECKING:
+    from ._client import Client as Client
     from ._content import (
         ResourceContents as ResourceContents,
         Text as Text,
@@ -45,11 +46,30 @@ if TYPE_CHECKING:
         BadAnswer as BadAnswer,
         Misuse as Misuse,
     )
+    from ._results import (
+        ServerInfo as ServerInfo,
+        Tool as Tool,
+        Resource as Resource,
+        ResourceTemplate as ResourceTemplate,
+        Prompt as Prompt,
+        PromptArgument as PromptArgument,
+        CallToolResult as CallToolResult,
+        PromptResult as PromptResult,
+    )
     from ._server import Server as Server
 
 _HOMES = {
     "Server": "_server",
     "Context": "_core",
+    "Client": "_client",
+    "ServerInfo": "_results",
+    "Tool": "_results",
+    "Resource": "_results",
+    "ResourceTemplate": "_results",
+    "Prompt": "_results",
+    "PromptArgument": "_results",
+    "CallToolResult": "_results",
+    "PromptResult": "_results",
     "ResourceContents": "_content",
     "Text": "_content",
     "Image": "_content",

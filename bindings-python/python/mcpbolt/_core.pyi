@@ -1,10 +1,11 @@
 """The engine. Private: what it offers may change with every release."""
 
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from contextvars import Context as Variables
 from typing import Any, Protocol, final
 
-__all__ = ["__version__", "Catalog", "Context", "Job", "Serving", "to_json"]
+__all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
 
 __version__: str
 
@@ -13,6 +14,19 @@ def to_json(value: object) -> str:
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
+
+class _Setup(Protocol):
+    """How a client is set up."""
+
+@final
+class Answer:
+    """The result of a client's request."""
+
+    def parse(self) -> dict[str, Any]:
+        """The result as Python objects, made anew each time."""
+
+    def json(self) -> str:
+        """The result as it stands on the wire."""
 
 @final
 class Catalog:
@@ -59,6 +73,42 @@ class Context:
 class Job:
     def settle(self, value: object) -> None: ...
     def fail(self, error: BaseException) -> None: ...
+
+@final
+class Link:
+    @staticmethod
+    def child(
+        setup: _Setup,
+        command: Sequence[str],
+        cwd: str | None,
+        env: Sequence[tuple[str, str]],
+        inherit: Sequence[str],
+    ) -> Link: ...
+    @staticmethod
+    def pair(
+        setup: _Setup,
+        catalog: Catalog,
+        state: object,
+        context: Variables,
+        spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
+        call_soon: Callable[..., Any] | None = None,
+    ) -> tuple[Link, Serving]: ...
+    def request(
+        self,
+        method: str,
+        params: object,
+        future: Future[Answer],
+        timeout: float | None = None,
+        progress: Callable[[float, float | None, str | None], object] | None = None,
+    ) -> int: ...
+    def cancel(self, number: int, reason: str | None) -> None: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> None: ...
+    def peer(self) -> tuple[dict[str, Any], dict[str, Any], str | None, str | None]: ...
+    def offers(self, capability: str) -> bool: ...
+    def ping_method(self) -> str: ...
+    def stray_count(self) -> int: ...
+    def close(self) -> None: ...
 
 @final
 class Serving:

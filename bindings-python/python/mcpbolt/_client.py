@@ -1,0 +1,261 @@
+"""Clients: a server as a child process or in this one, and calls to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import _core, _results
+from ._content import ResourceContents, Wire
+from ._errors import BadAnswer, Misuse, Unsupported
+from ._server import Server
+
+OnProgress = Callable[[float, "float | None", "str | None"], object]
+OnLog = Callable[[dict[str, Any]], object]
+_Item = TypeVar("_Item")
+_MAX_PAGES = 10_000  # stops a server whose list never ends
+
+
+class _Setup:
+    """A client's side, as the engine reads it."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        opening: str,
+        revision: str | None,
+        timeout: float | None,
+        on_log: OnLog | None,
+        on_stderr: Callable[[str], object] | None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.opening = opening
+        self.revision = revision
+        self.timeout = timeout
+        self.on_log = on_log
+        self.on_stderr = on_stderr
+        self.opened: asyncio.Future[None]
+        self.ended: asyncio.Future[None]
+
+
+class Client:
+    """A client of one server, connected while its `async with` block runs.
+
+    The server is a command line, started as a child process in a process group of its own, or a
+    `Server` of this program, reached without a wire (for tests). Leaving the block shuts it down:
+    its stdin is closed, then it is asked, then made to end; nothing of it is left.
+
+    Args:
+        server: Words of a command line, or a server.
+        cwd: The directory that the child runs in.
+        env: Variables that the child sees; it inherits only a few (`PATH`, `HOME`, …) by itself.
+        inherit_env: Names of more variables that it inherits.
+        timeout: Seconds that a request waits unless the call says otherwise; 60 by default.
+        revision: The one protocol revision to speak; any by default.
+        opening: "probe" asks for the newest revision and falls back to the handshake,
+            "handshake" starts with it, "stateless" takes the newest for granted.
+        on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
+        on_stderr: Called with each line that the child writes to its stderr, which otherwise
+            goes where this program's goes.
+    """
+
+    def __init__(
+        self,
+        server: Server | Sequence[str | PathLike[str]],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        inherit_env: Sequence[str] = (),
+        timeout: float | None = None,
+        revision: str | None = None,
+        opening: str = "probe",
+        on_log: OnLog | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        name: str = "mcpbolt",
+        version: str = _core.__version__,
+    ) -> None:
+        if isinstance(server, str):
+            raise TypeError("a command is a list of words, not one string")
+        self._server = server
+        self._cwd = None if cwd is None else fspath(cwd)
+        self._env = list((env or {}).items())
+        self._inherit = list(inherit_env)
+        self._setup = _Setup(name, version, opening, revision, timeout, on_log, on_stderr)
+        self._stack = AsyncExitStack()
+        self._link: _core.Link | None = None
+
+    async def __aenter__(self) -> Client:
+        if self._link is not None:
+            raise Misuse("the client is connected already")
+        loop = asyncio.get_running_loop()
+        setup = self._setup
+        setup.opened, setup.ended = loop.create_future(), loop.create_future()
+        async with AsyncExitStack() as stack:
+            link = await self._connect(stack)
+            loop.add_reader(link.fileno(), link.drain)
+            stack.push_async_callback(self._disconnect, link)
+            await setup.opened
+            self._link = link
+            self._stack = stack.pop_all()
+        return self
+
+    async def _connect(self, stack: AsyncExitStack) -> _core.Link:
+        if not isinstance(self._server, Server):
+            command = [fspath(word) for word in self._server]
+            return _core.Link.child(self._setup, command, self._cwd, self._env, self._inherit)
+        from ._loop import running
+
+        catalog = self._server._catalog()
+        links: list[_core.Link] = []
+
+        def start(*interpreter: Any) -> _core.Serving:
+            link, serving = _core.Link.pair(self._setup, catalog, *interpreter)
+            links.append(link)
+            return serving
+
+        await stack.enter_async_context(running(self._server, start))
+        return links[0]
+
+    async def _disconnect(self, link: _core.Link) -> None:
+        link.close()
+        try:
+            await asyncio.shield(self._setup.ended)
+        finally:
+            asyncio.get_running_loop().remove_reader(link.fileno())
+            self._link = None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, traceback)
+
+    @property
+    def _connected(self) -> _core.Link:
+        if self._link is None:
+            raise Misuse("the client is not connected: use it inside `async with`")
+        return self._link
+
+    @property
+    def server_info(self) -> _results.ServerInfo:
+        """What the server said of itself, and the protocol revision in force."""
+        implementation, capabilities, instructions, revision = self._connected.peer()
+        return _results.ServerInfo(implementation, capabilities, instructions, revision or "")
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> _core.Answer:
+        """Sends any request. Cancelling the task cancels it on the wire too.
+
+        Raises:
+            PeerError: The server answered with an error.
+            RequestTimeout: It did not answer in time.
+            ConnectionClosed: The connection ended first.
+        """
+        link = self._connected
+        future: asyncio.Future[_core.Answer] = asyncio.get_running_loop().create_future()
+        number = link.request(method, params, future, timeout, on_progress)
+        try:
+            return await future
+        finally:
+            if future.cancelled():
+                link.cancel(number, None)
+
+    def _offered(self, capability: str) -> None:
+        if not self._connected.offers(capability):
+            raise Unsupported(f"the server offers no {capability}")
+
+    async def _list(self, method: str, capability: str, key: str, make: Callable[[Wire], _Item]) -> list[_Item]:
+        self._offered(capability)
+        items: list[_Item] = []
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_PAGES):
+            page = (await self.request(method, params)).parse()
+            found = page.get(key)
+            if not isinstance(found, list):
+                raise BadAnswer(f"the answer to {method} has no list of {key}")
+            items += map(make, found)
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return items
+            if cursor == params.get("cursor"):
+                raise BadAnswer("the same page again and again")
+            params = {"cursor": cursor}
+        raise BadAnswer("a list without end")
+
+    async def list_tools(self) -> list[_results.Tool]:
+        """The server's tools, all pages."""
+        return await self._list("tools/list", "tools", "tools", _results.Tool)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> _results.CallToolResult:
+        """Calls a tool. A tool that fails still gives a result: see its `is_error`.
+
+        Args:
+            timeout: Seconds to wait without news; progress starts them again.
+            on_progress: Called with how far, of how much, and a sentence.
+
+        Raises:
+            As `request`.
+        """
+        self._offered("tools")
+        params = {"name": name, "arguments": arguments or {}}
+        answer = await self.request("tools/call", params, timeout=timeout, on_progress=on_progress)
+        return _results.CallToolResult(answer)
+
+    async def list_resources(self) -> list[_results.Resource]:
+        """The server's resources, all pages."""
+        return await self._list("resources/list", "resources", "resources", _results.Resource)
+
+    async def list_resource_templates(self) -> list[_results.ResourceTemplate]:
+        """The server's resource templates, all pages."""
+        return await self._list(
+            "resources/templates/list", "resources", "resourceTemplates", _results.ResourceTemplate
+        )
+
+    async def read_resource(self, uri: str, *, timeout: float | None = None) -> list[ResourceContents]:
+        """Reads a resource."""
+        self._offered("resources")
+        return _results.contents(await self.request("resources/read", {"uri": uri}, timeout=timeout))
+
+    async def list_prompts(self) -> list[_results.Prompt]:
+        """The server's prompts, all pages."""
+        return await self._list("prompts/list", "prompts", "prompts", _results.Prompt)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> _results.PromptResult:
+        """Renders a prompt."""
+        self._offered("prompts")
+        params = {"name": name, "arguments": arguments or {}}
+        return _results.PromptResult(await self.request("prompts/get", params, timeout=timeout))
+
+    async def ping(self, *, timeout: float | None = None) -> None:
+        """Asks for a sign of life."""
+        await self.request(self._connected.ping_method(), timeout=timeout)
+
+    async def set_log_level(self, level: str) -> None:
+        """Asks for log messages of this level and up, where the revision has it so."""
+        self._offered("logging")
+        await self.request("logging/setLevel", {"level": level})
+
+    @property
+    def stray_count(self) -> int:
+        """Answers nobody waited for and frames that were no messages, since the start."""
+        return self._connected.stray_count()

@@ -1,0 +1,182 @@
+"""What a client learns of a server, parsed when it is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._content import Content, Message, ResourceContents, Text, Wire, _Value, parse, parse_contents
+
+
+class ServerInfo(_Value):
+    """What a server said of itself. For display: nothing vouches for it."""
+
+    __slots__ = ("name", "version", "title", "instructions", "capabilities", "revision")
+
+    def __init__(self, implementation: Wire, capabilities: Wire, instructions: str | None, revision: str) -> None:
+        self.name: str = implementation.get("name", "")
+        self.version: str = implementation.get("version", "")
+        self.title: str | None = implementation.get("title")
+        self.instructions = instructions
+        self.capabilities = capabilities
+        self.revision = revision
+
+
+class _Wired(_Value):
+    """Built from a dict of the wire's, which stays in reach."""
+
+    __slots__ = ("wire",)
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+
+    def _fields(self) -> dict[str, object]:
+        return self.wire
+
+    @property
+    def name(self) -> str:
+        return str(self.wire["name"])
+
+    @property
+    def title(self) -> str | None:
+        return self.wire.get("title")
+
+    @property
+    def description(self) -> str | None:
+        return self.wire.get("description")
+
+
+class Tool(_Wired):
+    """A tool that a server offers."""
+
+    __slots__ = ()
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = self.wire["inputSchema"]
+        return schema
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        return self.wire.get("outputSchema")
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        annotations: dict[str, Any] = self.wire.get("annotations", {})
+        return annotations
+
+
+class Resource(_Wired):
+    """A resource that a server offers."""
+
+    __slots__ = ()
+
+    @property
+    def uri(self) -> str:
+        return str(self.wire["uri"])
+
+    @property
+    def mime_type(self) -> str | None:
+        return self.wire.get("mimeType")
+
+
+class ResourceTemplate(_Wired):
+    """Resources that a server offers by a pattern of their URIs."""
+
+    __slots__ = ()
+
+    @property
+    def uri_template(self) -> str:
+        return str(self.wire["uriTemplate"])
+
+    @property
+    def mime_type(self) -> str | None:
+        return self.wire.get("mimeType")
+
+
+class PromptArgument(_Wired):
+    """What a prompt takes."""
+
+    __slots__ = ()
+
+    @property
+    def required(self) -> bool:
+        return bool(self.wire.get("required", False))
+
+
+class Prompt(_Wired):
+    """A prompt that a server offers."""
+
+    __slots__ = ()
+
+    @property
+    def arguments(self) -> list[PromptArgument]:
+        return [PromptArgument(wire) for wire in self.wire.get("arguments", [])]
+
+
+class _Result:
+    __slots__ = ("_answer", "_wire")
+
+    def __init__(self, answer: _core.Answer) -> None:
+        self._answer = answer
+        self._wire: Wire | None = None
+
+    @property
+    def wire(self) -> Wire:
+        """The whole result as it came."""
+        if self._wire is None:
+            self._wire = self._answer.parse()
+        return self._wire
+
+    @property
+    def json(self) -> str:
+        """The same, as text, byte for byte."""
+        return self._answer.json()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.json})"
+
+
+class CallToolResult(_Result):
+    """What a tool gave back."""
+
+    __slots__ = ()
+
+    @property
+    def content(self) -> list[Content | Wire]:
+        """Its blocks; one of a type that is not known stays a dict."""
+        return [parse(block) for block in self.wire.get("content", [])]
+
+    @property
+    def text(self) -> str:
+        """Its blocks of text, joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def structured(self) -> Any:
+        """Its structured content; `None` without any."""
+        return self.wire.get("structuredContent")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool failed; the blocks say how."""
+        return bool(self.wire.get("isError", False))
+
+
+class PromptResult(_Result):
+    """A prompt, rendered."""
+
+    __slots__ = ()
+
+    @property
+    def description(self) -> str | None:
+        return self.wire.get("description")
+
+    @property
+    def messages(self) -> list[Message]:
+        return [Message(parse(wire["content"]), wire["role"]) for wire in self.wire.get("messages", [])]
+
+
+def contents(answer: _core.Answer) -> list[ResourceContents]:
+    """What was read."""
+    return [parse_contents(wire) for wire in answer.parse().get("contents", [])]

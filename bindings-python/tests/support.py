@@ -1,0 +1,78 @@
+"""What the tests share: servers as processes, raw lines, and tests that are coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from mcpbolt import Client
+
+ROOT = Path(__file__).resolve().parents[2]
+DIAGNOSTIC = [sys.executable, str(ROOT / "bindings-python" / "examples" / "diagnostic.py")]
+SECONDS = 30
+"""No test takes longer, whatever hangs."""
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def client(server: Any, **options: Any) -> Client:
+    """A client whose child sees what this process sees of Python's variables."""
+    return Client(server, inherit_env=["PYTHONPATH"], **options)
+
+
+def coroutine(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """A test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), SECONDS))
+
+    return run
+
+
+class Raw:
+    """A server as a process whose lines are written and read one by one."""
+
+    def __init__(self, code: str | list[str], stderr: int | None = None) -> None:
+        command = [sys.executable, "-c", code] if isinstance(code, str) else code
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr)
+        self.send(HELLO, READY)
+        assert self.receive()["id"] == "hello"
+
+    def __enter__(self) -> Raw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def send(self, *messages: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        self.process.stdin.flush()
+
+    def call(self, id: object, tool: str, **arguments: Any) -> None:
+        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def end(self, seconds: float) -> tuple[int, list[dict[str, Any]], str]:
+        """Closes its stdin; gives its exit status, what it still said, and its stderr."""
+        out, err = self.process.communicate(timeout=seconds)
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()], (err or b"").decode()
