@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Config, Connection, Framing, Handle, Opening, RequestOptions, Response};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{ChildCommand, Hosted, Stderr};
+use mcpbolt::io::{ChildCommand, Hosted, Stderr, join};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Method, Revision, Revisions, Side};
 use mcpbolt::message::Message;
@@ -22,8 +22,7 @@ use crate::answer::{Answer, exception};
 use crate::catalog::Catalog;
 use crate::host::{ClientHost, News};
 use crate::inbox::Inbox;
-use crate::pair::{ThreadWake, drive};
-use crate::serving::{End, Serving};
+use crate::serving::Serving;
 use crate::session::{Bridge, Interpreter, Session};
 use crate::{read, write};
 
@@ -157,8 +156,7 @@ impl Link {
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let mut host = ClientHost(inbox.clone());
-                let _over = Over(inbox);
+                let mut host = ClientHost(inbox);
                 // How the child ended is in the connection's reason.
                 let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
             })?;
@@ -179,8 +177,8 @@ impl Link {
     ) -> PyResult<(Self, Serving)> {
         let inbox = Arc::new(Inbox::new()?);
         let now = Instant::now();
-        let mut near = Connection::new(setup.config()?, now);
-        let mut far = Connection::new(catalog.shared.config.clone(), now);
+        let near = Connection::new(setup.config()?, now);
+        let far = Connection::new(catalog.shared.config.clone(), now);
         let interpreter = Interpreter {
             state,
             context,
@@ -190,22 +188,9 @@ impl Link {
         let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
         let link = setup.link(near.handle(), inbox.clone());
         let serving = Serving::new(session.clone(), None);
-        std::thread::Builder::new()
-            .name("mcpbolt".into())
-            .spawn(move || {
-                let raised = Arc::new(AtomicBool::new(false));
-                near.set_wake(ThreadWake::new(&raised));
-                far.set_wake(ThreadWake::new(&raised));
-                let (_over, _end) = (Over(inbox.clone()), End(session.clone()));
-                let mut client = ClientHost(inbox);
-                let registry = session.catalog.registry.clone();
-                let mut server = ServerHost::new(registry, far.handle(), Bridge(session));
-                drive(
-                    &mut Hosted::new(&mut near, Framing::Line, &mut client),
-                    &mut Hosted::new(&mut far, Framing::Line, &mut server),
-                    &raised,
-                );
-            })?;
+        let registry = catalog.shared.registry.clone();
+        let server = ServerHost::new(registry, far.handle(), Bridge(session));
+        join((near, ClientHost(inbox)), (far, server))?;
         Ok((link, serving))
     }
 
@@ -425,14 +410,5 @@ fn tell<'py>(
 ) {
     if let Some(Err(error)) = function.map(|function| function.bind(py).call1(arguments)) {
         error.display(py);
-    }
-}
-
-/// However the engine's thread ends, the interpreter learns it.
-struct Over(Arc<Inbox<News>>);
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        self.0.extend([News::Opened, News::Ended]);
     }
 }

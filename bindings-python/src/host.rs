@@ -54,3 +54,10 @@ impl Host for ClientHost {
         self.0.push(News::Opened);
     }
 }
+
+/// However the engine's thread ends, the interpreter learns it.
+impl Drop for ClientHost {
+    fn drop(&mut self) {
+        self.0.extend([News::Opened, News::Ended]);
+    }
+}

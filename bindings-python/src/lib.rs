@@ -12,7 +12,6 @@ mod client;
 mod context;
 mod host;
 mod inbox;
-mod pair;
 mod read;
 mod serving;
 mod session;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::{Connection, Framing};
-use mcpbolt::io::{Hosted, Stdio, StdioOptions, Stop};
+use mcpbolt::connection::Connection;
+use mcpbolt::io::{Stdio, StdioOptions, Stop};
 use mcpbolt::server::ServerHost;
 use pyo3::prelude::*;
 
@@ -73,18 +73,16 @@ impl Serving {
         };
         let stdio = Stdio::take(options)?;
         let mut connection = Connection::new(catalog.shared.config.clone(), Instant::now());
-        connection.set_wake(stdio.wake().clone());
         let handle = connection.handle();
         let session = Session::new(py, catalog.shared.clone(), handle, interpreter)?;
         let serving = Self::new(session.clone(), Some(stdio.stop()));
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let end = End(session.clone());
                 let registry = session.catalog.registry.clone();
                 let mut host = ServerHost::new(registry, connection.handle(), Bridge(session));
-                let report = stdio.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
-                drop(end);
+                let report = stdio.drive(&mut connection, &mut host);
+                drop(host);
                 if own && report.map_or(true, |report| report.unanswered > 0) {
                     std::thread::sleep(LAST);
                     std::process::exit(1);
@@ -171,14 +169,5 @@ impl Serving {
         let outcome = call::invoke(py, session, target, &call);
         call::answer(py, target, &call, outcome, &session.settled);
         Ok(())
-    }
-}
-
-/// However the engine's thread ends, the interpreter learns it.
-pub struct End(pub Arc<Session>);
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.0.inbox.push(Event::Ended);
     }
 }

@@ -168,3 +168,10 @@ impl Executor for Bridge {
         }
     }
 }
+
+/// However the engine's thread ends, the interpreter learns it.
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.0.inbox.push(Event::Ended);
+    }
+}

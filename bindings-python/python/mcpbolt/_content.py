@@ -144,12 +144,13 @@ class Message(_Value):
 
     __slots__ = ("role", "content")
 
-    def __init__(self, content: str | Content, role: str = "user") -> None:
+    def __init__(self, content: str | Content | Wire, role: str = "user") -> None:
         self.role = role
         self.content = Text(content) if isinstance(content, str) else content
 
     def wire(self) -> Wire:
-        return {"role": self.role, "content": self.content.wire()}
+        content = self.content
+        return {"role": self.role, "content": content if isinstance(content, dict) else content.wire()}
 
 
 class ToolResult(_Value):
