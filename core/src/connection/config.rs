@@ -1,5 +1,6 @@
 //! What one side brings to a connection.
 
+use super::trace::Trace;
 use crate::limits::Limits;
 use crate::mcp::{Revision, Revisions, Side};
 
@@ -36,6 +37,8 @@ pub struct Config {
     pub lenient: bool,
     /// Take a string id of digits in an answer for the integer that was sent.
     pub lenient_ids: bool,
+    /// Sees every frame, with secrets masked; none by default.
+    pub trace: Option<Trace>,
     /// The bounds.
     pub limits: Limits,
 }
@@ -58,6 +61,7 @@ impl Config {
             opening: Opening::default(),
             lenient: false,
             lenient_ids: false,
+            trace: None,
             limits: Limits::STDIO,
         }
     }

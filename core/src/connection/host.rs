@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::answer::{self, ResultWriter};
 use super::config::Config;
-use super::stream::Framing;
+use super::stream::Wire;
 use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
 use crate::error::ConnectionError;
@@ -104,7 +104,7 @@ pub struct Answer<'a> {
     pub(crate) id: RequestId<'a>,
     pub(crate) revision: Revision,
     pub(crate) config: &'a Config,
-    pub(crate) framing: Framing,
+    pub(crate) wire: &'a Wire,
 }
 
 impl Answer<'_> {
@@ -115,9 +115,9 @@ impl Answer<'_> {
             id,
             revision,
             config,
-            framing,
+            wire,
         } = self;
-        framing.append(output, |out| {
+        wire.append(output, |out| {
             answer::result(out, id, revision, server_info(config), write)
         });
         Disposition::Answered
@@ -129,10 +129,10 @@ impl Answer<'_> {
             output,
             id,
             revision,
-            framing,
+            wire,
             ..
         } = self;
-        framing.append(output, |out| {
+        wire.append(output, |out| {
             answer::error(out, ErrorId::Id(id), revision, kind, message, data)
         });
         Disposition::Answered

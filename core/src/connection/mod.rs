@@ -26,6 +26,7 @@ mod replies;
 mod requests;
 mod sleep;
 mod stream;
+mod trace;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -42,6 +43,7 @@ pub use self::host::{
 pub use self::replies::Replies;
 pub use self::sleep::Sleep;
 pub use self::stream::Framing;
+pub use self::trace::{Direction, Trace, redact};
 
 use self::core::Core;
 use self::handle::Submission;
@@ -82,8 +84,7 @@ impl Connection {
     /// Adds a stream.
     pub fn open_stream(&mut self, framing: Framing) -> StreamId {
         let id = StreamId(self.streams.len() as u32);
-        self.streams
-            .push(Stream::new(framing, &self.core.config.limits));
+        self.streams.push(Stream::new(framing, &self.core.config));
         id
     }
 

@@ -328,12 +328,10 @@ impl Core {
             .newest(Era::Handshake)
             .unwrap_or(Revision::V2025_11_25);
         let config = self.config.clone();
-        let Exchange {
-            output, framing, ..
-        } = &mut *exchange;
+        let Exchange { output, wire, .. } = &mut *exchange;
         let reply = |output, revision| Answer {
             output,
-            framing: *framing,
+            wire,
             id,
             revision,
             config: &config,

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::core::Core;
 use super::host::{Batch, Host, Record, Stray, StreamId};
 use super::stream::{Exchange, Stream};
+use super::trace::Direction;
 use crate::correlate::RequestKey;
 use crate::frame::line::LineEvent;
 use crate::json::DecodeError;
@@ -125,6 +126,9 @@ impl Core {
         now: Instant,
         host: &mut dyn Host,
     ) {
+        if let Some(trace) = &self.config.trace {
+            trace.note(Direction::In, frame.bytes());
+        }
         let mut envelope = Envelope::new();
         match message::decode(frame, self.config.limits.max_depth, &mut envelope) {
             Ok(()) if envelope.kind() == Kind::Batch => {

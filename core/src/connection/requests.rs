@@ -44,12 +44,10 @@ impl Core {
             // R-RPC-15, R-RPC-16: such a server sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes(), host);
         }
-        let Exchange {
-            output, framing, ..
-        } = exchange;
+        let Exchange { output, wire, .. } = exchange;
         let answer = Answer {
             output,
-            framing: *framing,
+            wire,
             id,
             revision,
             config: &self.config,
@@ -111,12 +109,10 @@ impl Core {
                 cancel,
             }),
             Err(Refused::Duplicate(_) | Refused::Full) => {
-                let Exchange {
-                    output, framing, ..
-                } = exchange;
+                let Exchange { output, wire, .. } = exchange;
                 let answer = Answer {
                     output,
-                    framing: *framing,
+                    wire,
                     id,
                     revision,
                     config: &self.config,
@@ -149,13 +145,11 @@ impl Core {
             let name = reader::as_str(asked);
             let revision = name.as_deref().and_then(Revision::parse);
             let mut refuse = |kind: ErrorKind, why: &str, data: Option<&str>| {
-                let Exchange {
-                    output, framing, ..
-                } = &mut *exchange;
+                let Exchange { output, wire, .. } = &mut *exchange;
                 let config = &self.config;
                 Answer {
                     output,
-                    framing: *framing,
+                    wire,
                     id,
                     revision: newest,
                     config,
@@ -213,13 +207,11 @@ impl Core {
                 // R-ERA-06
                 let data = format!("{{\"supported\":{}}}", self.config.revisions.to_json());
                 exchange.unreadable = UnreadableId::Omitted;
-                let Exchange {
-                    output, framing, ..
-                } = exchange;
+                let Exchange { output, wire, .. } = exchange;
                 let revision = Revision::V2026_07_28;
                 Answer {
                     output,
-                    framing: *framing,
+                    wire,
                     id,
                     revision,
                     config: &self.config,

@@ -1,9 +1,10 @@
 //! One stream of a connection: its bytes in and out and the requests in flight on it.
 
+use super::config::Config;
+use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, Incoming};
 use crate::frame::line::LineDeframer;
-use crate::limits::Limits;
 use crate::mcp::revision::UnreadableId;
 use crate::message::OwnedId;
 
@@ -15,13 +16,24 @@ pub enum Framing {
     Line,
 }
 
-impl Framing {
+/// How frames leave on one stream.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    framing: Framing,
+    trace: Option<Trace>,
+}
+
+impl Wire {
     /// Appends one framed message that `write` writes without its framing.
-    pub(crate) fn append(self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
         output.append_with(|out| {
+            let at = out.len();
             write(out);
-            match self {
-                Self::Line => out.push(b'\n'),
+            if let Some(trace) = &self.trace {
+                trace.note(Direction::Out, &out[at..]);
+            }
+            match self.framing {
+                Framing::Line => out.push(b'\n'),
             }
         });
     }
@@ -47,7 +59,7 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub output: Output,
-    pub framing: Framing,
+    pub wire: Wire,
     pub incoming: Incoming<OwnedId, Entry>,
     /// The form of an error's id when a frame's id cannot be read: that of the last envelope.
     pub unreadable: UnreadableId,
@@ -60,7 +72,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub fn new(framing: Framing, limits: &Limits) -> Self {
+    pub fn new(framing: Framing, config: &Config) -> Self {
+        let limits = &config.limits;
         Self {
             reading: Reading {
                 input: Input::new(),
@@ -69,7 +82,10 @@ impl Stream {
             },
             exchange: Exchange {
                 output: Output::new(),
-                framing,
+                wire: Wire {
+                    framing,
+                    trace: config.trace.clone(),
+                },
                 incoming: Incoming::new(limits.max_incoming),
                 unreadable: UnreadableId::Null,
             },
@@ -80,12 +96,12 @@ impl Stream {
 impl Exchange {
     /// Appends one frame.
     pub fn append(&mut self, frame: &[u8]) {
-        self.framing
+        self.wire
             .append(&mut self.output, |out| out.extend_from_slice(frame));
     }
 
     /// Appends one frame that `write` writes.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.framing.append(&mut self.output, write);
+        self.wire.append(&mut self.output, write);
     }
 }

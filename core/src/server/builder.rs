@@ -11,12 +11,13 @@ use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
 use super::output::{IntoToolResult, ToolError};
 use super::registry::{Registry, RegistryError};
-use crate::connection::{Call, Config};
+use crate::connection::{Call, Config, Handle, Trace};
 use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::Revisions;
 
 pub(super) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Hook = Box<dyn Fn(&Handle) + Send + Sync>;
 type Handler<T> = Box<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
 pub(super) type InlineTool = Box<dyn Fn(&str) -> ToolResult + Send + Sync>;
 
@@ -27,6 +28,8 @@ pub(super) enum ToolHandler {
 
 #[derive(Default)]
 pub(super) struct Handlers {
+    pub initialized: Option<Hook>,
+    pub closed: Option<Hook>,
     pub tools: Vec<ToolHandler>,
     pub resources: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
     pub templates: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
@@ -53,6 +56,7 @@ impl Server {
             revisions: Revisions::ALL,
             registry: Registry::new(),
             handlers: Handlers::default(),
+            trace: None,
             failure: None,
         }
     }
@@ -86,6 +90,7 @@ pub struct Builder {
     revisions: Revisions,
     registry: Registry,
     handlers: Handlers,
+    trace: Option<Trace>,
     failure: Option<RegistryError>,
 }
 
@@ -105,6 +110,25 @@ impl Builder {
     /// The revisions to speak; all of them by default.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;
+        self
+    }
+
+    /// Shows every frame, with secrets masked.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// Calls `hook` when a connection is open for operation: a client of the handshake era has
+    /// said that it is initialized. On the driver's thread; must not block.
+    pub fn on_initialized(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.initialized = Some(Box::new(hook));
+        self
+    }
+
+    /// Calls `hook` when a connection has ended. On the driver's thread; must not block.
+    pub fn on_closed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.closed = Some(Box::new(hook));
         self
     }
 
@@ -256,6 +280,7 @@ impl Builder {
         let mut config = self.registry.config(&self.name, &self.version);
         config.instructions = self.instructions.map(Into::into);
         config.limits = self.limits;
+        config.trace = self.trace;
         config.revisions = self.revisions;
         Ok(Server {
             registry: Arc::new(self.registry),

@@ -62,6 +62,18 @@ impl Executor for HandlerExecutor {
         Ok(answer.result(|writer| result.write(writer)))
     }
 
+    fn initialized(&mut self) {
+        if let Some(hook) = &self.server.handlers.initialized {
+            hook(&self.handle);
+        }
+    }
+
+    fn closed(&mut self) {
+        if let Some(hook) = &self.server.handlers.closed {
+            hook(&self.handle);
+        }
+    }
+
     fn run(&mut self, batch: Batch) {
         let mut jobs = batch.calls().map(|call| -> Job {
             let server = self.server.clone();

@@ -1,0 +1,142 @@
+//! An opt-in look at every frame of a connection, with secrets masked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::json::{reader, string};
+
+/// Which way a frame went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the peer.
+    In,
+    /// To the peer.
+    Out,
+}
+
+/// Called with every frame, on the driver's thread; must not block. Costs nothing when it is not
+/// set.
+#[derive(Clone)]
+pub struct Trace(Arc<dyn Fn(Direction, &str) + Send + Sync>);
+
+impl Trace {
+    /// Shows `report` each frame, [redacted](redact).
+    pub fn new(report: impl Fn(Direction, &str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(report))
+    }
+
+    pub(crate) fn note(&self, direction: Direction, frame: &[u8]) {
+        match std::str::from_utf8(frame) {
+            Ok(text) if crate::json::validate(frame, MAX_DEPTH).is_ok() => {
+                (self.0)(direction, &redact(text))
+            }
+            _ => (self.0)(
+                direction,
+                &format!("<{} bytes that are no JSON>", frame.len()),
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace").finish_non_exhaustive()
+    }
+}
+
+/// Deepest nesting that is shown.
+const MAX_DEPTH: usize = 64;
+/// Longest string that is shown whole, in bytes of its token.
+const MAX_STRING_BYTES: usize = 256;
+/// What a member's name holds, in lower case and without separators, when its value is a secret.
+const SECRET: [&str; 9] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "authorization",
+    "apikey",
+    "cookie",
+    "credential",
+    "privatekey",
+];
+
+/// JSON as it may be logged: the values of members whose names speak of secrets are masked (at
+/// any depth), long strings are cut. `progressToken` is no secret.
+pub fn redact(json: &str) -> String {
+    let mut out = Vec::with_capacity(json.len().min(4096));
+    value(&mut out, json.trim_ascii(), 0);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn is_secret(name: &str) -> bool {
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    plain != "progresstoken"
+        && plain != "maxtokens"
+        && SECRET.iter().any(|secret| plain.contains(secret))
+}
+
+fn value(out: &mut Vec<u8>, json: &str, depth: usize) {
+    match json.as_bytes().first() {
+        Some(b'{') if depth < MAX_DEPTH => {
+            out.push(b'{');
+            for (i, (key, member)) in reader::members(json).enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                let name = key.decode().unwrap_or_default();
+                string::append(out, &name);
+                out.push(b':');
+                match is_secret(&name) {
+                    true => out.extend_from_slice(b"\"***\""),
+                    false => value(out, member, depth + 1),
+                }
+            }
+            out.push(b'}');
+        }
+        Some(b'[') if depth < MAX_DEPTH => {
+            out.push(b'[');
+            for (i, element) in reader::elements(json).enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                value(out, element, depth + 1);
+            }
+            out.push(b']');
+        }
+        Some(b'"') if json.len() > MAX_STRING_BYTES => {
+            string::append(out, &format!("<{} bytes>", json.len() - 2));
+        }
+        _ => out.extend_from_slice(json.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_at_any_depth() {
+        let json = r#"{"params":{"arguments":{"api_key":"k","nested":[{"Authorization":{"a":1}}],"text":"t"},"_meta":{"progressToken":1}}}"#;
+        let shown = redact(json);
+        assert_eq!(
+            shown,
+            r#"{"params":{"arguments":{"api_key":"***","nested":[{"Authorization":"***"}],"text":"t"},"_meta":{"progressToken":1}}}"#
+        );
+    }
+
+    #[test]
+    fn long_strings_are_cut_and_what_is_no_json_is_counted() {
+        let long = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
+        assert_eq!(redact(&long), "{\"text\":\"<1000 bytes>\"}");
+        let seen = Arc::new(std::sync::Mutex::new(String::new()));
+        let sink = seen.clone();
+        let trace = Trace::new(move |_, text| *sink.lock().unwrap() = text.to_owned());
+        trace.note(Direction::In, b"password: hunter2");
+        assert_eq!(*seen.lock().unwrap(), "<17 bytes that are no JSON>");
+    }
+}
