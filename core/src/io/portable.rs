@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::{Registry, Token};
 
@@ -95,6 +95,22 @@ impl Redirect {
     }
 }
 
+impl Redirect {
+    pub(super) fn hang_up(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody to end the process when the loop cannot.
+#[derive(Debug)]
+pub(super) struct Guard;
+
+impl Guard {
+    pub(super) fn start(_: Vec<()>, _: Duration, _: Arc<LoopWake>) -> io::Result<Self> {
+        Ok(Self)
+    }
+}
+
 /// No signals.
 #[derive(Debug)]
 pub(super) struct Signals;
@@ -102,6 +118,10 @@ pub(super) struct Signals;
 impl Signals {
     pub(super) fn new(_: &Registry, _: Token) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn waiting(&self) -> io::Result<()> {
+        Ok(())
     }
 
     pub(super) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
@@ -116,6 +136,10 @@ pub(super) struct Parent;
 impl Parent {
     pub(super) fn watch(_: &Registry, _: Token, _: Instant) -> Self {
         Self
+    }
+
+    pub(super) fn end(&self) -> Option<()> {
+        None
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

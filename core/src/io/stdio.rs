@@ -6,7 +6,8 @@
 //! | the parent's death, the second signal | sends what is ready, at most for half a second |
 //! | a broken pipe | ends at once |
 //!
-//! The loop never waits for a handler longer than that, so a wedged one cannot hold the process.
+//! The loop never waits for a handler longer than that, so a wedged one cannot hold the process;
+//! one that holds the loop's own thread is dealt with by [`StdioOptions::exit_when_stuck`].
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use mio::Token;
 
 use super::driver::{Driver, FIRST_FREE, Stop};
 use super::machine::Machine;
-use super::platform::{Parent, Redirect, Signals};
+use super::platform::{Guard, Parent, Redirect, Signals};
 use super::wake::LoopWake;
 use crate::error::ConnectionError;
 
@@ -38,6 +39,10 @@ pub struct StdioOptions {
     pub signals: bool,
     /// End when the process that started this one dies. On by default.
     pub watch_parent: bool,
+    /// End the process, with status 1, when the loop itself cannot: an inline handler that never
+    /// returns holds its thread beyond the grace period. Costs one sleeping thread. Off by
+    /// default, and without effect outside Unix.
+    pub exit_when_stuck: bool,
 }
 
 impl Default for StdioOptions {
@@ -46,6 +51,7 @@ impl Default for StdioOptions {
             grace: Duration::from_secs(5),
             signals: false,
             watch_parent: true,
+            exit_when_stuck: false,
         }
     }
 }
@@ -121,7 +127,12 @@ impl Stdio {
         } = self;
         let (read, write) = redirect.wire(driver.wake())?;
         driver.attach(read, write)?;
-        Vigil::new(driver, options)?.run(machine)
+        let vigil = Vigil::new(driver, &options)?;
+        let _guard = match options.exit_when_stuck {
+            true => Some(vigil.guard(&redirect)?),
+            false => None,
+        };
+        vigil.run(machine)
     }
 }
 
@@ -141,7 +152,7 @@ struct Ending {
 }
 
 impl Vigil {
-    fn new(driver: Driver, options: StdioOptions) -> io::Result<Self> {
+    fn new(driver: Driver, options: &StdioOptions) -> io::Result<Self> {
         let registry = driver.registry();
         let signals = match options.signals {
             true => Some(Signals::new(registry, SIGNALS)?),
@@ -157,6 +168,13 @@ impl Vigil {
             parent,
             driver,
         })
+    }
+
+    fn guard(&self, redirect: &Redirect) -> io::Result<Guard> {
+        let mut calls = vec![redirect.hang_up()?];
+        calls.extend(self.signals.as_ref().map(Signals::waiting).transpose()?);
+        calls.extend(self.parent.as_ref().and_then(Parent::end));
+        Guard::start(calls, self.grace, self.driver.wake().clone())
     }
 
     fn run(mut self, machine: &mut impl Machine) -> io::Result<Report> {

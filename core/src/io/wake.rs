@@ -11,7 +11,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 const RUNNING: u8 = 0;
@@ -23,6 +23,8 @@ const PARKED: u8 = 2;
 pub struct LoopWake {
     me: Weak<Self>,
     state: AtomicU8,
+    /// Turns begun; counted by the loop alone.
+    turns: AtomicU64,
     waker: mio::Waker,
 }
 
@@ -32,6 +34,7 @@ impl LoopWake {
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             state: AtomicU8::new(RUNNING),
+            turns: AtomicU64::new(0),
             waker,
         }))
     }
@@ -67,7 +70,16 @@ impl LoopWake {
 
     /// The loop runs, and sees everything that was done before the wake-ups it slept through.
     pub(super) fn run(&self) {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns + 1, Ordering::Relaxed);
         self.state.swap(RUNNING, Ordering::AcqRel);
+    }
+
+    /// Which turn the loop is in; `None` while it sleeps.
+    #[cfg(unix)]
+    pub(super) fn turn(&self) -> Option<u64> {
+        let runs = self.state.load(Ordering::Acquire) != PARKED;
+        runs.then(|| self.turns.load(Ordering::Relaxed))
     }
 }
 

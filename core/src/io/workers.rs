@@ -513,7 +513,9 @@ mod tests {
             let quick = wake.clone();
             let jobs: [Job; 2] = [
                 Box::pin(async move { quick.wake_soon() }),
-                Box::pin(async move { drop(blocked.recv()) }),
+                Box::pin(async move {
+                    blocked.recv().unwrap_err();
+                }),
             ];
             workers.spawn_batch(jobs.into_iter());
             let mut events = mio::Events::with_capacity(1);

@@ -73,6 +73,7 @@ fn serve() -> ! {
     let options = StdioOptions {
         grace: grace(),
         signals: true,
+        exit_when_stuck: true,
         ..StdioOptions::default()
     };
     let stdio = io::Stdio::take(options).unwrap();

@@ -73,6 +73,25 @@ fn a_wedged_handler_holds_the_process_for_the_grace_period_only() {
 }
 
 #[test]
+fn a_handler_that_holds_the_loops_thread_does_not_hold_the_process() {
+    for signal in [None, Some(Signal::TERM)] {
+        in_time(SHORT + PROMPT, || {
+            let mut peer = ready(SHORT);
+            peer.send("block");
+            std::thread::sleep(PROMPT);
+            match signal {
+                Some(signal) => peer.signal(signal),
+                None => drop(peer.stdin.take()),
+            }
+            let (status, _, took) = peer.finish();
+            assert_eq!(status.code(), Some(1));
+            assert!(took >= SHORT, "gave only {took:?}");
+            took
+        });
+    }
+}
+
+#[test]
 fn a_signal_ends_an_idle_server_at_once() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         in_time(PROMPT, || {

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use mio::{Registry, Token};
+use rustix::event::PollFlags;
 use rustix::process::{Pid, getppid};
 
 /// How often the parent's number is looked at, where its death is not told.
@@ -31,6 +32,12 @@ impl Parent {
             told,
             next_look: now + LOOK_EVERY,
         }
+    }
+
+    /// Readable when it is gone, where that is told.
+    pub(in crate::io) fn end(&self) -> Option<(OwnedFd, PollFlags)> {
+        let fd = self.told.as_ref()?.try_clone().ok()?;
+        Some((fd, PollFlags::IN))
     }
 
     /// When [`is_gone`](Self::is_gone) must be asked even if nothing was told.

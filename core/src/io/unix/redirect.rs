@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio;
@@ -43,6 +44,17 @@ impl Redirect {
             ReadEnd::inherited(again(&self.stdin)?, wake)?,
             WriteEnd::inherited(again(&self.stdout)?, wake)?,
         ))
+    }
+}
+
+impl Redirect {
+    /// What calls for the end of the process: the client's end of stdin, closed.
+    pub(in crate::io) fn hang_up(&self) -> io::Result<(OwnedFd, PollFlags)> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let half_closed = PollFlags::RDHUP;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let half_closed = PollFlags::empty();
+        Ok((fcntl_dupfd_cloexec(&self.stdin, 3)?, half_closed))
     }
 }
 

@@ -4,13 +4,14 @@
 //! action, the end of the process, comes back.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use rustix::event::PollFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::backend::SignalDelivery;
@@ -38,6 +39,12 @@ impl Signals {
             delivery,
             unattended,
         })
+    }
+
+    /// Readable while a signal waits for the loop.
+    pub(in crate::io) fn waiting(&self) -> io::Result<(OwnedFd, PollFlags)> {
+        let fd = self.delivery.get_read().try_clone()?;
+        Ok((fd.into(), PollFlags::IN))
     }
 
     /// The signals that arrived since the last call. The same one twice may count once.
