@@ -96,6 +96,7 @@ class Server:
     def close(self) -> None:
         """Ends the input; nothing more may come, and the server must end."""
         self.process.stdin.close()
+        self.process.stdin = None  # or `communicate` flushes it
         try:
             late, _ = self.process.communicate(timeout=EXIT_SECONDS)
         except subprocess.TimeoutExpired:
