@@ -79,11 +79,8 @@ def dummy(
 
 
 for number in range(int(os.environ.get("MCP_TOOLS", "0"))):
-    server.tool(
-        dummy,
-        name=f"tool_{number:03}",
-        description=f"Dummy tool number {number}, here to make the list long.",
-    )
+    about = f"Dummy tool number {number}, here to make the list long."
+    server.tool(name=f"tool_{number:03}", description=about)(dummy)
 
 if __name__ == "__main__":
     server.run()

@@ -57,7 +57,10 @@ class Raw:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
 
     def send(self, *messages: dict[str, Any]) -> None:
         assert self.process.stdin

@@ -145,7 +145,7 @@ async def test_resources_and_prompts() -> None:
 
 @coroutine
 async def test_the_end_of_the_server_ends_every_call() -> None:
-    code = "import os, mcpbolt; s = mcpbolt.Server('dying'); s.tool(lambda: os._exit(3), name='die'); s.run()"
+    code = "import os, mcpbolt; s = mcpbolt.Server('dying'); s.tool(name='die')(lambda: os._exit(3)); s.run()"
     async with client([sys.executable, "-c", code]) as connected:
         with pytest.raises(ConnectionClosed) as caught:
             await connected.call_tool("die")

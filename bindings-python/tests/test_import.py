@@ -19,7 +19,7 @@ def test_importing_brings_three_modules_at_most() -> None:
 
 
 def test_a_server_needs_neither_asyncio_nor_pydantic_nor_inspect() -> None:
-    code = "import sys, mcpbolt; s = mcpbolt.Server('a'); s.tool(lambda: 1, name='t'); s._catalog(); print(*sys.modules)"
+    code = "import sys, mcpbolt; s = mcpbolt.Server('a'); s.tool(name='t')(lambda: 1); s._catalog(); print(*sys.modules)"
     assert not {"asyncio", "pydantic", "inspect"} & set(run(code).split())
 
 

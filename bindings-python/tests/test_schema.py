@@ -97,8 +97,8 @@ def test_hints_that_json_cannot_carry_are_refused() -> None:
 
 def test_bad_registrations_are_refused() -> None:
     server = Server("x")
-    server.tool(lambda: 1, name="same")
-    server.tool(lambda: 1, name="same")
+    server.tool(name="same")(lambda: 1)
+    server.tool(name="same")(lambda: 1)
     with pytest.raises(ValueError, match="registered already"):
         server._catalog()
     with pytest.raises(TypeError, match="inline"):

@@ -47,7 +47,7 @@ class Colour(enum.Enum):
 async def given(value: Any, revision: str = "2025-11-25") -> Any:
     """The result of a tool that gives back that value."""
     server = Server("values")
-    server.tool(lambda: value, name="tool")
+    server.tool(name="tool")(lambda: value)
     async with Client(server, revision=revision) as client:
         return await client.call_tool("tool")
 
@@ -198,8 +198,8 @@ async def test_every_json_value_survives_the_way_there_and_back() -> None:
 async def test_where_functions_run() -> None:
     server = Server("threads")
     here = threading.get_ident()
-    server.tool(lambda: threading.get_ident(), name="worker")
-    server.tool(lambda: threading.get_ident(), name="inline", inline=True)
+    server.tool(name="worker")(lambda: threading.get_ident())
+    server.tool(name="inline", inline=True)(lambda: threading.get_ident())
 
     @server.tool
     async def task() -> int:
@@ -215,7 +215,7 @@ async def test_where_functions_run() -> None:
 async def test_blocking_tools_do_not_wait_for_each_other() -> None:
     server = Server("blocking")
     both = threading.Barrier(5)
-    server.tool(lambda: str(both.wait(10) >= 0), name="meet")
+    server.tool(name="meet")(lambda: str(both.wait(10) >= 0))
     async with Client(server) as client:
         results = await asyncio.gather(*(client.call_tool("meet") for _ in range(5)))
         assert [result.text for result in results] == ["True"] * 5

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from . import _core, _lower
 from ._signature import Function, Signature, description
 
-Lifespan = Callable[["Server"], Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
+
+_F = TypeVar("_F", bound=Function)
 
 
 class _Entry:
@@ -64,9 +70,27 @@ class Server:
         self._templates: list[_Entry] = []
         self._prompts: list[_Entry] = []
 
+    @overload
+    def tool(self, function: _F, /) -> _F: ...
+
+    @overload
+    def tool(
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        input_schema: dict[str, Any] | None = None,
+        annotations: dict[str, Any] | None = None,
+        inline: bool = False,
+    ) -> Callable[[_F], _F]: ...
+
     def tool(
         self,
         function: Function | None = None,
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
@@ -82,7 +106,7 @@ class Server:
             TypeError: A parameter has a hint that JSON cannot carry.
         """
 
-        def add(function: Function) -> Function:
+        def add(function: _F) -> _F:
             signature = Signature(function)
             entry = _Entry(signature, name, inline)
             entry.title = title
@@ -111,7 +135,7 @@ class Server:
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-    ) -> Callable[[Function], Function]:
+    ) -> Callable[[_F], _F]:
         """Offers what a function gives back as a resource; with variables in the URI
         (`users://{id}`), which become its arguments, as a template of resources.
 
@@ -119,7 +143,7 @@ class Server:
             TypeError: The function's parameters are not the template's variables.
         """
 
-        def add(function: Function) -> Function:
+        def add(function: _F) -> _F:
             signature = Signature(function)
             entry = _Entry(signature, name)
             entry.uri = uri
@@ -137,9 +161,24 @@ class Server:
 
         return add
 
+    @overload
+    def prompt(self, function: _F, /) -> _F: ...
+
+    @overload
+    def prompt(
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+    ) -> Callable[[_F], _F]: ...
+
     def prompt(
         self,
         function: Function | None = None,
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
@@ -147,7 +186,7 @@ class Server:
     ) -> Any:
         """Offers a function as a prompt: it gives back text, a `Message`, or a list of them."""
 
-        def add(function: Function) -> Function:
+        def add(function: _F) -> _F:
             signature = Signature(function)
             entry = _Entry(signature, name)
             entry.title = title
@@ -167,20 +206,21 @@ class Server:
         program prints goes to stderr.
         """
         catalog = self._catalog()
-        if catalog.has_tasks or self._lifespan is not None:
-            import asyncio
+        with interrupts_left_to_the_engine():
+            if catalog.has_tasks or self._lifespan is not None:
+                import asyncio
 
-            from ._loop import serve
+                from ._loop import serve
 
-            return asyncio.run(serve(self, catalog, grace, own=True))
-        from contextvars import copy_context
+                return asyncio.run(serve(self, catalog, grace, own=True))
+            from contextvars import copy_context
 
-        with stray_output():
-            serving = _core.Serving.stdio(catalog, grace, True, None, copy_context())
-            try:
-                serving.wait()
-            finally:
-                serving.close()
+            with stray_output():
+                serving = _core.Serving.stdio(catalog, grace, True, None, copy_context())
+                try:
+                    serving.wait()
+                finally:
+                    serving.close()
 
     async def serve(self, *, grace: float = 5.0) -> None:
         """Serves on stdin and stdout, in the running event loop, until the client closes them.
@@ -214,3 +254,17 @@ class stray_output:
 
     def __exit__(self, *_: object) -> None:
         sys.stdout = self.stdout
+
+
+class interrupts_left_to_the_engine:
+    """An interrupt ends the server in good order instead of raising `KeyboardInterrupt`."""
+
+    def __enter__(self) -> None:
+        from signal import SIG_IGN, SIGINT, signal
+
+        self.handler = signal(SIGINT, SIG_IGN)
+
+    def __exit__(self, *_: object) -> None:
+        from signal import SIGINT, signal
+
+        signal(SIGINT, self.handler)

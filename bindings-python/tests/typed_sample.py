@@ -1,0 +1,66 @@
+"""Checked by mypy, never run: what the package promises to type checkers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from typing_extensions import assert_type
+
+from mcpbolt import CallToolResult, Client, Context, Image, McpError, RequestTimeout, Server, Tool
+
+
+@asynccontextmanager
+async def lifespan(server: Server) -> AsyncIterator[list[str]]:
+    yield [server.name]
+
+
+server = Server("sample", "1.0", lifespan=lifespan)
+
+
+@server.tool
+def plain(a: int, b: str = "") -> str:
+    return b * a
+
+
+@server.tool(name="other", inline=True)
+def named(a: int) -> Image:
+    return Image(bytes(a))
+
+
+@server.resource("files://{path}")
+async def file(path: str, context: Context) -> bytes:
+    context.progress(1, total=2)
+    return path.encode()
+
+
+@server.prompt
+def prompt(code: str) -> str:
+    return code
+
+
+assert_type(plain(1), str)
+assert_type(named(1), Image)
+assert_type(prompt("x"), str)
+
+
+async def main() -> None:
+    async with Client([sys.executable, "server.py"], timeout=5) as client:
+        assert_type(await client.list_tools(), list[Tool])
+        result = await client.call_tool("plain", {"a": 1}, on_progress=lambda done, total, message: None)
+        assert_type(result, CallToolResult)
+        assert_type(result.text, str)
+        try:
+            await client.ping(timeout=1)
+        except RequestTimeout as error:
+            assert_type(error.code, int | None)
+            failure: McpError | TimeoutError = error
+            print(failure)
+    async with Client(server):
+        pass
+    await server.serve()
+
+
+asyncio.run(main())
