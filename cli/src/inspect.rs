@@ -1,0 +1,110 @@
+//! What the commands print.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::error::RequestError;
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// Prints who a server is and what it offers.
+pub fn inspect(command: &[String], as_json: bool) -> Result<ExitCode> {
+    let session = Session::open(command)?;
+    let offer = block_on(offer(&session.client))?;
+    session.close()?;
+    if as_json {
+        println!("{offer:#}");
+    } else {
+        print!("{}", overview(&offer));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Calls a tool and prints its text; a tool that fails makes the command fail.
+pub fn call(command: &[String], tool: &str, arguments: &str, as_json: bool) -> Result<ExitCode> {
+    let arguments: Value = serde_json::from_str(arguments).context("the arguments are not JSON")?;
+    let session = Session::open(command)?;
+    let result = session.client.call_tool(tool, &arguments).wait()?;
+    session.close()?;
+    if as_json {
+        println!("{:#}", serde_json::to_value(&result)?);
+    } else {
+        println!("{}", result.text());
+    }
+    Ok(ExitCode::from(u8::from(result.is_error)))
+}
+
+/// Everything that a server tells of itself, as JSON.
+async fn offer(client: &Client) -> Result<Value, RequestError> {
+    Ok(json!({
+        "revision": client.revision().map(|revision| revision.name()),
+        "server": client.server_info(),
+        "instructions": client.instructions(),
+        "capabilities": client.capabilities(),
+        "tools": offered(client.list_tools().await)?,
+        "resources": offered(client.list_resources().await)?,
+        "resourceTemplates": offered(client.list_resource_templates().await)?,
+        "prompts": offered(client.list_prompts().await)?,
+    }))
+}
+
+/// What a server does not offer is an empty list.
+fn offered<T: serde::Serialize>(list: Result<Vec<T>, RequestError>) -> Result<Value, RequestError> {
+    match list {
+        Ok(items) => Ok(json!(items)),
+        Err(RequestError::Unsupported(_)) => Ok(json!([])),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same for eyes: a line for the server, then one for each thing.
+fn overview(offer: &Value) -> String {
+    let server = &offer["server"];
+    let mut text = format!(
+        "{} {}, revision {}\n",
+        word(&server["name"]),
+        word(&server["version"]),
+        word(&offer["revision"])
+    );
+    for (kind, key) in [
+        ("tools", "name"),
+        ("resources", "uri"),
+        ("resourceTemplates", "uriTemplate"),
+        ("prompts", "name"),
+    ] {
+        let items = offer[kind].as_array().map_or(&[][..], Vec::as_slice);
+        if items.is_empty() {
+            continue;
+        }
+        text += &format!("\n{kind}\n");
+        for item in items {
+            let about = word(&item["description"]);
+            text += format!("  {:<24} {about}", word(&item[key])).trim_end();
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overview_names_what_there_is_and_leaves_out_what_there_is_not() {
+        let offer = json!({
+            "revision": "2026-07-28",
+            "server": {"name": "calculator", "version": "1.0.0"},
+            "tools": [{"name": "add", "description": "Adds."}, {"name": "noop"}],
+            "resources": [], "resourceTemplates": [], "prompts": [],
+        });
+        let want = "calculator 1.0.0, revision 2026-07-28\n\ntools\n  add                      Adds.\n  noop\n";
+        assert_eq!(overview(&offer), want);
+    }
+}
