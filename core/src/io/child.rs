@@ -273,7 +273,7 @@ impl Child {
             machine.close(ConnectionError::ClosedLocally);
         }
         let broken = self.is_broken(now);
-        if broken {
+        if broken && !machine.is_closed() {
             machine.receive_end(now);
             machine.close(ConnectionError::ClosedByPeer);
         }

@@ -178,12 +178,8 @@ impl Driver {
             machine.handle_timeout(now);
         }
         self.write(machine);
-        let read_on = self.readable && machine.wants_read() && self.is_read_polled();
+        let read_on = self.readable && machine.wants_read();
         read_on || (self.writable && !machine.output().is_empty())
-    }
-
-    fn is_read_polled(&self) -> bool {
-        self.read.as_ref().is_some_and(ReadEnd::is_polled)
     }
 
     fn read(&mut self, machine: &mut impl Machine, now: Instant) {
@@ -203,11 +199,7 @@ impl Driver {
                     self.readable = n == asked || self.hung_up || !end.is_polled();
                     machine.receive(now);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // A thread's bytes are asked for again after each wake-up.
-                    self.readable = !end.is_polled();
-                    return;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
                 Err(error) => {
                     self.failure.get_or_insert(error.kind());
                     self.close_read();
@@ -233,10 +225,7 @@ impl Driver {
             match end.read(&mut scratch) {
                 Ok(0) => self.close_read(),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.readable = !end.is_polled();
-                    return false;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
                 Err(_) => self.close_read(),
             }
         }
@@ -264,12 +253,7 @@ impl Driver {
                         self.await_room(true);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if end.is_polled() {
-                        self.await_room(true);
-                    }
-                    return;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(true),
                 Err(error) => self.fail(error.kind()),
             }
         }
@@ -297,6 +281,9 @@ impl Driver {
         };
         let outcome = self.poll.poll(&mut self.events, timeout);
         self.wake.run();
+        // A thread tells of itself by waking the loop, so it is asked after each sleep.
+        self.readable |= self.read.as_ref().is_some_and(|end| !end.is_polled());
+        self.writable |= self.write.as_ref().is_some_and(|end| !end.is_polled());
         match outcome {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),

@@ -99,6 +99,41 @@ fn a_terminal_that_somebody_switched_to_not_block() {
     speak(both(terminal), both(controller));
 }
 
+/// Time on a CPU, in clock ticks of 10 ms.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+    fields
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse::<u64>().unwrap())
+        .sum()
+}
+
+#[test]
+fn a_terminal_that_nobody_reads_holds_up_neither_reading_nor_a_cpu() {
+    const LINES: usize = 20_000;
+    let (controller, terminal) = terminal();
+    let mut peer = Peer::over(terminal.try_clone().unwrap(), terminal);
+    peer.await_stderr("READY");
+    let mut to = File::from(controller.try_clone().unwrap());
+    let line = format!("echo {}\n", "x".repeat(60));
+    for _ in 0..LINES {
+        to.write_all(line.as_bytes()).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let before = ticks(peer.process.id());
+    std::thread::sleep(Duration::from_millis(600));
+    let spent = ticks(peer.process.id()) - before;
+    assert!(spent <= 3, "{spent} ticks spent on waiting");
+    let mut from = BufReader::new(File::from(controller));
+    for _ in 0..LINES {
+        assert_eq!(next_line(&mut from), line.trim_end());
+    }
+    peer.signal(rustix::process::Signal::TERM);
+    assert!(peer.finish().0.success());
+}
+
 #[test]
 fn regular_files() {
     let mut questions = tempfile("questions");
