@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+pub use super::Event as LineEvent;
+
 /// Splits a byte stream into lines, each byte looked at once, whatever the chunks are.
 ///
 /// The caller owns the bytes. It hands in everything that is not yet consumed, takes events
@@ -21,19 +23,6 @@ pub struct LineDeframer {
     searched: usize,
     discarding: bool,
     begun: bool,
-}
-
-/// What the deframer found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineEvent {
-    /// One message: where it lies in the bytes handed in, without its line end.
-    Frame(Range<usize>),
-    /// A line is longer than the limit. Reported once, as soon as it is known; the rest of the
-    /// line will be discarded as it comes.
-    Oversize {
-        /// The bytes of it that are there, at most the limit.
-        prefix: Range<usize>,
-    },
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -132,5 +121,11 @@ impl LineDeframer {
             return Some(LineEvent::Oversize { prefix });
         }
         (!line.is_empty()).then_some(LineEvent::Frame(line))
+    }
+
+    /// Forgets what was searched: the caller dropped all bytes.
+    pub fn reset(&mut self) {
+        self.start = 0;
+        self.searched = 0;
     }
 }

@@ -1,3 +1,46 @@
 //! Where one message ends and the next begins, on carriers that do not say so themselves.
+//!
+//! All deframers work alike: the caller owns the bytes and hands in everything not yet
+//! consumed, takes events until there are none, then consumes what `drain` says. What was
+//! searched once is not searched again, whatever the chunks are; what exceeds the limit is
+//! reported once and discarded as it comes.
 
+pub mod event_stream;
+pub mod length;
 pub mod line;
+pub mod whole;
+
+use std::ops::Range;
+
+/// What a deframer found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// One message: where it lies in the bytes handed in, without its framing.
+    Frame(Range<usize>),
+    /// A message is longer than the limit. Reported once, as soon as it is known; the rest of
+    /// it will be discarded as it comes.
+    Oversize {
+        /// The bytes of it that are there, at most the limit.
+        prefix: Range<usize>,
+    },
+}
+
+/// The two framings that can be told apart by the first byte of a stream (R-ACT-19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// One message per line.
+    Line,
+    /// A length of four bytes before each message.
+    Length,
+}
+
+impl Framing {
+    /// Which framing a stream that begins with `first` uses: a length below 2^24 begins with a
+    /// zero byte, which no line does.
+    pub fn detect(first: u8) -> Self {
+        match first {
+            0 => Self::Length,
+            _ => Self::Line,
+        }
+    }
+}

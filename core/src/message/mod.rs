@@ -8,12 +8,14 @@ pub mod encode;
 mod envelope;
 mod fault;
 mod frame;
+#[cfg(feature = "codec")]
+pub mod framed;
 mod id;
 mod keys;
 mod owned;
 mod view;
 
-pub use decode::{Elements, batch, decode};
+pub use decode::{Elements, batch, decode, decode_unpadded};
 pub use envelope::{Envelope, Field, Kind, Span};
 pub use fault::Fault;
 pub use frame::Frame;

@@ -10,7 +10,7 @@ use crate::buffer::PADDING;
 /// A message with a refcounted block of its own; cloning copies no bytes.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The message and its padding.
+    /// The message and, but for [`Message::from_bytes`], its padding.
     block: Bytes,
     len: usize,
     envelope: Envelope,
@@ -26,6 +26,16 @@ impl Message {
             len,
             envelope,
         })
+    }
+
+    /// Takes over bytes that have no padding, and their record: everything but
+    /// [`frame`](Self::frame) works.
+    pub fn from_bytes(block: Bytes, envelope: Envelope) -> Self {
+        Self {
+            len: block.len(),
+            block,
+            envelope,
+        }
     }
 
     pub(super) fn copy(bytes: &[u8], envelope: &Envelope) -> Self {
@@ -65,7 +75,8 @@ impl Message {
         self.block.get(..self.len).unwrap_or_default()
     }
 
-    /// The message as a frame, to decode again or batch-iterate.
+    /// The message as a frame, to decode again or batch-iterate; `None` if its block has no
+    /// padding ([`detach`](MessageRef::detach) makes a copy that has).
     #[inline]
     pub fn frame(&self) -> Option<Frame<'_>> {
         Frame::new(&self.block, self.len)

@@ -1,0 +1,100 @@
+//! Decoding, routing and forwarding allocate nothing once their buffers are warm.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a test with a counting allocator"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use mcpbolt::buffer::Input;
+use mcpbolt::frame::line::{LineDeframer, LineEvent};
+use mcpbolt::message::{Envelope, Frame, MessageRef, decode, encode};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn note() {
+    // A thread that is ending no longer counts.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is handed to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note();
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One message of each kind, plain and long, with both member orders.
+fn stream() -> Vec<u8> {
+    let long = "lorem \\\"ipsum\\\" 数据 \\u00e9 ".repeat(500);
+    let deep = "[{\"a\":".repeat(90) + "1" + &"}]".repeat(90);
+    [
+        r#"{"jsonrpc":"2.0","id":123456,"method":"ping"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":"a-7","method":"tools/call","params":{"name":"echo","uri":"file:///x","arguments":{"t":[1,2.5e3]},"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"m","data":null}}"#.to_owned(),
+        format!(r#"{{"result":{{"content":[{{"type":"text","text":"{long}"}}]}},"id":9,"jsonrpc":"2.0"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":10,"result":{{"d":{deep}}}}}"#),
+    ]
+    .join("\n")
+    .into_bytes()
+    .into_iter()
+    .chain(*b"\n")
+    .collect()
+}
+
+#[test]
+fn a_warm_path_from_read_to_forward_allocates_nothing() {
+    let stream = stream();
+    let mut input = Input::new();
+    let mut deframer = LineDeframer::new(1 << 20);
+    let mut envelope = Envelope::new();
+    let mut out = Vec::new();
+    let mut seen = 0;
+    let mut pass = || {
+        out.clear();
+        for chunk in stream.chunks(1000) {
+            input.extend(chunk);
+            while let Some(LineEvent::Frame(range)) = deframer.next(input.filled()) {
+                let frame = Frame::new(&input.padded()[range.start..], range.len()).unwrap();
+                decode(frame, 512, &mut envelope).unwrap();
+                let message = MessageRef::new(frame, &envelope);
+                assert_eq!(message.fault(), None);
+                let routed = message.name().is_some() || message.method().is_some();
+                seen += usize::from(routed || message.id().is_some());
+                encode::with_id(&mut out, message, 4711_u64);
+                out.push(b'\n');
+            }
+            input.consume(deframer.drain());
+        }
+    };
+    pass();
+    let before = COUNT.get();
+    for _ in 0..50 {
+        pass();
+    }
+    assert_eq!(COUNT.get() - before, 0);
+    assert_eq!(seen, 51 * 6);
+}
