@@ -58,10 +58,10 @@ impl Core {
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if self.pending.remove(key, &mut self.timers) {
-                    if let Some(first) = streams.first_mut() {
-                        cancelled(&mut first.exchange, key, reason.as_deref());
-                    }
+                if self.pending.remove(key, &mut self.timers)
+                    && let Some(first) = streams.first_mut()
+                {
+                    cancelled(&mut first.exchange, key, reason.as_deref());
                 }
             }
             Submission::Sleep { alarm, duration } => {
@@ -171,10 +171,8 @@ impl Core {
         if stalled && self.stall.is_none() {
             let deadline = now + self.limits().stall_timeout;
             self.stall = Some(self.timers.insert(deadline, Timer::Stall));
-        } else if !stalled {
-            if let Some(timer) = self.stall.take() {
-                self.timers.cancel(timer);
-            }
+        } else if !stalled && let Some(timer) = self.stall.take() {
+            self.timers.cancel(timer);
         }
     }
 }

@@ -315,10 +315,10 @@ impl Shared {
     fn submit_with(&self, submission: Submission, wake_with: fn(&dyn Wake)) {
         // The receiver is gone only after the connection is, and then nobody waits.
         let _ = self.submissions.send(submission);
-        if !self.signalled.swap(true, Ordering::AcqRel) {
-            if let Some(wake) = self.wake.get() {
-                wake_with(wake.as_ref());
-            }
+        if !self.signalled.swap(true, Ordering::AcqRel)
+            && let Some(wake) = self.wake.get()
+        {
+            wake_with(wake.as_ref());
         }
     }
 
@@ -329,10 +329,10 @@ impl Shared {
 
     pub(crate) fn set_wake(&self, wake: Arc<dyn Wake>) {
         let _ = self.wake.set(wake);
-        if self.signalled.load(Ordering::Acquire) {
-            if let Some(wake) = self.wake.get() {
-                wake.wake();
-            }
+        if self.signalled.load(Ordering::Acquire)
+            && let Some(wake) = self.wake.get()
+        {
+            wake.wake();
         }
     }
 

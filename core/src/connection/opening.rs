@@ -204,10 +204,10 @@ impl Core {
         let offered = match message.kind() {
             Kind::Error => {
                 let error = peer_error(message);
-                if error.code != i64::from(UNSUPPORTED_VERSION) {
+                if error.code != UNSUPPORTED_VERSION {
                     // R-ERA-07: another modern error means a modern server that wants
                     // something else; anything else means an older one.
-                    if error.code == i64::from(MISSING_CLIENT_CAPABILITY) || error.code == -32020 {
+                    if error.code == MISSING_CLIENT_CAPABILITY || error.code == -32020 {
                         let why = format!("{} ({})", error.message, error.code);
                         return Err(ConnectionError::Handshake(why.into()));
                     }
@@ -350,7 +350,8 @@ impl Core {
             return;
         };
         let object = |name| member(name).is_some_and(|value| value.starts_with('{'));
-        if !config.lenient && !(object("capabilities") && object("clientInfo")) {
+        let complete = object("capabilities") && object("clientInfo");
+        if !config.lenient && !complete {
             let why = "capabilities and clientInfo must be objects";
             reply(output, fallback).error(ErrorKind::InvalidParams, why, None);
             return;

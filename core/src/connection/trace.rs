@@ -17,7 +17,9 @@ pub enum Direction {
 /// Called with every frame, on the driver's thread; must not block. Costs nothing when it is not
 /// set.
 #[derive(Clone)]
-pub struct Trace(Arc<dyn Fn(Direction, &str) + Send + Sync>);
+pub struct Trace(Arc<Report>);
+
+type Report = dyn Fn(Direction, &str) + Send + Sync;
 
 impl Trace {
     /// Shows `report` each frame, [redacted](redact).

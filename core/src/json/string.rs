@@ -122,10 +122,11 @@ fn escape(raw: &str) -> Option<(u32, usize)> {
 fn unicode_escape(raw: &str) -> Option<(u32, usize)> {
     let unit = |at: usize| u32::from_str_radix(raw.get(at..at + 4)?, 16).ok();
     let high = unit(2)?;
-    if (0xd800..0xdc00).contains(&high) && raw.get(6..8) == Some("\\u") {
-        if let Some(low @ 0xdc00..0xe000) = unit(8) {
-            return Some((0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), 12));
-        }
+    if (0xd800..0xdc00).contains(&high)
+        && raw.get(6..8) == Some("\\u")
+        && let Some(low @ 0xdc00..0xe000) = unit(8)
+    {
+        return Some((0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), 12));
     }
     Some((high, 6))
 }

@@ -240,6 +240,20 @@ impl<T: WriteId + ?Sized> WriteId for &T {
     }
 }
 
+impl PartialEq<OwnedId> for RequestId<'_> {
+    #[inline]
+    fn eq(&self, other: &OwnedId) -> bool {
+        *self == other.as_ref()
+    }
+}
+
+impl From<RequestId<'_>> for OwnedId {
+    #[inline]
+    fn from(id: RequestId<'_>) -> Self {
+        id.to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::hash::BuildHasher;
@@ -300,19 +314,5 @@ mod tests {
         }
         assert_eq!(OwnedId::from(7).as_ref().raw(), "7");
         assert_eq!(OwnedId::from("a\"b").as_ref().raw(), "\"a\\\"b\"");
-    }
-}
-
-impl PartialEq<OwnedId> for RequestId<'_> {
-    #[inline]
-    fn eq(&self, other: &OwnedId) -> bool {
-        *self == other.as_ref()
-    }
-}
-
-impl From<RequestId<'_>> for OwnedId {
-    #[inline]
-    fn from(id: RequestId<'_>) -> Self {
-        id.to_owned()
     }
 }

@@ -85,10 +85,12 @@ impl Isa {
     pub fn string_end(self, text: &[u8], pos: usize) -> Option<StringEnd> {
         #[cfg(target_arch = "x86_64")]
         if self.is_available() {
-            // SAFETY: D1.
             match self {
+                // SAFETY: D1.
                 Self::Avx512 => return unsafe { avx512::string_end(text, pos) },
+                // SAFETY: D1.
                 Self::Avx2 => return unsafe { avx2::string_end(text, pos) },
+                // SAFETY: D1.
                 Self::Sse2 => return unsafe { sse2::string_end(text, pos) },
                 Self::Scalar => {}
             }
@@ -103,10 +105,12 @@ impl Isa {
         let text = text.as_bytes();
         #[cfg(target_arch = "x86_64")]
         if self.is_available() && text.len() >= 128 {
-            // SAFETY: D1.
             match self {
+                // SAFETY: D1.
                 Self::Avx512 => return unsafe { avx512::escape_into(out, text) },
+                // SAFETY: D1.
                 Self::Avx2 => return unsafe { avx2::escape_into(out, text) },
+                // SAFETY: D1.
                 Self::Sse2 => return unsafe { sse2::escape_into(out, text) },
                 Self::Scalar => {}
             }

@@ -205,10 +205,9 @@ impl ToolResult {
             .structured
             .as_deref()
             .filter(|_| rules.structured_content)
+            && (rules.any_structured_content || json.trim_start().starts_with('{'))
         {
-            if rules.any_structured_content || json.trim_start().starts_with('{') {
-                result.with("structuredContent", |out| writer::append_compact(out, json));
-            }
+            result.with("structuredContent", |out| writer::append_compact(out, json));
         }
         if self.is_error {
             result.raw("isError", "true");

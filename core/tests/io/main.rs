@@ -1,6 +1,12 @@
 //! The drivers with real processes, pipes, sockets, terminals and signals.
 //!
 //! What a test needs as another process is this test binary again, started as a [`peer`].
+
+#![allow(
+    clippy::print_stdout,
+    clippy::zombie_processes,
+    reason = "these programs stand in for careless ones"
+)]
 #![cfg(all(target_os = "linux", feature = "stdio"))]
 #![allow(clippy::unwrap_used, missing_docs)]
 
