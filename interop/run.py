@@ -182,8 +182,10 @@ def commands(name: str) -> dict[str, list[str]]:
     return {name: shlex.split(done.stdout.strip().splitlines()[-1])}
 
 
-def driver(name: str) -> list[str] | None:
-    """Our client in that language, as a driver of scripts."""
+def driver(name: str, server: list[str]) -> list[str] | None:
+    """Our client in that language, as a driver of scripts; its server's command names the interpreter."""
+    if name == "python":
+        return [server[0], str(HERE / "drivers" / "python" / "driver.py")]
     if name != "rust":
         return None
     build = ["cargo", "build", "--quiet", "-p", "interop-driver"]
@@ -214,11 +216,11 @@ def main() -> int:
         for client, (_, revisions) in CLIENTS.items()
         for revision in revisions
     ]
-    for client in servers:
-        if client in OURS and (command := [] if options.list else driver(client)) is not None:
+    for client, server in servers.items():
+        if client in OURS and (command := [] if options.list else driver(client, server)) is not None:
             sessions += [
-                Driven(client, command, server, revision)
-                for server, (_, revisions, _) in PEERS.items()
+                Driven(client, command, peer, revision)
+                for peer, (_, revisions, _) in PEERS.items()
                 for revision in revisions
             ]
     # Not the reference servers: the official SDKs are silent about most of it.

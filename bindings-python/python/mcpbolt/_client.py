@@ -89,6 +89,7 @@ class Client:
         self._setup = _Setup(name, version, opening, revision, timeout, on_log, on_stderr)
         self._stack = AsyncExitStack()
         self._link: _core.Link | None = None
+        self._strays = 0
 
     async def __aenter__(self) -> Client:
         if self._link is not None:
@@ -128,6 +129,7 @@ class Client:
             await asyncio.shield(self._setup.ended)
         finally:
             asyncio.get_running_loop().remove_reader(link.fileno())
+            self._strays = link.stray_count()
             self._link = None
 
     async def __aexit__(
@@ -257,5 +259,5 @@ class Client:
 
     @property
     def stray_count(self) -> int:
-        """Answers nobody waited for and frames that were no messages, since the start."""
-        return self._connected.stray_count()
+        """Answers nobody waited for and frames that were no messages, while it was connected."""
+        return self._link.stray_count() if self._link else self._strays
