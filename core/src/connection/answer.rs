@@ -8,7 +8,7 @@ use crate::message::{
 };
 
 /// Writes the members of one result object. Dropping it unfinished is not possible: it only
-/// exists inside [`result`].
+/// exists inside the call that writes it.
 #[derive(Debug)]
 pub struct ResultWriter<'a> {
     out: &'a mut Vec<u8>,

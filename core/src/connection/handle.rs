@@ -83,7 +83,7 @@ pub struct Peer {
     pub instructions: Option<Box<str>>,
 }
 
-/// A cloneable, thread-safe way to a connection. See the [module](self).
+/// A cloneable, thread-safe way to a connection.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,

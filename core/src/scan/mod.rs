@@ -1,12 +1,12 @@
 //! Byte kernels: where a string ends, and what must be escaped in one.
 //!
-//! One algorithm ([`block`]), one thin file per instruction set, chosen once at run time; the
+//! One algorithm (`block`), one thin file per instruction set, chosen once at run time; the
 //! scalar twin in [`scalar`] is the definition that tests and fuzzing hold all of them to.
 //! Short strings never get here: the walker looks at their first bytes itself with [`stops`].
 //!
 //! `unsafe` in this room is of three sorts, each numbered where it stands: loading from an array
 //! reference of just that size, calling a kernel after its instruction set was detected, and
-//! (in [`escape`]) storing into reserved capacity.
+//! (in `escape`) storing into reserved capacity.
 
 mod block;
 mod dispatch;

@@ -36,7 +36,7 @@ impl std::fmt::Display for RegistryError {
 
 impl std::error::Error for RegistryError {}
 
-/// What a server offers. See the [module](self).
+/// What a server offers.
 #[derive(Debug, Default)]
 pub struct Registry {
     pub(super) tools: Vec<Tool>,
