@@ -41,6 +41,10 @@ pub struct MessageCodec {
 }
 
 /// What comes out of a stream.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every item is the large one, and a box would be an allocation per message"
+)]
 #[derive(Clone, Debug)]
 pub enum Incoming {
     /// A message of any [`Kind`], also [`Kind::Invalid`].
