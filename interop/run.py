@@ -51,7 +51,9 @@ REFERENCE = {
     "reference-python": [install.PYTHON, HERE / "servers" / "python_server.py"],
     "reference-rmcp": [install.RMCP / "server"],
 }
-OURS = ("rust", "python", "node")
+# The revisions that our clients can be held to: Node's takes an era, not a revision.
+OURS = {"rust": ALL, "python": ALL, "node": ("2025-11-25", "2026-07-28")}
+COUNTS_STRAYS = ("rust", "python")
 PEERS: dict[str, tuple[list[object], tuple[str, ...], scripts.Script]] = {
     "reference-python": (REFERENCE["reference-python"], ALL, scripts.diagnostic("interop-python-server")),
     "reference-rmcp": (REFERENCE["reference-rmcp"], ALL, scripts.diagnostic("rmcp")),
@@ -133,6 +135,8 @@ class Driven:
         stem = into / re.sub(r"\W+", "-", self.name)
         server, _, write = PEERS[self.server]
         script = write(self.revision)
+        if self.client not in COUNTS_STRAYS:
+            script = [(step, {} if step == {"do": "close"} else want) for step, want in script]
         steps = [step for step, _ in script]
         said, problems = behind_tee(self.command, self.revision, server, steps, stem)
         problems = scripts.judge(script, said) + problems
@@ -182,12 +186,12 @@ def commands(name: str) -> dict[str, list[str]]:
     return {name: shlex.split(done.stdout.strip().splitlines()[-1])}
 
 
-def driver(name: str, server: list[str]) -> list[str] | None:
+def driver(name: str, server: list[str]) -> list[str]:
     """Our client in that language, as a driver of scripts; its server's command names the interpreter."""
     if name == "python":
         return [server[0], str(HERE / "drivers" / "python" / "driver.py")]
-    if name != "rust":
-        return None
+    if name == "node":
+        return ["node", str(HERE / "drivers" / "node" / "driver.mjs")]
     build = ["cargo", "build", "--quiet", "-p", "interop-driver"]
     if subprocess.run(build, cwd=HERE.parent).returncode:
         sys.exit(f"{' '.join(build)} failed")
@@ -216,13 +220,14 @@ def main() -> int:
         for client, (_, revisions) in CLIENTS.items()
         for revision in revisions
     ]
-    for client, server in servers.items():
-        if client in OURS and (command := [] if options.list else driver(client, server)) is not None:
-            sessions += [
-                Driven(client, command, peer, revision)
-                for peer, (_, revisions, _) in PEERS.items()
-                for revision in revisions
-            ]
+    for client in filter(OURS.__contains__, servers):
+        command = [] if options.list else driver(client, servers[client])
+        sessions += [
+            Driven(client, command, peer, revision)
+            for peer, (_, revisions, _) in PEERS.items()
+            for revision in revisions
+            if revision in OURS[client]
+        ]
     # Not the reference servers: the official SDKs are silent about most of it.
     sessions += [BadFrames(server, command) for server, command in servers.items() if server not in REFERENCE]
     sessions = [session for session in sessions if re.search(options.only, session.name)]
