@@ -82,7 +82,8 @@ impl LineDeframer {
         Some(LineEvent::Oversize { prefix })
     }
 
-    /// The line without a byte order mark, its CR and, if it is blank, everything.
+    /// The line without a byte order mark and its CR; nothing of it if it is blank and within the
+    /// limit.
     fn trim(&mut self, buf: &[u8], mut line: Range<usize>) -> Range<usize> {
         let text = |line: &Range<usize>| buf.get(line.clone()).unwrap_or_default();
         if !std::mem::replace(&mut self.begun, true) && text(&line).starts_with(BOM) {
@@ -92,7 +93,11 @@ impl LineDeframer {
             line.end -= 1;
         }
         match text(&line).first() {
-            Some(b' ' | b'\t' | b'\r') if text(&line).trim_ascii().is_empty() => line.end..line.end,
+            Some(b' ' | b'\t' | b'\r')
+                if line.len() <= self.max_len && text(&line).trim_ascii().is_empty() =>
+            {
+                line.end..line.end
+            }
             _ => line,
         }
     }
