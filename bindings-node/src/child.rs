@@ -10,8 +10,8 @@ use napi_derive::napi;
 
 use crate::client::{ClientHost, ClientOptions};
 use crate::error::{Result, error};
-use crate::inbox::{Event, Inbox};
-use crate::link::{Farewell, Link, spawn};
+use crate::inbox::{Event, Farewell, Inbox};
+use crate::link::{Link, spawn};
 
 /// How a server program is started.
 #[napi(object)]
@@ -79,14 +79,17 @@ pub fn spawn_child(
     let (handle, stop) = (connection.handle(), child.stop());
     let link = Link::new(inbox.clone(), handle.clone(), Some(stop), Arc::default());
     spawn("mcpbolt-client", move || {
-        let mut farewell = Farewell {
-            inbox: inbox.clone(),
-            json: String::new(),
+        let mut farewell = Farewell::new(&inbox);
+        let mut host = ClientHost {
+            inbox,
+            handle,
+            _farewell: None,
         };
-        let mut host = ClientHost { inbox, handle };
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let exit = child.run(&mut machine);
-        farewell.json = exit.map_or_else(|_| String::new(), |exit| exit_json(&exit));
+        if let Ok(exit) = exit {
+            farewell.say(exit_json(&exit));
+        }
     })?;
     Ok(link)
 }

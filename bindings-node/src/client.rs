@@ -12,7 +12,7 @@ use mcpbolt::message::MessageRef;
 use napi_derive::napi;
 
 use crate::drain::quote;
-use crate::inbox::{Event, Inbox};
+use crate::inbox::{Event, Farewell, Inbox};
 
 /// What a client brings to a connection.
 #[napi(object)]
@@ -41,6 +41,8 @@ impl ClientOptions {
 pub struct ClientHost {
     pub inbox: Arc<Inbox>,
     pub handle: Handle,
+    /// Dropped last, where the thread has nothing else to say.
+    pub _farewell: Option<Farewell>,
 }
 
 impl Host for ClientHost {

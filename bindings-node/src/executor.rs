@@ -5,21 +5,25 @@ use std::sync::Arc;
 use mcpbolt::connection::{Batch, CallKey};
 use mcpbolt::handler::Executor;
 
-use crate::inbox::{Event, Inbox};
+use crate::inbox::{Event, Farewell, Inbox};
 
 /// Hands operations over to JavaScript, a turn's at once.
-pub struct Handlers(pub Arc<Inbox>);
+pub struct Handlers {
+    pub inbox: Arc<Inbox>,
+    /// Dropped last, where the thread has nothing else to say.
+    pub _farewell: Option<Farewell>,
+}
 
 impl Executor for Handlers {
     fn run(&mut self, batch: Batch) {
-        self.0.push_calls(&batch);
+        self.inbox.push_calls(&batch);
     }
 
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
-        self.0.cancel(key, reason);
+        self.inbox.cancel(key, reason);
     }
 
     fn initialized(&mut self) {
-        self.0.push(Event::Initialized);
+        self.inbox.push(Event::Initialized);
     }
 }

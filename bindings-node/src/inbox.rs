@@ -1,7 +1,7 @@
 //! What the engine's thread has for JavaScript's: one queue, one wake-up for all that is in it.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Batch, Call, CallKey};
@@ -170,5 +170,32 @@ impl Inbox {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
+    }
+}
+
+/// Says that the engine's thread has ended, however it did, when it is dropped.
+pub struct Farewell {
+    inbox: Arc<Inbox>,
+    json: String,
+}
+
+impl Farewell {
+    pub fn new(inbox: &Arc<Inbox>) -> Self {
+        Self {
+            inbox: inbox.clone(),
+            json: String::new(),
+        }
+    }
+
+    /// What is to be said, as JSON.
+    pub fn say(&mut self, json: String) {
+        self.json = json;
+    }
+}
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        let json = std::mem::take(&mut self.json);
+        self.inbox.push(Event::Ended(json));
     }
 }

@@ -1,5 +1,6 @@
 //! JavaScript's end of one connection.
 
+use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::client::progress;
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
 use crate::executor::Handlers;
-use crate::inbox::{Event, Inbox};
+use crate::inbox::{Event, Farewell, Inbox};
 use crate::offer::Offer;
 use crate::slots::Slots;
 use crate::submit;
@@ -60,19 +61,6 @@ struct Ready {
 impl Wake for Ready {
     fn wake(self: Arc<Self>) {
         self.inbox.push(Event::Ready(self.number));
-    }
-}
-
-/// Says that the engine's thread has ended, however it did.
-pub struct Farewell {
-    pub inbox: Arc<Inbox>,
-    pub json: String,
-}
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        self.inbox
-            .push(Event::Ended(std::mem::take(&mut self.json)));
     }
 }
 
@@ -288,15 +276,17 @@ pub fn serve_stdio(
         served.registry.clone(),
     );
     let run = move || {
-        let mut farewell = Farewell {
+        let mut farewell = Farewell::new(&inbox);
+        farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
+        let handlers = Handlers {
             inbox: inbox.clone(),
-            json: String::new(),
+            _farewell: None,
         };
-        let mut host = ServerHost::new(served.registry, handle, Handlers(inbox.clone()));
+        let mut host = ServerHost::new(served.registry, handle, handlers);
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
-        farewell.json = report_json(&outcome);
+        farewell.say(report_json(&outcome));
         drop(farewell);
         if wedged && !inbox.wait_drained(NOTICE) {
             signal_hook::low_level::exit(1);
@@ -312,7 +302,7 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     builder.spawn(run).map(drop).map_err(|why| error::io(&why))
 }
 
-fn report_json(outcome: &std::io::Result<Report>) -> String {
+fn report_json(outcome: &io::Result<Report>) -> String {
     match outcome {
         Ok(report) => {
             let (reason, signal) = match &report.reason {
