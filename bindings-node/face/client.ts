@@ -1,3 +1,4 @@
+import { onAbort } from './abort';
 import { guarded, McpError, revive, type Failure } from './errors';
 import { Link } from './link';
 import { native, type NativeClientOptions, type NativeLink, type NativeOffer } from './native';
@@ -221,14 +222,13 @@ export class Client implements AsyncDisposable {
                 this.#waiting[number] = { resolve, reject, onProgress };
                 return;
             }
-            const abort = () => {
+            const forget = onAbort(signal, () => {
                 this.#waiting[number] = undefined;
                 native.cancel(number, reasonOf(signal));
                 reject(cancelled(signal));
-            };
-            signal.addEventListener('abort', abort, { once: true });
+            });
             const after = <T>(settle: (value: T) => void) => (value: T) => {
-                signal.removeEventListener('abort', abort);
+                forget();
                 settle(value);
             };
             this.#waiting[number] = { resolve: after(resolve), reject: after(reject), onProgress };

@@ -9,7 +9,8 @@ const root = dirname(folder);
 const debug = process.argv.includes('--debug');
 
 const run = (program, ...args) => execFileSync(program, args, { cwd: root, stdio: ['ignore', 2, 2] });
-run(process.env.CARGO ?? 'cargo', 'build', '--quiet', '-p', 'mcpbolt-node', ...(debug ? [] : ['--release']));
+const options = debug ? [] : ['--release', '--', '-C', 'strip=debuginfo'];
+run(process.env.CARGO ?? 'cargo', 'rustc', '--quiet', '-p', 'mcpbolt-node', '--lib', ...options);
 
 const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const built = { darwin: 'libmcpbolt_node.dylib', win32: 'mcpbolt_node.dll' }[process.platform] ?? 'libmcpbolt_node.so';

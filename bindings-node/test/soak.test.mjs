@@ -1,0 +1,71 @@
+// Many of everything, little of anything left: `MCPBOLT_SOAK=N` multiplies the rounds.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Client, McpError, Server } from 'mcpbolt';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc');
+const ROUNDS = Number(process.env.MCPBOLT_SOAK ?? 1);
+const AT_ONCE = 100;
+
+test('calls, cancels, rejections and progress leave nothing behind', async () => {
+    const unexpected = [];
+    process.on('warning', warning => unexpected.push(warning)).on('unhandledRejection', reason => unexpected.push(reason));
+    const server = new Server('soak', '1', { onError: () => {} })
+        .tool('echo', {}, async ({ text }) => text)
+        .tool('rejects', {}, async () => Promise.reject(new Error('no')))
+        .tool('waits', {}, (_, { signal }) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason))))
+        .tool('late', {}, () => new Promise(resolve => setImmediate(resolve, 'late')))
+        .tool('progress', {}, (_, ctx) => {
+            for (let i = 0; i < 5; i++) ctx.progress(i);
+        });
+    const client = await Client.connect(server);
+    const shared = new AbortController();
+    const abortable = async name => {
+        const controller = new AbortController();
+        const call = client.callTool(name, {}, { signal: controller.signal });
+        setImmediate(() => controller.abort());
+        await call.catch(error => assert.equal(error.code, 'ERR_MCP_CANCELLED'));
+    };
+    const batch = () =>
+        Promise.all(
+            Array.from({ length: AT_ONCE }, (_, i) => {
+                if (i % 5 === 0) return client.callTool('rejects');
+                if (i % 5 === 1) return abortable('waits');
+                if (i % 5 === 2) return abortable('late');
+                if (i % 5 === 3) return client.callTool('progress', {}, { onProgress: () => {} });
+                return client.callTool('echo', { text: 'x'.repeat(i) }, { signal: shared.signal });
+            })
+        );
+    const used = async rounds => {
+        for (let i = 0; i < rounds; i++) await batch();
+        gc();
+        const { heapUsed, rss } = process.memoryUsage();
+        return { heapUsed, rss };
+    };
+    await used(50);
+    const before = await used(20);
+    const after = await used(100 * ROUNDS);
+    assert.ok(after.heapUsed - before.heapUsed < 1 << 20, `the heap grew from ${before.heapUsed} to ${after.heapUsed}`);
+    assert.ok(after.rss - before.rss < 24 << 20, `the process grew from ${before.rss} to ${after.rss}`);
+    await client.close();
+    assert.deepEqual(unexpected, []);
+});
+
+test('calls that are cancelled while they wait never reach JavaScript', async () => {
+    let called = 0;
+    const server = new Server('soak', '1').tool('count', {}, () => ++called);
+    const client = await Client.connect(server);
+    const controller = new AbortController();
+    const calls = Array.from({ length: 100 }, () => client.callTool('count', {}, { signal: controller.signal }));
+    const settled = Promise.allSettled(calls);
+    // The engine takes them and their cancellations while this thread does not look.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    controller.abort();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    for (const { reason } of await settled) assert.ok(reason instanceof McpError && reason.code === 'ERR_MCP_CANCELLED');
+    assert.equal((await client.callTool('count')).content[0].text, '1');
+    await client.close();
+});
