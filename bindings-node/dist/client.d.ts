@@ -1,5 +1,5 @@
 import { McpError } from './errors';
-import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Tool } from './protocol';
+import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Tool, Trace } from './protocol';
 import type { Server } from './server';
 export interface ClientOptions {
     /** The client's name, as the server is told; `mcpbolt` by default. */
@@ -12,6 +12,8 @@ export interface ClientOptions {
     opening?: 'probe' | 'handshake' | 'stateless';
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Shown each message. */
+    trace?: Trace;
     /** Told of the server's log messages. */
     onLog?: (message: LogMessage) => void;
     /** Told of every other notification of the server. */

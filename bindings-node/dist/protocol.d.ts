@@ -109,6 +109,11 @@ export interface Progress {
     total?: number;
     message?: string;
 }
+/**
+ * Shown each message of a connection as it goes over the wire, for people: secrets are masked and long strings cut,
+ * so the text need not be the message any more.
+ */
+export type Trace = (direction: 'in' | 'out', message: string) => void;
 export declare const LEVELS: readonly ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 /** How severe a log message is. */
 export type LogLevel = (typeof LEVELS)[number];

@@ -1,5 +1,5 @@
 import { Context } from './context';
-import type { JsonSchema, PromptArgument, ToolAnnotations } from './protocol';
+import type { JsonSchema, PromptArgument, ToolAnnotations, Trace } from './protocol';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { type Schema } from './schema';
 export interface ServerOptions<State = unknown> {
@@ -41,6 +41,8 @@ export interface RunOptions {
     graceMs?: number;
     /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
     signals?: boolean;
+    /** Shown each message. */
+    trace?: Trace;
 }
 /** How a server's run ended. */
 export interface RunReport {

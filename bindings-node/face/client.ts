@@ -13,7 +13,8 @@ import type {
     Resource,
     ResourceContents,
     ResourceTemplate,
-    Tool
+    Tool,
+    Trace
 } from './protocol';
 import type { Server } from './server';
 
@@ -28,6 +29,8 @@ export interface ClientOptions {
     opening?: 'probe' | 'handshake' | 'stateless';
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Shown each message. */
+    trace?: Trace;
     /** Told of the server's log messages. */
     onLog?: (message: LogMessage) => void;
     /** Told of every other notification of the server. */
@@ -93,10 +96,11 @@ export class Client implements AsyncDisposable {
             {
                 opened: text => this.#opening.resolve((this.#opened = JSON.parse(text))),
                 answer: (number, text) => this.#answer(number, text),
-                failure: (number, text) => this.#take(number)?.reject(revive(JSON.parse(text) as Failure)),
+                failure: (number, text) => this.#fail(number, revive(JSON.parse(text) as Failure)),
                 progress: (number, text) => this.#waiting[number]?.onProgress?.(JSON.parse(text)),
                 notification: text => this.#notified(JSON.parse(text)),
                 closed: text => this.#close(revive(JSON.parse(text) as Failure)),
+                traced: (isOut, text) => options.trace!(isOut ? 'out' : 'in', text),
                 ended: text => this.#ended.resolve(text ? JSON.parse(text) : { code: null, signal: null }),
                 ...(onLine && { line: onLine })
             },
@@ -260,6 +264,12 @@ export class Client implements AsyncDisposable {
         waiting.reject(new McpError('ERR_MCP_UNSUPPORTED', `an answer of type ${resultType} is not supported`));
     }
 
+    #fail(number: number, error: McpError): void {
+        // Who waits for an answer may learn of the end first.
+        if (error.code === 'ERR_MCP_CLOSED') this.#closed ??= error.cause as McpError;
+        this.#take(number)?.reject(error);
+    }
+
     #notified({ method, params }: { method: string; params?: unknown }): void {
         if (method === 'notifications/message' && this.#options.onLog) this.#options.onLog(params as LogMessage);
         else this.#options.onNotification?.(method, params);
@@ -294,8 +304,9 @@ export class Client implements AsyncDisposable {
     }
 }
 
-function introduction({ name, version, opening }: ClientOptions): NativeClientOptions {
-    return { name: name ?? 'mcpbolt', version: version ?? '0', ...(opening && { opening }) };
+function introduction({ name, version, opening, trace }: ClientOptions): NativeClientOptions {
+    const known = { name: name ?? 'mcpbolt', version: version ?? '0', trace: trace !== undefined };
+    return opening ? { ...known, opening } : known;
 }
 
 function arrayOf<Item>(value: unknown, key: string): Item[] {

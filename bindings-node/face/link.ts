@@ -13,7 +13,8 @@ const enum Inbound {
     Notification,
     Line,
     Closed,
-    Ended
+    Ended,
+    Traced
 }
 
 /** @internal Rows of `submit`: see `src/submit.rs`. */
@@ -41,6 +42,7 @@ export interface Receiver {
     line?(text: string): void;
     closed?(text: string): void;
     ended?(text: string): void;
+    traced?(isOut: boolean, text: string): void;
 }
 
 const ROW = 5;
@@ -136,6 +138,8 @@ export class Link {
                 return receiver.line?.(text);
             case Inbound.Closed:
                 return receiver.closed?.(text);
+            case Inbound.Traced:
+                return receiver.traced?.(target === 1, text);
             case Inbound.Ended:
                 clearInterval(this.#alive);
                 return receiver.ended?.(text);

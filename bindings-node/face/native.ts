@@ -30,6 +30,7 @@ export interface NativeClientOptions {
     name: string;
     version: string;
     opening?: string;
+    trace: boolean;
 }
 
 /** @internal */
@@ -44,7 +45,7 @@ export interface NativeChildOptions {
 
 interface Native {
     Offer: new (name: string, version: string, instructions?: string) => NativeOffer;
-    serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean): NativeLink;
+    serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
     pair(
         offer: NativeOffer,
         wakeServer: () => void,

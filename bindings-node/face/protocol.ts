@@ -103,6 +103,12 @@ export interface Progress {
     message?: string;
 }
 
+/**
+ * Shown each message of a connection as it goes over the wire, for people: secrets are masked and long strings cut,
+ * so the text need not be the message any more.
+ */
+export type Trace = (direction: 'in' | 'out', message: string) => void;
+
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
 /** How severe a log message is. */

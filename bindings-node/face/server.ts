@@ -1,8 +1,9 @@
+import { isMainThread } from 'node:worker_threads';
 import { Context } from './context';
 import { guarded, McpError, ToolError } from './errors';
 import { Link, type Outbound, type Receiver } from './link';
 import { native, type NativeLink, type NativeOffer } from './native';
-import type { JsonSchema, PromptArgument, ToolAnnotations } from './protocol';
+import type { JsonSchema, PromptArgument, ToolAnnotations, Trace } from './protocol';
 import { promptAnswer, refuse, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Schema } from './schema';
@@ -47,6 +48,8 @@ export interface RunOptions {
     graceMs?: number;
     /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
     signals?: boolean;
+    /** Shown each message. */
+    trace?: Trace;
 }
 
 /** How a server's run ended. */
@@ -152,17 +155,24 @@ export class Server<State = undefined> {
      */
     async run(options: RunOptions = {}): Promise<RunReport> {
         const state = await this.#start();
-        const signals = options.signals ?? SIGNALS.every(signal => process.listenerCount(signal) === 0);
+        const unheard = () => isMainThread && SIGNALS.every(signal => process.listenerCount(signal) === 0);
+        const signals = options.signals ?? unheard();
+        // The engine, which also hears a signal while the loop is busy, passes it on to the handler it found: that must
+        // be this one and not Node's own, which ends the process.
+        const stop = () => this.close();
+        if (signals) for (const signal of SIGNALS) process.on(signal, stop);
         const report = await new Promise<string>((resolve, reject) => {
-            const connect = (wake: () => void) => {
-                return guarded(() => native.serveStdio(this.#offer, wake, options.graceMs ?? 5000, signals));
-            };
+            const { graceMs = 5000, trace } = options;
+            const connect = (wake: () => void) =>
+                guarded(() => native.serveStdio(this.#offer, wake, graceMs, signals, trace !== undefined));
             try {
-                this.#serve(state, resolve, connect);
+                this.#serve(state, resolve, connect, trace);
             } catch (error) {
                 reject(error);
             }
-        }).then(JSON.parse);
+        })
+            .then(JSON.parse)
+            .finally(() => SIGNALS.forEach(signal => process.off(signal, stop)));
         await this.#options.lifespan?.stop?.(state);
         if (report.error !== undefined) throw new McpError('ERR_MCP_IO', report.error);
         // A handler that never answers must not keep a process that nobody talks to.
@@ -193,7 +203,7 @@ export class Server<State = undefined> {
         return (await this.#options.lifespan?.start()) as State;
     }
 
-    #serve(state: State, ended: (report: string) => void, connect?: (wake: () => void) => NativeLink): Link {
+    #serve(state: State, ended: (report: string) => void, connect?: (wake: () => void) => NativeLink, trace?: Trace): Link {
         const calls: (Context<State> | undefined)[] = [];
         const receiver: Receiver = {
             call: (number, target, text, wantsProgress) => {
@@ -202,6 +212,7 @@ export class Server<State = undefined> {
                 this.#carryOut(this.#entries[target % KINDS]![Math.floor(target / KINDS)]!, text, context);
             },
             cancelled: (number, reason) => calls[number]?.cancel(reason),
+            traced: (isOut, text) => trace!(isOut ? 'out' : 'in', text),
             ended: report => {
                 this.#links.delete(link);
                 ended(report);

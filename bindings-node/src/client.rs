@@ -23,16 +23,19 @@ pub struct ClientOptions {
     pub version: String,
     /// How it opens: `probe`, `handshake` or `stateless`.
     pub opening: Option<String>,
+    /// Show each frame to JavaScript.
+    pub trace: bool,
 }
 
 impl ClientOptions {
-    pub fn config(&self) -> Arc<Config> {
+    pub fn config(&self, inbox: &Arc<Inbox>) -> Arc<Config> {
         let mut config = Config::new(Side::Client, &self.name, &self.version);
         config.opening = match self.opening.as_deref() {
             Some("handshake") => Opening::Handshake,
             Some("stateless") => Opening::Stateless,
             _ => Opening::Probe,
         };
+        config.trace = self.trace.then(|| inbox.trace());
         Arc::new(config)
     }
 }

@@ -41,6 +41,8 @@ pub enum Kind {
     Line = 9,
     Closed = 10,
     Ended = 11,
+    /// A frame; its target is 0 when it came in, 1 when it went out.
+    Traced = 12,
 }
 
 /// The table as the integers it holds.

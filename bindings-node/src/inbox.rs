@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::{Batch, Call, CallKey};
+use mcpbolt::connection::{Batch, Call, CallKey, Direction, Trace};
 use mcpbolt::error::ConnectionError;
 use napi::Status;
 use napi::bindgen_prelude::Function;
@@ -29,6 +29,8 @@ pub enum Event {
     Notification(String),
     /// A line of a child's stderr.
     Line(String),
+    /// A frame, with its secrets masked, for who traces the wire.
+    Traced(Direction, String),
     /// The connection has ended.
     Closed(ConnectionError),
     /// The engine's thread has ended; why, as JSON.
@@ -40,7 +42,7 @@ impl Event {
     fn is_news(&self) -> bool {
         matches!(
             self,
-            Self::Progress(..) | Self::Notification(_) | Self::Line(_)
+            Self::Progress(..) | Self::Notification(_) | Self::Line(_) | Self::Traced(..)
         )
     }
 }
@@ -155,6 +157,14 @@ impl Inbox {
             self.drained.notify_all();
         }
         state.told
+    }
+
+    /// What shows JavaScript each frame of a connection.
+    pub fn trace(self: &Arc<Self>) -> Trace {
+        let inbox = self.clone();
+        Trace::new(move |direction, frame| {
+            inbox.push(Event::Traced(direction, frame.to_owned()));
+        })
     }
 
     /// Waits until JavaScript has taken everything; `false` when it has not by then.

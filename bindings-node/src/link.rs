@@ -6,7 +6,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use std::{pin::Pin, thread};
 
-use mcpbolt::connection::{Connection, Framing, Handle, ReplyTo, RequestOptions, Response};
+use mcpbolt::connection::{
+    Config, Connection, Direction, Framing, Handle, ReplyTo, RequestOptions, Response,
+};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions, Stop};
 use mcpbolt::message::Message;
@@ -102,6 +104,10 @@ impl Link {
                 rows.text(Kind::Notification, 0, 0, |out| out.push_str(&json));
             }
             Event::Line(line) => rows.text(Kind::Line, 0, 0, |out| out.push_str(&line)),
+            Event::Traced(direction, frame) => {
+                let target = u32::from(direction == Direction::Out);
+                rows.text(Kind::Traced, 0, target, |out| out.push_str(&frame));
+            }
             Event::Closed(why) => rows.text(Kind::Closed, 0, 0, |out| {
                 error::connection_json(out, &why);
             }),
@@ -257,6 +263,7 @@ pub fn serve_stdio(
     wake: Function<'_, (), ()>,
     grace_ms: f64,
     signals: bool,
+    trace: bool,
 ) -> Result<Link> {
     let served = offer.serve();
     let inbox = Arc::new(Inbox::new(&wake)?);
@@ -266,7 +273,9 @@ pub fn serve_stdio(
         ..StdioOptions::default()
     };
     let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
-    let mut connection = Connection::new(served.config, Instant::now());
+    let mut config = Config::clone(&served.config);
+    config.trace = trace.then(|| inbox.trace());
+    let mut connection = Connection::new(Arc::new(config), Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
     let link = Link::new(

@@ -122,3 +122,15 @@ test('a client of a server in this process', async () => {
     await new Promise(resolve => setTimeout(resolve, 50));
     assert.deepEqual(log, ['start', 'aborted', 'stop']);
 });
+
+test('the wire can be watched, without its secrets', async () => {
+    const seen = [];
+    const client = await diagnostic({ trace: (direction, message) => seen.push([direction, message]) });
+    await client.callTool('echo', { text: 'hello', password: 'hunter2' });
+    await client.close();
+    const call = seen.find(([, message]) => message.includes('tools/call'));
+    assert.equal(call[0], 'out');
+    assert.match(call[1], /"password":"\*\*\*"/);
+    assert.ok(seen.some(([direction, message]) => direction === 'in' && message.includes('hello')));
+    assert.ok(!seen.some(([, message]) => message.includes('hunter2')));
+});

@@ -168,6 +168,18 @@ test('a termination signal lets what is in flight be answered', async () => {
     assert.deepEqual(await wire.exit, { code: 0, signal: null });
 });
 
+test('a second signal does not wait for a handler that holds the loop', async () => {
+    const wire = await Wire.open(SERVER);
+    wire.call(1, 'busy', { ms: 60_000 });
+    await new Promise(resolve => setTimeout(resolve, 100));
+    wire.child.kill('SIGTERM');
+    await new Promise(resolve => setTimeout(resolve, 100));
+    const asked = Date.now();
+    wire.child.kill('SIGTERM');
+    assert.deepEqual(await wire.exit, { code: 1, signal: null });
+    assert.ok(Date.now() - asked < 1500, `${Date.now() - asked} ms`);
+});
+
 test('a thousand calls at once are all answered', async () => {
     const wire = await Wire.open(SERVER);
     for (let i = 0; i < 1000; i++) wire.call(i, 'echo', { text: `${i} ${'é'.repeat(i % 50)}` });
