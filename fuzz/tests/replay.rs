@@ -36,6 +36,7 @@ fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
     for max_len in [10, 100, line.unwrap_or(0)] {
         laws::lines(stream.as_bytes(), max_len, &mut random);
     }
+    laws::lines(b"{\"a\":1}\n   \n\r\n  \n", 2, &mut random);
     let short: String = stream.chars().take(1200).collect();
     let whole = laws::split([short.as_bytes()], 500);
     for at in 0..=short.len() {
