@@ -1,5 +1,33 @@
-//! The mcpbolt protocol engine.
+//! A protocol engine for the [Model Context Protocol](https://modelcontextprotocol.io): every
+//! revision from 2024-11-05 to 2026-07-28, as server and as client.
+//!
+//! What most programs need is at the top: `server` and `client`, and `io` to put them on a
+//! wire. Beneath lies the engine, which does no I/O and reads no clock: a [`connection`] takes
+//! bytes in and gives bytes out, and can be driven by any loop.
+//!
+//! ```
+//! # #[cfg(all(feature = "server", feature = "client", feature = "stdio"))] {
+//! use mcpbolt::client::{Client, block_on};
+//! use mcpbolt::io::connect_pair;
+//! use mcpbolt::server::{Arguments, Server, Tool};
+//!
+//! let server = Server::builder("greeter", "1.0.0")
+//!     .tool(Tool::new("greet"), |_: Arguments, _| async { "hello" })
+//!     .build()?;
+//! // In one process, as in a test; `io::serve_stdio` serves on stdin and stdout.
+//! let client = block_on(Client::open(connect_pair(&server, Client::config("me", "1"))?))?;
+//! assert_eq!(client.call_tool("greet", &serde_json::json!({})).wait()?.text(), "hello");
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How it is built, and which room may use which: [`architecture`].
+#![deny(unsafe_code)]
 
+#[cfg(doc)]
+pub mod architecture {
+    #![doc = include_str!("../ARCHITECTURE.md")]
+}
 pub mod buffer;
 #[cfg(feature = "client")]
 pub mod client;
@@ -14,6 +42,7 @@ pub mod json;
 pub mod limits;
 pub mod mcp;
 pub mod message;
+#[allow(unsafe_code)]
 pub mod scan;
 #[cfg(feature = "server")]
 pub mod server;
