@@ -185,14 +185,10 @@ impl Lowered {
             (None, Some(structured)) => result.with("content", |out| append_text(out, structured)),
             (None, None) => result.raw("content", "[]"),
         }
-        if let Some(structured) = self
-            .structured
-            .as_deref()
-            .filter(|_| rules.structured_content)
-        {
-            if rules.any_structured_content || structured.starts_with('{') {
-                result.raw("structuredContent", structured);
-            }
+        let fits = |json: &&str| rules.any_structured_content || json.starts_with('{');
+        let structured = self.structured.as_deref().filter(fits);
+        if let Some(structured) = structured.filter(|_| rules.structured_content) {
+            result.raw("structuredContent", structured);
         }
         if self.is_error {
             result.raw("isError", "true");

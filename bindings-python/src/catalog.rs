@@ -1,5 +1,6 @@
 //! What a Python server offers: the engine's registry, and beside it the functions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -92,10 +93,15 @@ impl Shared {
 #[pymethods]
 impl Catalog {
     #[new]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called from one place in the face"
+    )]
     fn new(
         name: &str,
         version: &str,
         instructions: Option<String>,
+        trace: Option<PathBuf>,
         tools: Vec<Definition>,
         resources: Vec<Definition>,
         templates: Vec<Definition>,
@@ -126,6 +132,7 @@ impl Catalog {
         })?;
         let mut config = registry.config(name, version);
         config.instructions = instructions.map(Into::into);
+        config.trace = trace.as_deref().map(crate::trace::open).transpose()?;
         let all = [&tools, &resources, &templates, &prompts];
         let has_tasks = all
             .into_iter()

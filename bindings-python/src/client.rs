@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ use crate::host::{ClientHost, News};
 use crate::inbox::Inbox;
 use crate::serving::Serving;
 use crate::session::{Bridge, Interpreter, Session};
-use crate::{read, write};
+use crate::{read, trace, write};
 
 /// News handled in one turn of the event loop.
 const DRAIN: usize = 1024;
@@ -64,6 +65,14 @@ impl Wake for Bell {
     }
 }
 
+/// What a server said of itself, its capabilities, its instructions, and the revision.
+type Peer<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Option<String>,
+    Option<&'static str>,
+);
+
 /// How a client is set up, as the face describes it.
 #[derive(FromPyObject)]
 pub struct Setup {
@@ -72,6 +81,7 @@ pub struct Setup {
     opening: String,
     revision: Option<String>,
     timeout: Option<f64>,
+    trace: Option<PathBuf>,
     opened: Py<PyAny>,
     ended: Py<PyAny>,
     on_log: Option<Py<PyAny>>,
@@ -94,6 +104,7 @@ impl Setup {
         if let Some(timeout) = self.timeout {
             config.limits.request_timeout = seconds(timeout)?;
         }
+        config.trace = self.trace.as_deref().map(trace::open).transpose()?;
         Ok(Arc::new(config))
     }
 
@@ -275,15 +286,7 @@ impl Link {
     }
 
     /// The server's name, version and more; its capabilities; its instructions; the revision.
-    fn peer<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Option<String>,
-        Option<&'static str>,
-    )> {
+    fn peer<'py>(&self, py: Python<'py>) -> PyResult<Peer<'py>> {
         let peer = self.handle.peer().cloned().unwrap_or_default();
         let object = |json: &str| read::value(py, if json.is_empty() { "{}" } else { json });
         let revision = self.handle.revision().map(|revision| revision.rules().name);

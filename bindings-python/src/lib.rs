@@ -16,6 +16,7 @@ mod read;
 mod serving;
 mod session;
 mod signal;
+mod trace;
 mod worker;
 mod workers;
 mod write;

@@ -170,10 +170,13 @@ fn not_json() -> PyErr {
     PyValueError::new_err("not JSON")
 }
 
+/// A key as it is spelled and as Python has it.
+type Slot = Option<(Box<str>, Py<PyString>)>;
+
 /// A key, interned; the same keys come again and again.
 fn key<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
     thread_local! {
-        static CACHE: RefCell<Vec<Option<(Box<str>, Py<PyString>)>>> = const { RefCell::new(Vec::new()) };
+        static CACHE: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
     }
     if text.len() > KEY_BYTES {
         return PyString::new(py, text);

@@ -17,6 +17,7 @@ use crate::workers::Workers;
 
 /// What the thread of the event loop is told.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are calls")]
 pub enum Event {
     /// Carry this out, at once or as a task.
     Call(Call),

@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread, park, park_timeout};
 use std::time::Duration;
 
 /// How long calls may keep the queue waiting before more workers are let in.
@@ -26,7 +27,6 @@ const MAX_WORKERS: usize = 40;
 #[derive(Debug)]
 pub struct Workers<T> {
     state: Mutex<State<T>>,
-    changed: Condvar,
     ended: Condvar,
 }
 
@@ -39,9 +39,10 @@ struct State<T> {
     at_work: usize,
     /// Threads that may be.
     limit: usize,
-    /// Threads that wait, the one on watch included.
-    waiting: usize,
-    watched: bool,
+    /// Threads that sleep; the one that worked last is roused first, its memory being warm.
+    asleep: Vec<Thread>,
+    /// The thread on watch.
+    watch: Option<Thread>,
     /// Calls taken since the start.
     taken: u64,
     closed: bool,
@@ -54,16 +55,22 @@ impl<T> Default for Workers<T> {
             threads: 0,
             at_work: 0,
             limit: 1,
-            waiting: 0,
-            watched: false,
+            asleep: Vec::new(),
+            watch: None,
             taken: 0,
             closed: false,
         };
         Self {
             state: Mutex::new(state),
-            changed: Condvar::new(),
             ended: Condvar::new(),
         }
+    }
+}
+
+impl<T> State<T> {
+    /// Whether one more thread is needed, for work or for the watch.
+    fn lacks_threads(&self) -> bool {
+        self.at_work < self.limit || self.watch.is_none()
     }
 }
 
@@ -76,7 +83,7 @@ impl<T> Workers<T> {
     pub fn push(&self, work: impl IntoIterator<Item = T>, spawn: impl FnOnce()) {
         let mut state = self.lock();
         state.queue.extend(work);
-        let needed = !state.queue.is_empty() && (state.at_work < state.limit || !state.watched);
+        let needed = !state.queue.is_empty() && state.lacks_threads();
         if needed && !state.closed {
             self.rouse(&mut state, spawn);
         }
@@ -84,8 +91,10 @@ impl<T> Workers<T> {
 
     /// One more thread looks at the queue.
     fn rouse(&self, state: &mut State<T>, spawn: impl FnOnce()) {
-        if state.waiting > 0 {
-            self.changed.notify_one();
+        if let Some(watch) = state.watch.as_ref().filter(|_| state.at_work == 0) {
+            watch.unpark();
+        } else if let Some(thread) = state.asleep.pop() {
+            thread.unpark();
         } else if state.threads < MAX_WORKERS {
             state.threads += 1;
             spawn();
@@ -122,21 +131,28 @@ impl<T> Workers<T> {
                 state.at_work += 1;
                 state.taken += 1;
                 let work = state.queue.pop_front();
-                if !state.queue.is_empty() && (state.at_work < state.limit || !state.watched) {
+                if !state.queue.is_empty() && state.lacks_threads() {
                     self.rouse(&mut state, spawn);
                 }
                 return work;
             }
-            state.waiting += 1;
-            state = match state.watched || state.at_work == 0 {
-                true => self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
+            state = match state.watch.is_some() || state.at_work == 0 {
+                true => self.sleep(state),
                 false => self.watch(state, held_up),
             };
-            state.waiting -= 1;
         }
+    }
+
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        let here = thread::current();
+        let id = here.id();
+        state.asleep.push(here);
+        drop(state);
+        park();
+        let mut state = self.lock();
+        // Who rouses takes the thread from the list; a stray wake-up does not.
+        state.asleep.retain(|thread| thread.id() != id);
+        state
     }
 
     /// Looks after the workers at work until this thread is needed for work, or nobody works.
@@ -145,13 +161,14 @@ impl<T> Workers<T> {
         mut state: MutexGuard<'a, State<T>>,
         held_up: &dyn Fn(),
     ) -> MutexGuard<'a, State<T>> {
-        state.watched = true;
+        state.watch = Some(thread::current());
         let mut quiet = 0;
-        while quiet < QUIET_TICKS && !state.closed {
+        while quiet < QUIET_TICKS {
             let before = state.taken;
-            let waited = self.changed.wait_timeout(state, TICK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if !state.queue.is_empty() && state.at_work < state.limit {
+            drop(state);
+            park_timeout(TICK);
+            state = self.lock();
+            if state.closed || (!state.queue.is_empty() && state.at_work < state.limit) {
                 break;
             }
             if state.taken != before {
@@ -169,7 +186,7 @@ impl<T> Workers<T> {
                 break;
             }
         }
-        state.watched = false;
+        state.watch = None;
         state
     }
 
@@ -178,7 +195,10 @@ impl<T> Workers<T> {
         let mut state = self.lock();
         state.closed = true;
         state.queue.clear();
-        self.changed.notify_all();
+        state.asleep.drain(..).for_each(|thread| thread.unpark());
+        if let Some(watch) = &state.watch {
+            watch.unpark();
+        }
         let ended = self
             .ended
             .wait_timeout_while(state, patience, |state| state.threads > 0);

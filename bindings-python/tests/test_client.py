@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -186,6 +187,22 @@ s.run()
         result = await connected.call_tool("env")
         assert result.structured == {"here": os.path.realpath("/tmp"), "given": "2", "secret": None}
     assert lines == ["hello"]
+
+
+@coroutine
+async def test_the_wire_can_be_traced_without_its_secrets(tmp_path: Path) -> None:
+    near, far = tmp_path / "client.log", tmp_path / "server.log"
+    server = Server("traced", trace=far)
+
+    @server.tool
+    def login(password: str, user: str) -> str:
+        return user + password
+
+    async with Client(server, trace=near) as connected:
+        assert (await connected.call_tool("login", {"password": "hunter2", "user": "eve"})).text == "evehunter2"
+    for path, arrow in ((near, "->"), (far, "<-")):
+        (line,) = [line for line in path.read_text().splitlines() if "tools/call" in line]
+        assert line.startswith(f"{arrow} {{") and '"password":"***"' in line and '"user":"eve"' in line
 
 
 @coroutine

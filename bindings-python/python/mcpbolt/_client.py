@@ -30,6 +30,7 @@ class _Setup:
         opening: str,
         revision: str | None,
         timeout: float | None,
+        trace: str | PathLike[str] | None,
         on_log: OnLog | None,
         on_stderr: Callable[[str], object] | None,
     ) -> None:
@@ -38,6 +39,7 @@ class _Setup:
         self.opening = opening
         self.revision = revision
         self.timeout = timeout
+        self.trace = trace
         self.on_log = on_log
         self.on_stderr = on_stderr
         self.opened: asyncio.Future[None]
@@ -63,6 +65,8 @@ class Client:
         on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
         on_stderr: Called with each line that the child writes to its stderr, which otherwise
             goes where this program's goes.
+        trace: A file that gets a line for each frame of the wire, with the values of members
+            that are named like secrets masked; `"-"` is stderr.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Client:
         opening: str = "probe",
         on_log: OnLog | None = None,
         on_stderr: Callable[[str], object] | None = None,
+        trace: str | PathLike[str] | None = None,
         name: str = "mcpbolt",
         version: str = _core.__version__,
     ) -> None:
@@ -86,7 +91,7 @@ class Client:
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
         self._inherit = list(inherit_env)
-        self._setup = _Setup(name, version, opening, revision, timeout, on_log, on_stderr)
+        self._setup = _Setup(name, version, opening, revision, timeout, trace, on_log, on_stderr)
         self._stack = AsyncExitStack()
         self._link: _core.Link | None = None
         self._strays = 0

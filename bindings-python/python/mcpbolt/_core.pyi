@@ -3,6 +3,7 @@
 from asyncio import Future
 from collections.abc import Callable, Sequence
 from contextvars import Context as Variables
+from os import PathLike
 from typing import Any, Protocol, final
 
 __all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
@@ -35,6 +36,7 @@ class Catalog:
         name: str,
         version: str,
         instructions: str | None,
+        trace: str | PathLike[str] | None,
         tools: Sequence[_Definition],
         resources: Sequence[_Definition],
         templates: Sequence[_Definition],

@@ -12,6 +12,7 @@ from ._signature import Function, Signature, description
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
+    from os import PathLike
 
     Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
@@ -51,6 +52,13 @@ class Server:
     A plain function runs on a worker thread of the engine's; with `inline=True` on the thread
     that runs the event loop, for what takes microseconds; a coroutine function as a task of the
     event loop. What is added after the server has started is seen by the next connection.
+
+    Args:
+        instructions: What the model is told about the server.
+        lifespan: An async context manager around each connection; what it gives is the `state`
+            of every `Context`.
+        trace: A file that gets a line for each frame of the wire, with the values of members
+            that are named like secrets masked; `"-"` is stderr.
     """
 
     def __init__(
@@ -60,11 +68,13 @@ class Server:
         *,
         instructions: str | None = None,
         lifespan: Lifespan | None = None,
+        trace: str | PathLike[str] | None = None,
     ) -> None:
         self.name = name
         self.version = version
         self.instructions = instructions
         self._lifespan = lifespan
+        self._trace = trace
         self._tools: list[_Entry] = []
         self._resources: list[_Entry] = []
         self._templates: list[_Entry] = []
@@ -236,6 +246,7 @@ class Server:
             self.name,
             self.version,
             self.instructions,
+            self._trace,
             self._tools,
             self._resources,
             self._templates,
