@@ -267,8 +267,9 @@ pub fn append(out: &mut Vec<u8>, event: Option<&str>, id: Option<&str>, data: &[
 mod tests {
     use super::*;
 
-    /// (data, event, id, retry) of each event, `None` for one that is too long.
-    type Seen = Vec<Option<(String, Option<String>, Option<String>, Option<u64>)>>;
+    /// (data, event, id, retry) of an event, `None` for one that is too long.
+    type One = Option<(String, Option<String>, Option<String>, Option<u64>)>;
+    type Seen = Vec<One>;
 
     fn split<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, max_len: usize) -> Seen {
         let mut deframer = EventStreamDeframer::new(max_len);
@@ -316,7 +317,7 @@ mod tests {
         }
     }
 
-    fn data(text: &str) -> Option<(String, Option<String>, Option<String>, Option<u64>)> {
+    fn data(text: &str) -> One {
         Some((text.to_owned(), None, None, None))
     }
 
