@@ -51,9 +51,7 @@ REFERENCE = {
     "reference-python": [install.PYTHON, HERE / "servers" / "python_server.py"],
     "reference-rmcp": [install.RMCP / "server"],
 }
-# The revisions that our clients can be held to: Node's takes an era, not a revision.
-OURS = {"rust": ALL, "python": ALL, "node": ("2025-11-25", "2026-07-28")}
-COUNTS_STRAYS = ("rust", "python")
+OURS = ("rust", "python", "node")
 PEERS: dict[str, tuple[list[object], tuple[str, ...], scripts.Script]] = {
     "reference-python": (REFERENCE["reference-python"], ALL, scripts.diagnostic("interop-python-server")),
     "reference-rmcp": (REFERENCE["reference-rmcp"], ALL, scripts.diagnostic("rmcp")),
@@ -135,8 +133,6 @@ class Driven:
         stem = into / re.sub(r"\W+", "-", self.name)
         server, _, write = PEERS[self.server]
         script = write(self.revision)
-        if self.client not in COUNTS_STRAYS:
-            script = [(step, {} if step == {"do": "close"} else want) for step, want in script]
         steps = [step for step, _ in script]
         said, problems = behind_tee(self.command, self.revision, server, steps, stem)
         problems = scripts.judge(script, said) + problems
@@ -226,7 +222,6 @@ def main() -> int:
             Driven(client, command, peer, revision)
             for peer, (_, revisions, _) in PEERS.items()
             for revision in revisions
-            if revision in OURS[client]
         ]
     # Not the reference servers: the official SDKs are silent about most of it.
     sessions += [BadFrames(server, command) for server, command in servers.items() if server not in REFERENCE]

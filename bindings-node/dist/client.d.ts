@@ -1,5 +1,5 @@
 import { McpError } from './errors';
-import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Tool, Trace } from './protocol';
+import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Tool, Trace } from './protocol';
 import type { Server } from './server';
 export interface ClientOptions {
     /** The client's name, as the server is told; `mcpbolt` by default. */
@@ -10,6 +10,8 @@ export interface ClientOptions {
      * and `stateless` take one for granted.
      */
     opening?: 'probe' | 'handshake' | 'stateless';
+    /** The one revision to speak; what both sides speak, by default. */
+    revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
     /** Shown each message. */
@@ -52,12 +54,14 @@ export declare class Client implements AsyncDisposable {
     /** Connects to a server in this process, without a wire: for tests. */
     static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
     /** The protocol revision in force. */
-    get revision(): string;
+    get revision(): Revision;
     /** The server's name, version and more, if it named them. */
     get server(): Implementation | undefined;
     get capabilities(): Record<string, unknown>;
     /** What the server tells the model about itself. */
     get instructions(): string | undefined;
+    /** How many answers came that nobody waited for, and frames that were no messages. */
+    get strayCount(): number;
     /** Why the connection has ended, if it has. */
     get closed(): McpError | undefined;
     /** The server's tools, all pages. */

@@ -1,4 +1,6 @@
 /** The shapes of MCP that this package gives and takes. */
+/** A revision of the protocol. */
+export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28';
 /** A JSON Schema. */
 export type JsonSchema = {
     readonly [keyword: string]: unknown;

@@ -13,6 +13,7 @@ import type {
     Resource,
     ResourceContents,
     ResourceTemplate,
+    Revision,
     Tool,
     Trace
 } from './protocol';
@@ -27,6 +28,8 @@ export interface ClientOptions {
      * and `stateless` take one for granted.
      */
     opening?: 'probe' | 'handshake' | 'stateless';
+    /** The one revision to speak; what both sides speak, by default. */
+    revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
     /** Shown each message. */
@@ -71,7 +74,7 @@ interface Waiting {
 }
 
 interface Opened {
-    revision: string;
+    revision: Revision;
     server?: Implementation;
     capabilities?: Record<string, unknown>;
     instructions?: string;
@@ -145,7 +148,7 @@ export class Client implements AsyncDisposable {
     }
 
     /** The protocol revision in force. */
-    get revision(): string {
+    get revision(): Revision {
         return this.#opened!.revision;
     }
 
@@ -161,6 +164,11 @@ export class Client implements AsyncDisposable {
     /** What the server tells the model about itself. */
     get instructions(): string | undefined {
         return this.#opened!.instructions;
+    }
+
+    /** How many answers came that nobody waited for, and frames that were no messages. */
+    get strayCount(): number {
+        return this.#link.native.strays();
     }
 
     /** Why the connection has ended, if it has. */
@@ -304,9 +312,9 @@ export class Client implements AsyncDisposable {
     }
 }
 
-function introduction({ name, version, opening, trace }: ClientOptions): NativeClientOptions {
+function introduction({ name, version, opening, revision, trace }: ClientOptions): NativeClientOptions {
     const known = { name: name ?? 'mcpbolt', version: version ?? '0', trace: trace !== undefined };
-    return opening ? { ...known, opening } : known;
+    return { ...known, ...(opening && { opening }), ...(revision && { revision }) };
 }
 
 function arrayOf<Item>(value: unknown, key: string): Item[] {

@@ -20,6 +20,7 @@ export interface NativeLink {
         wantsProgress: boolean
     ): number;
     cancel(number: number, reason?: string): void;
+    strays(): number;
     notify(method: string, params?: string): void;
     close(): void;
     stop(): void;
@@ -30,6 +31,7 @@ export interface NativeClientOptions {
     name: string;
     version: string;
     opening?: string;
+    revision?: string;
     trace: boolean;
 }
 

@@ -74,7 +74,7 @@ pub fn spawn_child(
             format!("{program} cannot be started: {why}"),
         )
     })?;
-    let mut connection = Connection::new(options.config(&inbox), Instant::now());
+    let mut connection = Connection::new(options.config(&inbox)?, Instant::now());
     connection.set_wake(child.wake().clone());
     let (handle, stop) = (connection.handle(), child.stop());
     let link = Link::new(inbox.clone(), handle.clone(), Some(stop), Arc::default());

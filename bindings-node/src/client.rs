@@ -7,11 +7,12 @@ use mcpbolt::connection::{
     ProgressFn,
 };
 use mcpbolt::error::ConnectionError;
-use mcpbolt::mcp::{ErrorKind, Revision, Side};
+use mcpbolt::mcp::{Era, ErrorKind, Revision, Revisions, Side};
 use mcpbolt::message::MessageRef;
 use napi_derive::napi;
 
 use crate::drain::quote;
+use crate::error::{Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
 
 /// What a client brings to a connection.
@@ -23,20 +24,30 @@ pub struct ClientOptions {
     pub version: String,
     /// How it opens: `probe`, `handshake` or `stateless`.
     pub opening: Option<String>,
+    /// The one revision that it speaks; every one by default.
+    pub revision: Option<String>,
     /// Show each frame to JavaScript.
     pub trace: bool,
 }
 
 impl ClientOptions {
-    pub fn config(&self, inbox: &Arc<Inbox>) -> Arc<Config> {
+    pub fn config(&self, inbox: &Arc<Inbox>) -> Result<Arc<Config>> {
         let mut config = Config::new(Side::Client, &self.name, &self.version);
         config.opening = match self.opening.as_deref() {
             Some("handshake") => Opening::Handshake,
             Some("stateless") => Opening::Stateless,
             _ => Opening::Probe,
         };
+        if let Some(name) = &self.revision {
+            let unknown = || error("ERR_MCP_MISUSE", format!("there is no revision {name}"));
+            let revision = Revision::parse(name).ok_or_else(unknown)?;
+            config.revisions = Revisions::only(revision);
+            if self.opening.is_none() && revision.era() == Era::Handshake {
+                config.opening = Opening::Handshake;
+            }
+        }
         config.trace = self.trace.then(|| inbox.trace());
-        Arc::new(config)
+        Ok(Arc::new(config))
     }
 }
 

@@ -52,7 +52,7 @@ enum Request {
     /// Its answer is to come, and will wake JavaScript.
     Waiting(Response, Waker),
     /// Its answer came while it was sent.
-    Answered(std::result::Result<Message, RequestError>),
+    Answered(Box<std::result::Result<Message, RequestError>>),
 }
 
 struct Ready {
@@ -121,13 +121,16 @@ impl Link {
             let mut context = Context::from_waker(waker);
             match Pin::new(response).poll(&mut context) {
                 Poll::Pending => return,
-                Poll::Ready(outcome) => self.requests.replace(number, Request::Answered(outcome)),
+                Poll::Ready(outcome) => {
+                    let answered = Request::Answered(Box::new(outcome));
+                    self.requests.replace(number, answered);
+                }
             }
         }
         let Some(Request::Answered(outcome)) = self.requests.remove(number) else {
             return;
         };
-        match outcome {
+        match *outcome {
             Ok(message) => rows.text(Kind::Answer, number, 0, |out| {
                 out.push_str(message.as_ref().result().unwrap_or("{}"));
             }),
@@ -206,7 +209,7 @@ impl Link {
                     Poll::Pending => Request::Waiting(response, waker),
                     Poll::Ready(outcome) => {
                         waker.wake();
-                        Request::Answered(outcome)
+                        Request::Answered(Box::new(outcome))
                     }
                 };
                 self.requests.replace(number, request);
@@ -227,6 +230,12 @@ impl Link {
     #[napi]
     pub fn notify(&self, method: String, params: Option<String>) {
         self.handle.notify(&method, params.as_deref());
+    }
+
+    /// Answers that nobody waited for, and frames that were no messages, since the start.
+    #[napi]
+    pub fn strays(&self) -> f64 {
+        self.handle.stray_count() as f64
     }
 
     /// Closes the connection once what is queued is written.

@@ -30,7 +30,7 @@ pub fn pair(
         Arc::new(Inbox::new(&wake_client)?),
     );
     let server = Connection::new(served.config, Instant::now());
-    let client = Connection::new(options.config(&client_inbox), Instant::now());
+    let client = Connection::new(options.config(&client_inbox)?, Instant::now());
     let links = vec![
         Link::new(
             inbox.clone(),

@@ -37,6 +37,17 @@ for (const [opening, revision] of [
     });
 }
 
+test('a client held to one revision', async () => {
+    for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
+        const client = await diagnostic({ revision });
+        assert.equal(client.revision, revision);
+        assert.equal((await client.callTool('echo', { text: 'hi' })).content[0].text, 'hi');
+        assert.equal(client.strayCount, 0);
+        await client.close();
+    }
+    await assert.rejects(diagnostic({ revision: '1999-12-31' }), failsWith('ERR_MCP_MISUSE'));
+});
+
 test('an aborted call is cancelled on the wire', async () => {
     const client = await diagnostic();
     const controller = new AbortController();
@@ -96,15 +107,21 @@ test('a child\'s stderr comes line by line', async () => {
 
 test('a client of a server in this process', async () => {
     const log = [];
+    let began;
+    const waits = new Promise(resolve => (began = resolve));
     const server = new Server('near', '2.0', {
         instructions: 'Be brief.',
         lifespan: { start: () => log.push('start'), stop: () => log.push('stop') }
     })
         .tool('add', { inputSchema: { type: 'object', required: ['a', 'b'] } }, ({ a, b }) => a + b)
-        .tool('wait', {}, (_, { signal }) => new Promise((_, no) => signal.addEventListener('abort', () => {
-            log.push('aborted');
-            no(signal.reason);
-        })))
+        .tool('wait', {}, (_, { signal }) => new Promise((_, no) => {
+            log.push('wait');
+            began();
+            signal.addEventListener('abort', () => {
+                log.push('aborted');
+                no(signal.reason);
+            });
+        }))
         .resource('memo://a', { name: 'A' }, () => 'hello')
         .prompt('greet', {}, () => 'Hello');
     const client = await Client.connect(server, { opening: 'handshake' });
@@ -116,11 +133,12 @@ test('a client of a server in this process', async () => {
     const controller = new AbortController();
     const call = client.callTool('wait', {}, { signal: controller.signal });
     await client.ping();
+    await waits;
     controller.abort();
     await assert.rejects(call, failsWith('ERR_MCP_CANCELLED'));
     await client[Symbol.asyncDispose]();
     await new Promise(resolve => setTimeout(resolve, 50));
-    assert.deepEqual(log, ['start', 'aborted', 'stop']);
+    assert.deepEqual(log, ['start', 'wait', 'aborted', 'stop']);
 });
 
 test('the wire can be watched, without its secrets', async () => {

@@ -43,12 +43,14 @@ const steps = {
         return { answers: (await Promise.all(calls)).map(textOf) };
     },
     call,
-    close: async client => ({ exit: await client.close() })
+    close: async client => {
+        await client.close();
+        return { strays: client.strayCount };
+    }
 };
 
 const script = JSON.parse(await all(process.stdin));
-const opening = revision >= '2026' ? 'probe' : 'handshake';
-const client = await Client.spawn(command, args, { name: 'interop-node', version: '1', opening });
+const client = await Client.spawn(command, args, { name: 'interop-node', version: '1', revision });
 for (const step of script) {
     const told = await steps[step.do](client, step).catch(error => {
         if (error.code !== 'ERR_MCP_PEER') throw error;
