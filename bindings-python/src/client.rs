@@ -23,7 +23,7 @@ use crate::answer::{Answer, exception};
 use crate::catalog::Catalog;
 use crate::host::{ClientHost, News};
 use crate::inbox::Inbox;
-use crate::serving::Serving;
+use crate::serving::{Serving, shown};
 use crate::session::{Bridge, Interpreter, Session};
 use crate::{read, trace, write};
 
@@ -259,10 +259,10 @@ impl Link {
     }
 
     /// Hands what has come to who waits for it.
-    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+    fn drain(&self, py: Python<'_>) {
         for news in self.inbox.take(DRAIN) {
             match news {
-                News::Opened => self.settle_opening(py)?,
+                News::Opened => shown(py, self.settle_opening(py)),
                 News::Answered(number) => self.look_for_answer(py, number),
                 News::Progress(number, progress, total, message) => {
                     let report = {
@@ -279,10 +279,11 @@ impl Link {
                     }
                 }
                 News::Stderr(line) => tell(py, self.on_stderr.as_ref(), (line,)),
-                News::Ended => settle(py, &self.ended, Ok(py.None().into_bound(py)))?,
+                News::Ended => {
+                    shown(py, settle(py, &self.ended, Ok(py.None().into_bound(py))));
+                }
             }
         }
-        Ok(())
     }
 
     /// The server's name, version and more; its capabilities; its instructions; the revision.
@@ -376,10 +377,8 @@ impl Link {
             Ok(message) => Bound::new(py, Answer(message)).map(Bound::into_any),
             Err(error) => Err(exception(py, &error)),
         };
-        if let Some(waiting) = waiting
-            && let Err(error) = settle(py, &waiting.future, outcome)
-        {
-            error.display(py);
+        if let Some(waiting) = waiting {
+            shown(py, settle(py, &waiting.future, outcome));
         }
     }
 }

@@ -98,7 +98,7 @@ impl Job {
         Self { session, call }
     }
 
-    fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
+    pub fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
         let Some(target) = self.session.target(&self.call) else {
             return Ok(());
         };

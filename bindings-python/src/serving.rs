@@ -100,11 +100,11 @@ impl Serving {
     fn drain(&self, py: Python<'_>) -> PyResult<bool> {
         for event in self.session.inbox.take(DRAIN) {
             match event {
-                Event::Call(call) => self.start(py, call)?,
+                Event::Call(call) => shown(py, self.start(py, call)),
                 Event::Cancelled(key) => {
                     let task = self.session.tasks().remove(&key);
                     if let Some(task) = task {
-                        task.bind(py).call_method0("cancel")?;
+                        shown(py, task.bind(py).call_method0("cancel").map(drop));
                     }
                 }
                 Event::Ended => self.ended.store(true, Ordering::Release),
@@ -155,19 +155,31 @@ impl Serving {
                 }
             };
             let key = call.reply.key();
-            let cancel = call.cancel.clone();
             let job = Bound::new(py, Job::new(session.clone(), call))?;
-            let task = spawn
-                .bind(py)
-                .call1((job, target.function.bind(py), arguments))?;
-            // Where tasks start eagerly it may have ended already.
-            if !cancel.is_cancelled() && !task.call_method0("done")?.is_truthy()? {
-                session.tasks().insert(key, task.unbind());
+            let function = target.function.bind(py);
+            match spawn.bind(py).call1((&job, function, arguments)) {
+                // Where tasks start eagerly it may have ended already. One that is cancelled by
+                // now is kept: the event that says so comes behind this one.
+                Ok(task) if is_done(&task) => {}
+                Ok(task) => drop(session.tasks().insert(key, task.unbind())),
+                Err(error) => job.get().end(py, Err(error))?,
             }
             return Ok(());
         }
         let outcome = call::invoke(py, session, target, &call);
         call::answer(py, target, &call, outcome, &session.settled);
         Ok(())
+    }
+}
+
+fn is_done(task: &Bound<'_, PyAny>) -> bool {
+    let done = task.call_method0("done");
+    done.is_ok_and(|done| done.is_truthy().unwrap_or(false))
+}
+
+/// One call's misfortune must not take the others of its batch along.
+pub fn shown(py: Python<'_>, outcome: PyResult<()>) {
+    if let Err(error) = outcome {
+        error.display(py);
     }
 }

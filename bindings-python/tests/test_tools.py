@@ -294,3 +294,27 @@ async def test_progress_and_log_messages_come_before_the_answer() -> None:
         assert result.text == "2025-06-18"
         assert seen == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
         assert logged == [{"level": "warning", "logger": "logger", "data": {"what": "it"}}]
+
+
+@coroutine
+async def test_a_task_that_cannot_start_is_answered_and_takes_no_other_along() -> None:
+    server = Server("refusing")
+    loop = asyncio.get_running_loop()
+
+    @server.tool
+    async def task() -> str:
+        return "done"
+
+    def refuse(loop: Any, coroutine: Any, **options: Any) -> Any:
+        coroutine.close()
+        raise RuntimeError("no more tasks")
+
+    async with Client(server) as client:
+        call = asyncio.gather(*(client.call_tool("task") for _ in range(3)))
+        await asyncio.sleep(0)
+        loop.set_task_factory(refuse)
+        try:
+            eager = hasattr(asyncio, "eager_task_factory")
+            assert [result.is_error for result in await call] == [not eager] * 3
+        finally:
+            loop.set_task_factory(None)
