@@ -95,8 +95,17 @@ pub fn spawn_child(
 }
 
 fn exit_json(exit: &Exit) -> String {
-    use std::os::unix::process::ExitStatusExt;
     let part = |value: Option<i32>| value.map_or_else(|| "null".to_owned(), |n| n.to_string());
-    let (code, signal) = (part(exit.status.code()), part(exit.status.signal()));
+    let (code, signal) = (part(exit.status.code()), part(signal(exit)));
     format!("{{\"code\":{code},\"signal\":{signal}}}")
+}
+
+#[cfg(unix)]
+fn signal(exit: &Exit) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&exit.status)
+}
+
+#[cfg(not(unix))]
+fn signal(_exit: &Exit) -> Option<i32> {
+    None
 }

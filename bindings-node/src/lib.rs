@@ -22,5 +22,6 @@ mod inbox;
 mod link;
 mod offer;
 mod pair;
+mod serve;
 mod slots;
 mod submit;

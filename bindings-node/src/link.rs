@@ -1,34 +1,25 @@
 //! JavaScript's end of one connection.
 
-use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{pin::Pin, thread};
 
-use mcpbolt::connection::{
-    Config, Connection, Direction, Framing, Handle, ReplyTo, RequestOptions, Response,
-};
+use mcpbolt::connection::{Direction, Handle, ReplyTo, RequestOptions, Response};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions, Stop};
+use mcpbolt::io::Stop;
 use mcpbolt::message::Message;
-use mcpbolt::server::{Registry, ServerHost};
-use napi::bindgen_prelude::{Function, Int32ArraySlice};
+use mcpbolt::server::Registry;
+use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
 
 use crate::client::progress;
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
-use crate::executor::Handlers;
-use crate::inbox::{Event, Farewell, Inbox};
-use crate::offer::Offer;
+use crate::inbox::{Event, Inbox};
 use crate::slots::Slots;
 use crate::submit;
-
-/// How long JavaScript has to notice that the wire is gone before a handler that holds its
-/// thread counts as wedged.
-const NOTICE: Duration = Duration::from_millis(50);
 
 /// A string kept between drains is given back when it has grown beyond this many bytes.
 const KEEP_BYTES: usize = 1 << 20;
@@ -261,85 +252,13 @@ impl Drop for Link {
     }
 }
 
-fn duration(ms: f64) -> Option<Duration> {
+/// Milliseconds as JavaScript counts them; none when there is no such duration.
+pub fn duration(ms: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(ms / 1000.0).ok()
-}
-
-/// Serves on this process's stdin and stdout, on a thread of the engine's.
-#[napi]
-pub fn serve_stdio(
-    offer: &mut Offer,
-    wake: Function<'_, (), ()>,
-    grace_ms: f64,
-    signals: bool,
-    trace: bool,
-) -> Result<Link> {
-    let served = offer.serve();
-    let inbox = Arc::new(Inbox::new(&wake)?);
-    let options = StdioOptions {
-        grace: duration(grace_ms).unwrap_or(StdioOptions::default().grace),
-        signals,
-        ..StdioOptions::default()
-    };
-    let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
-    let mut config = Config::clone(&served.config);
-    config.trace = trace.then(|| inbox.trace());
-    let mut connection = Connection::new(Arc::new(config), Instant::now());
-    connection.set_wake(stdio.wake().clone());
-    let (handle, stop) = (connection.handle(), stdio.stop());
-    let link = Link::new(
-        inbox.clone(),
-        handle.clone(),
-        Some(stop),
-        served.registry.clone(),
-    );
-    let run = move || {
-        let mut farewell = Farewell::new(&inbox);
-        farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
-        let handlers = Handlers {
-            inbox: inbox.clone(),
-            _farewell: None,
-        };
-        let mut host = ServerHost::new(served.registry, handle, handlers);
-        let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
-        let outcome = stdio.run(&mut machine);
-        let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
-        farewell.say(report_json(&outcome));
-        drop(farewell);
-        if wedged && !inbox.wait_drained(NOTICE) {
-            signal_hook::low_level::exit(1);
-        }
-    };
-    spawn("mcpbolt-serve", run)?;
-    Ok(link)
 }
 
 /// Starts a thread of the engine's.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(run).map(drop).map_err(|why| error::io(&why))
-}
-
-fn report_json(outcome: &io::Result<Report>) -> String {
-    match outcome {
-        Ok(report) => {
-            let (reason, signal) = match &report.reason {
-                Ended::EndOfInput => ("end of input", None),
-                Ended::Signal(number) => ("signal", Some(*number)),
-                Ended::ParentDied => ("parent died", None),
-                Ended::BrokenPipe(_) => ("broken pipe", None),
-                Ended::Stopped => ("stopped", None),
-                _ => ("closed", None),
-            };
-            let signal = signal.map_or(String::new(), |number| format!(",\"signal\":{number}"));
-            let unanswered = report.unanswered;
-            format!("{{\"reason\":\"{reason}\",\"unanswered\":{unanswered}{signal}}}")
-        }
-        Err(why) => {
-            let mut text = String::from("{\"error\":");
-            crate::drain::quote(&mut text, &why.to_string());
-            text.push('}');
-            text
-        }
-    }
 }
