@@ -1,4 +1,9 @@
 //! Every case of `corpus/bad_frames.json`, through a whole connection in memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test: panicking is the report"
+)]
 
 use std::sync::Arc;
 use std::time::Instant;

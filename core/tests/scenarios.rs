@@ -1,4 +1,9 @@
 //! Whole conversations between two connections, joined by byte queues, on a virtual clock.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test: panicking is the report"
+)]
 
 use std::future::Future;
 use std::pin::pin;
@@ -239,7 +244,7 @@ fn a_probe_finds_the_newest_era_both_speak() {
             "{:?}",
             world.server.wrote
         );
-        assert_eq!(world.client.wrote[0].contains("server/discover"), true);
+        assert!(world.client.wrote[0].contains("server/discover"));
     }
 }
 
@@ -442,7 +447,7 @@ fn the_end_of_a_connection_reaches_every_waiter_once() {
     for response in &mut waiting {
         assert_eq!(failure(response), RequestError::Closed(reason.clone()));
     }
-    assert_eq!(world.client.host.closed, [reason.clone()]);
+    assert_eq!(world.client.host.closed, std::slice::from_ref(&reason));
     assert!(world.client.handle().is_closed());
     let refused = world
         .client

@@ -1,5 +1,6 @@
 //! Files of others that tests read in place: `$MCPBOLT_SHARED`, or `shared` beside the
 //! repository.
+#![allow(clippy::print_stdout, reason = "what is skipped is said aloud")]
 
 use std::path::PathBuf;
 
