@@ -119,6 +119,8 @@ impl std::error::Error for RequestError {}
 pub enum ConnectionError {
     /// This side closed it.
     ClosedLocally,
+    /// This side ends in good order and begins nothing new.
+    ShuttingDown,
     /// The peer closed its end in good order.
     ClosedByPeer,
     /// The peer's process ended; the text says how, where known.
@@ -142,7 +144,7 @@ impl ConnectionError {
     /// Who is at fault.
     pub fn origin(&self) -> Origin {
         match self {
-            Self::ClosedLocally => Origin::Caller,
+            Self::ClosedLocally | Self::ShuttingDown => Origin::Caller,
             Self::Io(_) => Origin::Io,
             _ => Origin::Peer,
         }
@@ -153,6 +155,7 @@ impl fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClosedLocally => f.write_str("closed by this side"),
+            Self::ShuttingDown => f.write_str("this side is shutting down"),
             Self::ClosedByPeer => f.write_str("closed by the peer"),
             Self::PeerExited(how) => write!(f, "the peer's process ended ({how})"),
             Self::Stalled => f.write_str("the peer stopped reading"),

@@ -611,3 +611,68 @@ fn under_back_pressure_only_the_newest_progress_is_kept() {
     assert!(lines[1].contains("\"progress\":1000"));
     assert!(world.server.last().contains("\"result\""));
 }
+
+#[test]
+fn a_drain_finishes_what_is_in_flight_and_begins_nothing_new() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut world = World::open(revision);
+        let mut first = world.ask(RequestOptions::default());
+        let (now, grace) = (world.now, secs(5));
+        let End {
+            connection, host, ..
+        } = &mut world.server;
+        connection.drain(now, grace, ConnectionError::ShuttingDown, host);
+        assert!(connection.is_draining() && !connection.is_closed());
+        let mut second = world.ask(RequestOptions::default());
+        let RequestError::Peer(refused) = failure(&mut second) else {
+            panic!("refused by the peer")
+        };
+        assert_eq!(refused.code, mcpbolt::mcp::code::SHUTTING_DOWN);
+        let own = world
+            .server
+            .handle()
+            .request("roots/list", None, RequestOptions::default());
+        let shutting_down = RequestError::Closed(ConnectionError::ShuttingDown);
+        if revision.era() == Era::Handshake {
+            assert_eq!(own.unwrap_err(), shutting_down);
+        }
+        world.pass(secs(4));
+        world.server.answer("");
+        world.run();
+        assert!(poll(&mut first).unwrap().is_ok());
+        assert_eq!(
+            world.server.handle().close_reason(),
+            Some(&ConnectionError::ShuttingDown)
+        );
+        assert_eq!(world.server.host.closed, [ConnectionError::ShuttingDown]);
+    }
+}
+
+#[test]
+fn a_drain_ends_with_its_grace_period_and_every_waiter_learns_why() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let mut response = world.ask(RequestOptions::default());
+    world.client.handle().drain(secs(60));
+    let refused = world
+        .client
+        .handle()
+        .request("tools/list", None, RequestOptions::default());
+    let shutting_down = RequestError::Closed(ConnectionError::ShuttingDown);
+    assert_eq!(
+        refused.unwrap_err(),
+        shutting_down,
+        "before the driver knows"
+    );
+    world.pass(secs(1));
+    let End {
+        connection, host, ..
+    } = &mut world.client;
+    // A shorter period holds, a longer one does not.
+    connection.drain(world.now, secs(3), ConnectionError::ClosedLocally, host);
+    connection.drain(world.now, secs(30), ConnectionError::ClosedLocally, host);
+    world.pass(secs(2));
+    assert!(poll(&mut response).is_none());
+    world.pass(secs(1));
+    assert_eq!(failure(&mut response), shutting_down);
+    assert!(world.client.handle().is_closed());
+}

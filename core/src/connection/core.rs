@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::config::Config;
+use super::drain::Drain;
 use super::handle::{Handle, Item, ItemKind, Shared, Submission};
 use super::host::{CallKey, Host, StreamId};
 use super::opening::Phase;
@@ -21,8 +22,9 @@ pub(crate) struct Core {
     pub phase: Phase,
     pub pending: Pending,
     pub timers: TimerWheel<Timer>,
+    pub(super) drain: Option<Drain>,
     stall: Option<TimerKey>,
-    begun: Instant,
+    pub begun: Instant,
 }
 
 impl Core {
@@ -33,6 +35,7 @@ impl Core {
             phase: Phase::default(),
             pending: Pending::default(),
             timers: TimerWheel::new(now),
+            drain: None,
             stall: None,
             begun: now,
         }
@@ -67,7 +70,7 @@ impl Core {
             Submission::Sleep { alarm, duration } => {
                 self.timers.insert(now + duration, Timer::Sleep(alarm));
             }
-            Submission::Close => {}
+            Submission::Close | Submission::Drain(_) => {}
         }
     }
 
@@ -153,6 +156,10 @@ impl Core {
                         return Some(reason);
                     }
                 }
+                Timer::Drain => match self.drain_timed_out(now) {
+                    Some(reason) => return Some(reason),
+                    None => continue,
+                },
                 Timer::Stall => return Some(ConnectionError::Stalled),
                 Timer::Sleep(alarm) => drop(alarm),
             }

@@ -100,6 +100,8 @@ pub(crate) struct Shared {
     revision: AtomicU8,
     pub peer: OnceLock<Peer>,
     pub closed: OnceLock<ConnectionError>,
+    /// Why no further request is taken, while what is in flight is finished.
+    draining: OnceLock<ConnectionError>,
     openers: Mutex<Vec<Waker>>,
     pub strays: AtomicU64,
     log_level: AtomicU8,
@@ -120,6 +122,8 @@ pub(crate) enum Submission {
     Sleep { alarm: Alarm, duration: Duration },
     /// Close once everything queued is written.
     Close,
+    /// Finish what is in flight, for so long, then close.
+    Drain(Duration),
 }
 
 pub(crate) struct Item {
@@ -155,6 +159,7 @@ impl Handle {
             revision: AtomicU8::new(u8::MAX),
             peer: OnceLock::new(),
             closed: OnceLock::new(),
+            draining: OnceLock::new(),
             openers: Mutex::new(Vec::new()),
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(LogLevel::Info as u8),
@@ -229,7 +234,7 @@ impl Handle {
         params: Option<&str>,
         options: RequestOptions,
     ) -> Result<Response, RequestError> {
-        if let Some(reason) = self.close_reason() {
+        if let Some(reason) = self.close_reason().or_else(|| self.shared.draining.get()) {
             return Err(RequestError::Closed(reason.clone()));
         }
         let revision = self
@@ -290,6 +295,18 @@ impl Handle {
         self.submit(Submission::Close);
     }
 
+    /// Finishes what is in flight, for at most `grace`, and then closes. See
+    /// [`Connection::drain`](super::Connection::drain).
+    pub fn drain(&self, grace: Duration) {
+        self.shared.drain(&ConnectionError::ShuttingDown);
+        self.submit(Submission::Drain(grace));
+    }
+
+    /// Whether no further request is taken.
+    pub fn is_draining(&self) -> bool {
+        self.shared.draining.get().is_some()
+    }
+
     pub(crate) fn submit_frame(&self, bytes: Vec<u8>, kind: ItemKind) {
         let len = bytes.len();
         self.submit(Submission::Frames {
@@ -340,6 +357,11 @@ impl Shared {
         let _ = self.peer.set(peer);
         self.revision.store(revision as u8, Ordering::Release);
         self.wake_openers();
+    }
+
+    /// Takes no further request. The first reason stays.
+    pub(crate) fn drain(&self, reason: &ConnectionError) {
+        let _ = self.draining.set(reason.clone());
     }
 
     /// Ends the connection for everyone who holds a handle. The first reason stays.

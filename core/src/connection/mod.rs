@@ -16,6 +16,7 @@
 mod answer;
 mod config;
 mod core;
+mod drain;
 mod handle;
 mod host;
 mod opening;
@@ -114,7 +115,7 @@ impl Connection {
     /// host.
     pub fn receive(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         receive::receive(&mut self.core, &mut self.streams, stream, now, host);
-        self.watch_stall(now);
+        self.settle(now, host);
     }
 
     /// The input has ended in good order. A last message without its terminator is taken
@@ -122,6 +123,7 @@ impl Connection {
     /// is answered, or its driver closes it.
     pub fn receive_end(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         receive::end(&mut self.core, &mut self.streams, stream, now, host);
+        self.settle(now, host);
     }
 
     /// Takes over what other threads submitted since the last time.
@@ -133,10 +135,13 @@ impl Connection {
         while let Ok(submission) = self.submissions.try_recv() {
             match submission {
                 Submission::Close => self.close(ConnectionError::ClosedLocally, host),
+                Submission::Drain(grace) => {
+                    self.drain(now, grace, ConnectionError::ShuttingDown, host);
+                }
                 submission => self.core.submitted(&mut self.streams, submission, now),
             }
         }
-        self.watch_stall(now);
+        self.settle(now, host);
     }
 
     /// Lets time pass.
@@ -144,11 +149,15 @@ impl Connection {
         if let Some(reason) = self.core.expire(&mut self.streams, now, host) {
             self.close(reason, host);
         }
-        self.watch_stall(now);
+        self.settle(now, host);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.core.drained(&self.streams).is_some() && !self.is_closed() {
+            // The driver took the last of the output: the connection may close.
+            return Some(self.core.begun);
+        }
         self.core.timers.next_deadline()
     }
 
@@ -196,7 +205,11 @@ impl Connection {
         self.core.handle.is_closed()
     }
 
-    fn watch_stall(&mut self, now: Instant) {
+    /// What is true at the end of every turn.
+    fn settle(&mut self, now: Instant, host: &mut dyn Host) {
+        if let Some(reason) = self.core.drained(&self.streams) {
+            return self.close(reason, host);
+        }
         let cap = self.core.config.limits.output_cap_bytes;
         let stalled = self
             .streams

@@ -19,6 +19,8 @@ pub(crate) enum Timer {
     Opening(RequestKey),
     /// The output has been above its cap since the timer was set.
     Stall,
+    /// A grace period.
+    Drain,
     /// A handler sleeps.
     Sleep(Alarm),
 }
@@ -116,6 +118,10 @@ impl Pending {
             });
         }
         true
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
     }
 
     pub fn len(&self) -> usize {

@@ -65,7 +65,7 @@ impl Core {
             {
                 return unknown(answer);
             }
-            Some(Method::Initialize) => {
+            Some(Method::Initialize) if self.drain.is_none() => {
                 return self.initialize(exchange, message, id, host);
             }
             Some(Method::Ping) => {
@@ -75,6 +75,10 @@ impl Core {
             Some(Method::Discover) => {
                 let config = &self.config;
                 answer.result(|result| super::opening::discovered(config, revision, result));
+                return;
+            }
+            _ if self.drain.is_some() => {
+                answer.error(ErrorKind::ShuttingDown, "shutting down", None);
                 return;
             }
             _ => {}

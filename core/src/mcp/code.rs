@@ -21,6 +21,9 @@ pub const REQUEST_CANCELLED: i64 = -32800;
 /// Too many requests at once; `data.retryAfter` says when to try again, in seconds. Outside the
 /// range that MCP reserves (R-ERR-07).
 pub const OVERLOADED: i64 = -31999;
+/// The side that was asked is shutting down and begins nothing new. Outside the range that MCP
+/// reserves (R-ERR-07).
+pub const SHUTTING_DOWN: i64 = -31998;
 
 /// What went wrong, whatever the revision calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +48,8 @@ pub enum ErrorKind {
     MissingClientCapability,
     /// Too many requests at once.
     Overloaded,
+    /// This side finishes what is in flight and begins nothing new.
+    ShuttingDown,
     /// Unexpected failure.
     Internal,
 }
@@ -65,6 +70,7 @@ impl ErrorKind {
             }
             Self::MissingClientCapability => INVALID_REQUEST,
             Self::Overloaded => OVERLOADED,
+            Self::ShuttingDown => SHUTTING_DOWN,
             Self::Internal => INTERNAL_ERROR,
         }
     }
@@ -91,6 +97,7 @@ mod tests {
             UnsupportedVersion,
             MissingClientCapability,
             Overloaded,
+            ShuttingDown,
             Internal,
         ];
         for kind in kinds.into_iter().chain(more) {

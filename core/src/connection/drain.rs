@@ -1,0 +1,74 @@
+//! Ending in good order: what is in flight is finished, nothing new is begun.
+
+use std::time::{Duration, Instant};
+
+use super::Connection;
+use super::core::Core;
+use super::host::Host;
+use super::pending::Timer;
+use super::stream::Stream;
+use crate::error::ConnectionError;
+
+/// A drain under way.
+#[derive(Debug)]
+pub(super) struct Drain {
+    reason: ConnectionError,
+    /// When it is over at the latest.
+    until: Instant,
+}
+
+impl Connection {
+    /// Finishes what is in flight and then closes, after `grace` at the latest.
+    ///
+    /// From now on requests are refused in both directions: the peer's with
+    /// [`ErrorKind::ShuttingDown`](crate::mcp::ErrorKind), this side's with `reason`. Pings,
+    /// answers, cancels and notifications go on. The connection closes when nothing is in flight
+    /// and the driver has taken all output; whoever still waits then, or when the grace period is
+    /// over, learns `reason`. A second drain can only shorten the first.
+    pub fn drain(
+        &mut self,
+        now: Instant,
+        grace: Duration,
+        reason: ConnectionError,
+        host: &mut dyn Host,
+    ) {
+        if self.is_closed() {
+            return;
+        }
+        self.core.begin_drain(now, grace, reason);
+        self.settle(now, host);
+    }
+
+    /// Whether [`drain`](Self::drain) was called.
+    pub fn is_draining(&self) -> bool {
+        self.core.drain.is_some()
+    }
+}
+
+impl Core {
+    fn begin_drain(&mut self, now: Instant, grace: Duration, reason: ConnectionError) {
+        self.shared().drain(&reason);
+        let until = now + grace;
+        match &mut self.drain {
+            Some(drain) if drain.until <= until => return,
+            Some(drain) => drain.until = until,
+            None => self.drain = Some(Drain { reason, until }),
+        }
+        self.timers.insert(until, Timer::Drain);
+    }
+
+    /// The reason to close for, once nothing is left to be finished.
+    pub fn drained(&self, streams: &[Stream]) -> Option<ConnectionError> {
+        let drain = self.drain.as_ref()?;
+        let idle = |Stream { exchange, .. }: &Stream| {
+            exchange.incoming.is_empty() && exchange.output.is_empty()
+        };
+        (self.pending.is_empty() && streams.iter().all(idle)).then(|| drain.reason.clone())
+    }
+
+    /// The reason to close for, now that a grace period is over.
+    pub fn drain_timed_out(&self, now: Instant) -> Option<ConnectionError> {
+        let drain = self.drain.as_ref().filter(|drain| drain.until <= now)?;
+        Some(drain.reason.clone())
+    }
+}
