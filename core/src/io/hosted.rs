@@ -37,6 +37,15 @@ impl<'a> Hosted<'a> {
     /// Opens the stream.
     pub fn new(connection: &'a mut Connection, framing: Framing, host: &'a mut dyn Host) -> Self {
         let stream = connection.open_stream(framing);
+        Self::on(connection, stream, host)
+    }
+
+    /// On a stream that is open.
+    pub(super) fn on(
+        connection: &'a mut Connection,
+        stream: StreamId,
+        host: &'a mut dyn Host,
+    ) -> Self {
         Self {
             connection,
             host,

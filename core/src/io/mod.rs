@@ -10,11 +10,13 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
 //! | `serve`, `pair` | both, without a loop of one's own; a client and a server in one process |
-//! | `workers` | threads for handlers |
+//! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
 mod blocking;
 mod child;
+#[cfg(feature = "server")]
+mod crew;
 mod drain;
 mod driver;
 mod environment;

@@ -39,11 +39,11 @@ pub fn serve_stdio(
     use crate::server::{HandlerExecutor, ServerHost};
     let stdio = Stdio::take(options)?;
     let workers = Arc::new(super::workers::Workers::new(super::WorkersConfig::default()));
-    let mut connection = Connection::new(server.config().clone(), Instant::now());
+    let connection = Connection::new(server.config().clone(), Instant::now());
     let handle = connection.handle();
-    let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers);
-    let mut host = ServerHost::new(server.registry().clone(), handle, executor);
-    stdio.drive(&mut connection, &mut host)
+    let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
+    let host = ServerHost::new(server.registry().clone(), handle, executor);
+    stdio.drive_by(&workers, connection, host)
 }
 
 /// A child whose connection is driven on a thread of its own.

@@ -120,6 +120,21 @@ impl Stdio {
     /// # Errors
     /// When the wire cannot be set up or polled; how a wire ends is not an error.
     pub fn run(self, machine: &mut impl Machine) -> io::Result<Report> {
+        self.watched(|mut vigil| {
+            loop {
+                match vigil.step(machine)? {
+                    Next::Over(report) => return Ok(report),
+                    Next::Wait { until, more } => vigil.wait(until, more)?,
+                }
+            }
+        })
+    }
+
+    /// Lets `drive` have the loop while this process's stdin and stdout are its wire.
+    pub(super) fn watched(
+        self,
+        drive: impl FnOnce(Vigil) -> io::Result<Report>,
+    ) -> io::Result<Report> {
         let Self {
             mut driver,
             options,
@@ -132,17 +147,28 @@ impl Stdio {
             true => Some(vigil.guard(&redirect)?),
             false => None,
         };
-        vigil.run(machine)
+        drive(vigil)
     }
 }
 
 /// The loop and what can end it.
-struct Vigil {
+pub(super) struct Vigil {
     driver: Driver,
     grace: Duration,
     signals: Option<Signals>,
     signalled: Option<i32>,
     parent: Option<Parent>,
+    /// The peer's end was told to the machine.
+    ended: bool,
+    ending: Option<Ending>,
+}
+
+/// What comes after one turn.
+pub(super) enum Next {
+    /// Nothing: the wire has ended.
+    Over(Report),
+    /// A wait, not at all when there is more to do.
+    Wait { until: Option<Instant>, more: bool },
 }
 
 /// What is to be done before the loop is left.
@@ -167,6 +193,8 @@ impl Vigil {
             signalled: None,
             parent,
             driver,
+            ended: false,
+            ending: None,
         })
     }
 
@@ -177,43 +205,55 @@ impl Vigil {
         Guard::start(calls, self.grace, self.driver.wake().clone())
     }
 
-    fn run(mut self, machine: &mut impl Machine) -> io::Result<Report> {
-        let mut ending: Option<Ending> = None;
-        let mut ended = false;
-        loop {
-            let now = Instant::now();
-            let mut more = self.driver.turn(machine, now);
-            if !self.driver.is_reading() && !ended {
-                ended = true;
-                machine.receive_end(now);
-                more = true;
-            }
-            if let Some((reason, allowed)) = self.cause(machine, now) {
-                let until = now + allowed;
-                match &mut ending {
-                    Some(ending) => ending.until = ending.until.min(until),
-                    None => ending = Some(Ending { reason, until }),
-                }
-            }
-            if let Some(Ending { reason, until }) = &ending {
-                let done = machine.in_flight() == 0
-                    && machine.output().is_empty()
-                    && self.driver.is_flushed();
-                if done || now >= *until {
-                    let unanswered = machine.in_flight();
-                    machine.close(error_of(reason));
-                    let reason = reason.clone();
-                    return Ok(Report { reason, unanswered });
-                }
-            }
-            let until = ending.as_ref().map(|ending| ending.until);
-            let look = self.parent.as_ref().and_then(Parent::poll_timeout);
-            let until = [until, machine.poll_timeout(), look]
-                .into_iter()
-                .flatten()
-                .min();
-            self.driver.wait(until, more)?;
+    /// One turn.
+    ///
+    /// # Errors
+    /// As [`Stdio::run`].
+    pub(super) fn step(&mut self, machine: &mut impl Machine) -> io::Result<Next> {
+        let now = Instant::now();
+        let mut more = self.driver.turn(machine, now);
+        if !self.driver.is_reading() && !self.ended {
+            self.ended = true;
+            machine.receive_end(now);
+            more = true;
         }
+        if let Some((reason, allowed)) = self.cause(machine, now) {
+            let until = now + allowed;
+            match &mut self.ending {
+                Some(ending) => ending.until = ending.until.min(until),
+                None => self.ending = Some(Ending { reason, until }),
+            }
+        }
+        if let Some(Ending { reason, until }) = &self.ending {
+            let done =
+                machine.in_flight() == 0 && machine.output().is_empty() && self.driver.is_flushed();
+            if done || now >= *until {
+                let unanswered = machine.in_flight();
+                machine.close(error_of(reason));
+                let reason = reason.clone();
+                return Ok(Next::Over(Report { reason, unanswered }));
+            }
+        }
+        let until = self.ending.as_ref().map(|ending| ending.until);
+        let look = self.parent.as_ref().and_then(Parent::poll_timeout);
+        let until = [until, machine.poll_timeout(), look]
+            .into_iter()
+            .flatten()
+            .min();
+        Ok(Next::Wait { until, more })
+    }
+
+    /// Sleeps until there is something to do.
+    ///
+    /// # Errors
+    /// When polling itself fails.
+    pub(super) fn wait(&mut self, until: Option<Instant>, more: bool) -> io::Result<()> {
+        self.driver.wait(until, more)
+    }
+
+    /// The loop runs on after its thread did something else: the next turn sees all of that.
+    pub(super) fn resume(&self) {
+        self.driver.wake().run();
     }
 
     /// A reason to end that holds now, and how long the end may take.

@@ -1,0 +1,87 @@
+//! A server's loop, driven by the workers that run its handlers.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::hosted::Hosted;
+use super::stdio::{Next, Report, Stdio, Vigil};
+use super::workers::{Lead, Workers};
+use crate::connection::{Connection, Framing, Host, StreamId};
+
+/// The loop, and what whoever leads must have at hand.
+struct Shift<H> {
+    vigil: Vigil,
+    connection: Connection,
+    stream: StreamId,
+    host: H,
+    over: Sender<io::Result<Report>>,
+}
+
+/// The loop, or nothing once it is over. Held by whoever leads, so nobody ever waits for it.
+struct Crew<H>(Mutex<Option<Shift<H>>>);
+
+impl Stdio {
+    /// Has `workers` drive a connection until the wire ends, and waits for that.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and when no thread can be started.
+    pub(super) fn drive_by<H: Host + Send + 'static>(
+        self,
+        workers: &Workers,
+        mut connection: Connection,
+        host: H,
+    ) -> io::Result<Report> {
+        connection.set_wake(self.wake().clone());
+        self.watched(|vigil| {
+            let stream = connection.open_stream(Framing::Line);
+            let (over, report) = channel();
+            let shift = Shift {
+                vigil,
+                connection,
+                stream,
+                host,
+                over,
+            };
+            workers.drive(Arc::new(Crew(Mutex::new(Some(shift)))))?;
+            let lost = |_| Err(io::Error::other("the loop panicked"));
+            report.recv().unwrap_or_else(lost)
+        })
+    }
+}
+
+impl<H: Host + Send> Lead for Crew<H> {
+    fn lead(&self, is_wanted: &dyn Fn() -> bool) -> bool {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(shift) = slot.as_mut() else {
+            return true;
+        };
+        let outcome = match catch_unwind(AssertUnwindSafe(|| shift.run(is_wanted))) {
+            Ok(Ok(None)) => return false,
+            Ok(Ok(Some(report))) => Some(Ok(report)),
+            Ok(Err(error)) => Some(Err(error)),
+            Err(_) => None,
+        };
+        if let (Some(Shift { over, .. }), Some(outcome)) = (slot.take(), outcome) {
+            // Whoever waits for the end cannot be gone.
+            let _ = over.send(outcome);
+        }
+        true
+    }
+}
+
+impl<H: Host> Shift<H> {
+    /// Turns until the wire ends, or this thread is wanted elsewhere.
+    fn run(&mut self, is_wanted: &dyn Fn() -> bool) -> io::Result<Option<Report>> {
+        self.vigil.resume();
+        loop {
+            let mut machine = Hosted::on(&mut self.connection, self.stream, &mut self.host);
+            match self.vigil.step(&mut machine)? {
+                Next::Over(report) => return Ok(Some(report)),
+                Next::Wait { .. } if is_wanted() => return Ok(None),
+                Next::Wait { until, more } => self.vigil.wait(until, more)?,
+            }
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The engine's own threads for handlers.
+//!
+//! Quick handlers should cost one wake-up per batch, blocking ones should hold up nobody:
+//!
+//! ```text
+//!   spawn ─▶ [ queue ] ─▶ the hot worker, woken once, works the queue off
+//!                │
+//!                └─ no job taken for a tick? ─▶ the watch wakes as many workers again
+//! ```
+//!
+//! The worker that fell idle last is woken first: its stack is in the cache. A second worker
+//! gets work only when the first ones have not come back for the next job for a tick, however
+//! they are blocked; the number then doubles with each tick up to a cap. While the jobs that wait
+//! are long ones, there is a worker for each core. The watch itself sleeps while nobody waits.
+//!
+//! Answers leave in batches too: a handler's last act may leave the waking of the loop to its
+//! worker, which does so when the queue is empty or [`GATHER`] has passed; the watch does when a
+//! job behind it blocks.
+//!
+//! A pool may also drive a loop of its own, by leader and followers (Schmidt et al., 2000): one
+//! worker leads, that is, waits for the wire; the jobs that it brings in it runs itself, without
+//! a word to any other thread, and then it leads again. When it has not come back within a tick,
+//! another worker leads. So a quick call costs no wake-up at all, and a blocked one costs the
+//! others a tick.
+
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread, ThreadId};
+use std::time::{Duration, Instant};
+
+use async_task::Runnable;
+
+use self::watch::Watch;
+use super::wake::{LoopWake, gather};
+use crate::handler::{Job, Spawner};
+
+/// How long an answer may wait for those that are computed right behind it.
+const GATHER: Duration = Duration::from_micros(100);
+
+/// How many threads there may be, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkersConfig {
+    /// Most threads, that is, handlers that may block at once; further ones wait. 256 by default.
+    pub max_threads: usize,
+    /// How long a thread without work is kept. 10 s by default.
+    pub keep_alive: Duration,
+    /// Stack of each thread, in bytes. 2 MiB by default.
+    pub stack_bytes: usize,
+}
+
+impl Default for WorkersConfig {
+    fn default() -> Self {
+        Self {
+            max_threads: 256,
+            keep_alive: Duration::from_secs(10),
+            stack_bytes: 2 << 20,
+        }
+    }
+}
+
+/// A loop that the workers drive, one at a time.
+pub(super) trait Lead: Send + Sync {
+    /// Drives it until `is_wanted` says that the thread is wanted for jobs, which is asked
+    /// before each wait; `true` when the loop is over.
+    fn lead(&self, is_wanted: &dyn Fn() -> bool) -> bool;
+}
+
+/// Threads that run handlers; started as they are needed.
+///
+/// Dropping it lets the threads finish what is queued and end; it does not wait for them.
+#[derive(Debug)]
+pub struct Workers {
+    pool: Arc<Pool>,
+}
+
+struct Pool {
+    config: WorkersConfig,
+    state: Mutex<State>,
+    lead: OnceLock<Arc<dyn Lead>>,
+    /// Wakes the watch.
+    watch: Condvar,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool")
+            .field("config", &self.config)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who drives the pool's own loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Leader {
+    /// There is no loop, or not any more.
+    #[default]
+    NotNeeded,
+    Wanted,
+    Is(ThreadId),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Runnable>,
+    /// Loops to be woken once the jobs at hand have run.
+    put_off: Vec<Arc<LoopWake>>,
+    /// Jobs taken so far.
+    taken: u64,
+    /// Parked workers; the last one is the warmest.
+    idle: Vec<Arc<Parked>>,
+    threads: usize,
+    leader: Leader,
+    /// Times that somebody began to lead.
+    terms: u64,
+    watch: Watch,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Parked {
+    thread: Thread,
+    /// Changed under the lock only, together with the place in [`State::idle`].
+    woken: AtomicBool,
+}
+
+/// Who is to be woken once the lock is released.
+#[derive(Default)]
+struct Calls {
+    workers: Vec<Arc<Parked>>,
+    new_workers: usize,
+    watch: bool,
+    new_watch: bool,
+}
+
+impl Workers {
+    /// A pool without threads.
+    pub fn new(config: WorkersConfig) -> Self {
+        let config = WorkersConfig {
+            max_threads: config.max_threads.max(1),
+            ..config
+        };
+        Self {
+            pool: Arc::new(Pool {
+                config,
+                state: Mutex::default(),
+                lead: OnceLock::new(),
+                watch: Condvar::new(),
+            }),
+        }
+    }
+
+    /// Has the pool drive a loop, from now until it is over. A pool drives one at most.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn drive(&self, lead: Arc<dyn Lead>) -> std::io::Result<()> {
+        let mut calls = Calls::default();
+        if self.pool.lead.set(lead).is_ok() {
+            let mut state = self.pool.lock();
+            state.leader = Leader::Wanted;
+            state.call_leader(&self.pool.config, &mut calls);
+        }
+        self.pool.make(calls);
+        match self.thread_count() {
+            0 => Err(std::io::Error::other("no thread can be started")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a future to its end on the pool.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_batch(std::iter::once(future));
+    }
+
+    /// Runs futures to their ends on the pool: one hand-over, at most one wake-up.
+    pub fn spawn_batch<F>(&self, futures: impl Iterator<Item = F>)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let runnables: Vec<Runnable> = futures.map(|future| self.runnable(future)).collect();
+        self.pool.push(runnables);
+    }
+
+    fn runnable(&self, future: impl Future<Output = ()> + Send + 'static) -> Runnable {
+        let pool = self.pool.clone();
+        let (runnable, task) = async_task::spawn(future, move |again| pool.push([again]));
+        task.detach();
+        runnable
+    }
+
+    /// Threads that exist now.
+    pub fn thread_count(&self) -> usize {
+        self.pool.lock().threads
+    }
+}
+
+impl Spawner for Workers {
+    fn spawn(&self, job: Job) {
+        Self::spawn(self, job);
+    }
+
+    fn spawn_batch(&self, jobs: &mut dyn Iterator<Item = Job>) {
+        Self::spawn_batch(self, jobs);
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.closed = true;
+        let mut calls = Calls::default();
+        let idle = state.idle.len();
+        state.call(idle, &self.pool.config, &mut calls);
+        drop(state);
+        self.pool.make(calls);
+        self.pool.watch.notify_all();
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Jobs run outside the lock, so nothing of theirs can have poisoned it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(self: &Arc<Self>, runnables: impl IntoIterator<Item = Runnable>) {
+        let mut calls = Calls::default();
+        let mut state = self.lock();
+        state.queue.extend(runnables);
+        if state.queue.is_empty() {
+            return;
+        }
+        let awake = state.awake();
+        // A leader runs what it brings in itself.
+        if awake == 0 && !state.is_led_by_me() {
+            state.call(1, &self.config, &mut calls);
+        }
+        // Somebody waits behind somebody else.
+        if awake + state.queue.len() > 1 && state.watch != Watch::Awake {
+            state.arm(&mut calls);
+        }
+        drop(state);
+        self.make(calls);
+    }
+
+    fn make(self: &Arc<Self>, calls: Calls) {
+        calls
+            .workers
+            .iter()
+            .for_each(|worker| worker.thread.unpark());
+        if calls.watch {
+            self.watch.notify_one();
+        }
+        if calls.new_watch {
+            let pool = self.clone();
+            let watch = self.start("mcpbolt-watch", 64 << 10, move || pool.watch());
+            if watch.is_err() {
+                self.lock().watch = Watch::NotStarted;
+            }
+        }
+        for _ in 0..calls.new_workers {
+            let pool = self.clone();
+            let worker = move || pool.work();
+            if self
+                .start("mcpbolt-worker", self.config.stack_bytes, worker)
+                .is_err()
+            {
+                // The next job, or the next tick, tries again.
+                self.lock().threads -= 1;
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        name: &str,
+        stack_bytes: usize,
+        run: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
+        let thread = thread::Builder::new().name(name.to_owned());
+        thread.stack_size(stack_bytes).spawn(run).map(drop)
+    }
+
+    /// A worker's life.
+    fn work(self: &Arc<Self>) {
+        let parked = Arc::new(Parked {
+            thread: thread::current(),
+            woken: AtomicBool::new(false),
+        });
+        let mut state = self.lock();
+        loop {
+            state = self.lead(state);
+            state = self.run_queue(state);
+            if state.closed && state.queue.is_empty() {
+                break;
+            }
+            if state.is_leaderless() || !state.queue.is_empty() {
+                continue;
+            }
+            parked.woken.store(false, Ordering::Relaxed);
+            state.idle.push(parked.clone());
+            drop(state);
+            self.park(&parked);
+            state = self.lock();
+            if !parked.woken.load(Ordering::Acquire) {
+                state.idle.retain(|other| !Arc::ptr_eq(other, &parked));
+                if state.queue.is_empty() {
+                    break;
+                }
+            }
+        }
+        state.threads -= 1;
+    }
+
+    /// Drives the loop if nobody does, until this thread is wanted for jobs.
+    fn lead<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let Some(lead) = self.lead.get().filter(|_| state.is_leaderless()) else {
+            return state;
+        };
+        state.leader = Leader::Is(thread::current().id());
+        state.terms += 1;
+        drop(state);
+        // While others work the queue off, they need no help.
+        let is_wanted = || {
+            let state = self.lock();
+            !state.queue.is_empty() && state.awake() == 0
+        };
+        let over = lead.lead(&is_wanted);
+        let mut calls = Calls::default();
+        let mut state = self.lock();
+        state.leader = match over {
+            true => Leader::NotNeeded,
+            false => Leader::Wanted,
+        };
+        if !over && state.watch != Watch::Awake {
+            state.arm(&mut calls);
+            drop(state);
+            self.make(calls);
+            state = self.lock();
+        }
+        state
+    }
+
+    /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead;
+    /// leaves no wake-up behind.
+    fn run_queue<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let mut wakes = Vec::new();
+        let mut since: Option<Instant> = None;
+        loop {
+            let due = since.is_some_and(|since| since.elapsed() >= GATHER);
+            let next = match due && state.is_leaderless() {
+                true => None,
+                false => state.queue.pop_front(),
+            };
+            if due || next.is_none() {
+                wakes = std::mem::take(&mut state.put_off);
+                since = None;
+            }
+            let Some(runnable) = next else {
+                drop(state);
+                wakes.drain(..).for_each(|wake| wake.wake());
+                return self.lock();
+            };
+            state.taken += 1;
+            drop(state);
+            wakes.drain(..).for_each(|wake| wake.wake());
+            // A handler's panic is the handler's; the thread serves on.
+            let job = || drop(catch_unwind(AssertUnwindSafe(|| runnable.run())));
+            gather(&mut wakes, job);
+            since = since.or_else(|| Some(Instant::now()));
+            state = self.lock();
+            state.put_off.append(&mut wakes);
+        }
+    }
+
+    /// Sleeps until woken or for as long as a thread without work is kept.
+    fn park(&self, parked: &Parked) {
+        let until = Instant::now() + self.config.keep_alive;
+        while !parked.woken.load(Ordering::Acquire) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}
+
+impl State {
+    /// Workers that run jobs, or are on the way to them.
+    fn awake(&self) -> usize {
+        self.threads - self.idle.len() - usize::from(matches!(self.leader, Leader::Is(_)))
+    }
+
+    fn is_leaderless(&self) -> bool {
+        self.leader == Leader::Wanted
+    }
+
+    fn is_led_by_me(&self) -> bool {
+        self.leader == Leader::Is(thread::current().id())
+    }
+
+    /// Calls so many more workers to the queue, the warmest first.
+    fn call(&mut self, count: usize, config: &WorkersConfig, calls: &mut Calls) {
+        (0..count).for_each(|_| self.call_one(config.max_threads, calls));
+    }
+
+    /// Calls a worker to lead; there is one for it even when all that may run jobs are blocked.
+    fn call_leader(&mut self, config: &WorkersConfig, calls: &mut Calls) {
+        self.call_one(config.max_threads + 1, calls);
+    }
+
+    fn call_one(&mut self, max_threads: usize, calls: &mut Calls) {
+        if let Some(worker) = self.idle.pop() {
+            worker.woken.store(true, Ordering::Release);
+            calls.workers.push(worker);
+        } else if self.threads < max_threads {
+            self.threads += 1;
+            calls.new_workers += 1;
+        }
+    }
+}

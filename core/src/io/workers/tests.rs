@@ -1,0 +1,166 @@
+use std::sync::Barrier;
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::channel;
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn pool(max_threads: usize) -> Workers {
+    Workers::new(WorkersConfig {
+        max_threads,
+        keep_alive: Duration::from_millis(200),
+        ..WorkersConfig::default()
+    })
+}
+
+#[test]
+fn every_job_of_every_batch_runs_once() {
+    let workers = pool(8);
+    let (sender, receiver) = channel();
+    for batch in 0..200 {
+        workers.spawn_batch((0..50).map(|job| {
+            let sender = sender.clone();
+            async move { sender.send(batch * 50 + job).unwrap() }
+        }));
+    }
+    drop(sender);
+    let mut seen: Vec<i32> = receiver.iter().collect();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..10_000));
+}
+
+#[test]
+fn handlers_that_block_hold_up_nobody() {
+    let workers = pool(64);
+    let barrier = Arc::new(Barrier::new(33));
+    let start = Instant::now();
+    workers.spawn_batch((0..32).map(|_| {
+        let barrier = barrier.clone();
+        async move {
+            barrier.wait();
+        }
+    }));
+    barrier.wait();
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
+    assert!(workers.thread_count() >= 32);
+}
+
+#[test]
+fn no_more_threads_than_the_cap_and_they_go_when_idle() {
+    let workers = pool(4);
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (sender, receiver) = channel();
+    workers.spawn_batch((0..40).map(|_| {
+        let (running, most, sender) = (running.clone(), most.clone(), sender.clone());
+        async move {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(5));
+            running.fetch_sub(1, Ordering::SeqCst);
+            sender.send(()).unwrap();
+        }
+    }));
+    for _ in 0..40 {
+        receiver.recv_timeout(LONG).unwrap();
+    }
+    assert!((2..=4).contains(&most.load(Ordering::SeqCst)), "{most:?}");
+    let start = Instant::now();
+    while workers.thread_count() > 0 {
+        assert!(
+            start.elapsed() < LONG,
+            "{} threads stay",
+            workers.thread_count()
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_panic_costs_neither_the_thread_nor_the_others() {
+    let workers = pool(1);
+    let (sender, receiver) = channel();
+    workers.spawn(async { std::panic::resume_unwind(Box::new(())) });
+    workers.spawn(async move { sender.send(()).unwrap() });
+    receiver.recv_timeout(LONG).unwrap();
+}
+
+#[test]
+fn a_future_that_waits_goes_on_when_it_is_woken() {
+    let workers = pool(2);
+    let (sender, receiver) = channel();
+    let mut left = 1000;
+    workers.spawn(async move {
+        std::future::poll_fn(|cx| {
+            left -= 1;
+            if left == 0 {
+                return std::task::Poll::Ready(());
+            }
+            let waker = cx.waker().clone();
+            match left % 100 {
+                0 => drop(thread::spawn(move || waker.wake())),
+                _ => waker.wake(),
+            }
+            std::task::Poll::Pending
+        })
+        .await;
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(LONG).unwrap();
+}
+
+#[test]
+fn what_is_queued_still_runs_when_the_pool_is_dropped() {
+    let workers = pool(1);
+    let (sender, receiver) = channel();
+    workers.spawn_batch((0..100).map(|n| {
+        let sender = sender.clone();
+        async move { sender.send(n).unwrap() }
+    }));
+    drop((workers, sender));
+    assert_eq!(receiver.iter().count(), 100);
+}
+
+#[test]
+fn a_wake_up_that_is_put_off_does_not_wait_for_a_job_that_blocks() {
+    let mut poll = mio::Poll::new().unwrap();
+    let wake = LoopWake::new(poll.registry(), mio::Token(0)).unwrap();
+    let workers = pool(1);
+    for _ in 0..20 {
+        assert!(wake.park());
+        let (release, blocked) = channel::<()>();
+        let quick = wake.clone();
+        let jobs: [Job; 2] = [
+            Box::pin(async move { quick.wake_soon() }),
+            Box::pin(async move {
+                blocked.recv().unwrap_err();
+            }),
+        ];
+        workers.spawn_batch(jobs.into_iter());
+        let mut events = mio::Events::with_capacity(1);
+        poll.poll(&mut events, Some(LONG)).unwrap();
+        assert!(!events.is_empty(), "the loop was not woken");
+        wake.run();
+        drop(release);
+    }
+}
+
+#[test]
+fn quick_jobs_keep_to_one_thread() {
+    let workers = pool(64);
+    let (sender, receiver) = channel();
+    for _ in 0..100 {
+        workers.spawn_batch((0..32).map(|_| {
+            let sender = sender.clone();
+            async move { sender.send(()).unwrap() }
+        }));
+        for _ in 0..32 {
+            receiver.recv_timeout(LONG).unwrap();
+        }
+    }
+    // The system may stop a thread at any point, which looks like a stuck one.
+    assert!(workers.thread_count() <= 8, "{}", workers.thread_count());
+}
