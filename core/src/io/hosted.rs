@@ -1,6 +1,6 @@
 //! A connection and its application as one machine.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::machine::Machine;
 use super::wake::LoopWake;
@@ -89,6 +89,10 @@ impl Machine for Hosted<'_> {
 
     fn in_flight(&self) -> usize {
         self.connection.in_flight()
+    }
+
+    fn drain(&mut self, now: Instant, grace: Duration, why: ConnectionError) {
+        self.connection.drain(now, grace, why, self.host);
     }
 
     fn is_closed(&self) -> bool {

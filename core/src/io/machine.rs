@@ -1,6 +1,6 @@
 //! What a loop drives: a state machine with one stream.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::buffer::{Input, Output};
 use crate::error::ConnectionError;
@@ -25,6 +25,8 @@ pub trait Machine {
     fn wants_read(&self) -> bool;
     /// Requests of the peer that are not answered yet.
     fn in_flight(&self) -> usize;
+    /// The end is near: what is in flight is finished, for at most `grace`, nothing new begins.
+    fn drain(&mut self, now: Instant, grace: Duration, why: ConnectionError);
     /// Whether the protocol has ended on its own account.
     fn is_closed(&self) -> bool;
     /// It is over: whoever waits learns why. A second reason changes nothing.

@@ -2,7 +2,7 @@
 //!
 //! | what happens | what the loop does |
 //! |---|---|
-//! | end of stdin, the first signal, [`Stop`] | answers what is in flight, at most for the grace period |
+//! | end of stdin, the first signal, [`Stop`] | answers what is in flight, at most for the grace period, and refuses what is new |
 //! | the parent's death, the second signal | sends what is ready, at most for half a second |
 //! | a broken pipe | ends at once |
 //!
@@ -221,7 +221,12 @@ impl Vigil {
             let until = now + allowed;
             match &mut self.ending {
                 Some(ending) => ending.until = ending.until.min(until),
-                None => self.ending = Some(Ending { reason, until }),
+                None => {
+                    // This loop ends it in time, and counts what is left.
+                    machine.drain(now, allowed + ABRUPT, error_of(&reason));
+                    self.ending = Some(Ending { reason, until });
+                    more = true;
+                }
             }
         }
         if let Some(Ending { reason, until }) = &self.ending {
@@ -306,6 +311,7 @@ fn error_of(reason: &Ended) -> ConnectionError {
     match reason {
         Ended::EndOfInput | Ended::ParentDied => ConnectionError::ClosedByPeer,
         Ended::BrokenPipe(kind) => ConnectionError::Io(*kind),
-        Ended::Signal(_) | Ended::Stopped | Ended::Closed => ConnectionError::ClosedLocally,
+        Ended::Signal(_) | Ended::Stopped => ConnectionError::ShuttingDown,
+        Ended::Closed => ConnectionError::ClosedLocally,
     }
 }

@@ -94,6 +94,7 @@ impl Machine for Echo {
     fn in_flight(&self) -> usize {
         self.wedged + self.slow.len()
     }
+    fn drain(&mut self, _: Instant, _: Duration, _: ConnectionError) {}
     fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
@@ -158,6 +159,7 @@ impl Machine for Ask {
     fn in_flight(&self) -> usize {
         0
     }
+    fn drain(&mut self, _: Instant, _: Duration, _: ConnectionError) {}
     fn is_closed(&self) -> bool {
         self.closed.is_some()
     }

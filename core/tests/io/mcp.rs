@@ -116,6 +116,42 @@ fn a_handler_that_blocks_delays_only_itself() {
 }
 
 #[test]
+fn however_many_handlers_block_the_rest_goes_on() {
+    let (client, running) = connect();
+    let block = |ms: u64| client.call_tool("block", &json!({ "ms": ms })).send();
+    let blocked: Vec<_> = (0..50).map(|_| block(1000).unwrap()).collect();
+    for _ in 0..20 {
+        let start = Instant::now();
+        let call = client.call_tool("echo", &json!({ "text": "x" }));
+        assert_eq!(call.wait().unwrap().text(), "x");
+        // A tick of 2 ms and a thread to be woken; with slack.
+        assert!(start.elapsed() < Duration::from_millis(200));
+    }
+    for call in blocked {
+        assert_eq!(block_on(call).unwrap().text(), "slept");
+    }
+    drop(running);
+}
+
+#[test]
+fn a_server_that_is_told_to_end_answers_what_it_has_and_refuses_the_rest() {
+    let (client, running) = connect();
+    let call = |ms: u64| client.call_tool("block", &json!({ "ms": ms })).send();
+    let slow = call(300).unwrap();
+    assert_eq!(block_on(call(1).unwrap()).unwrap().text(), "slept");
+    let pid = rustix::process::Pid::from_raw(running.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let refused = block_on(call(1).unwrap());
+    assert!(
+        matches!(&refused, Err(RequestError::Peer(error)) if &*error.message == "shutting down"),
+        "{refused:?}"
+    );
+    assert_eq!(block_on(slow).unwrap().text(), "slept");
+    assert!(!running.wait().unwrap().status.success());
+}
+
+#[test]
 fn every_pending_call_learns_at_once_that_the_server_died() {
     let (client, running) = connect();
     let calls: Vec<_> = (0..100)
