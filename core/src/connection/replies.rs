@@ -9,6 +9,9 @@ use crate::json::{number, string, writer};
 use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::encode::{self, ErrorId};
 
+/// Room made at first for one result: most are shorter, so that they need no second allocation.
+const USUAL_RESULT_BYTES: usize = 1024;
+
 /// A batch of answers and notifications under way to the driver. Nothing is sent before
 /// [`submit`](Self::submit) (or the drop, which submits).
 ///
@@ -52,6 +55,7 @@ impl Replies {
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
         let config = self.handle.config().clone();
+        self.bytes.reserve(USUAL_RESULT_BYTES);
         self.push(ItemKind::Answer(to.key), |out| {
             answer::result(out, to.id(), to.revision, server_info(&config), write);
         });

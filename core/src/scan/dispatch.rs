@@ -9,6 +9,9 @@ use super::{StringEnd, scalar};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512, sse2};
 
+/// Text that is escaped sooner byte by byte than by moving it to a block.
+const SHORT: usize = 16;
+
 /// The instruction sets that have kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -99,12 +102,12 @@ impl Isa {
     }
 
     /// [`escape_into`](super::escape_into) by this kernel, or by the scalar one where the
-    /// processor does not have it.
+    /// processor does not have it and for text of a few bytes.
     #[inline]
     pub fn escape_into(self, out: &mut Vec<u8>, text: &str) {
         let text = text.as_bytes();
         #[cfg(target_arch = "x86_64")]
-        if self.is_available() && text.len() >= 128 {
+        if text.len() >= SHORT && self.is_available() {
             match self {
                 // SAFETY: D1.
                 Self::Avx512 => return unsafe { avx512::escape_into(out, text) },

@@ -11,7 +11,7 @@
 //!   advances `at` by at most 64 × 6 and stores at most 64 bytes from `at` on.
 //! * E2: everything below `at` was written, so it may become the vector's length.
 
-use super::scalar::{self, ESCAPES};
+use super::scalar::ESCAPES;
 
 /// Most that one block of 64 bytes may write: six for each, and one store beyond.
 const BLOCK_ROOM: usize = 64 * 6 + 64;
@@ -63,9 +63,10 @@ impl<'a> Sink<'a> {
         self.at += usize::from(*len);
     }
 
-    /// Writes one block whose stops are `stops`; `window` holds the block and 64 bytes more.
+    /// Writes the first `len` bytes of one block whose stops, all among them, are `stops`;
+    /// `window` holds the block and 64 bytes more.
     #[inline(always)]
-    pub(super) fn block(&mut self, window: &[u8; 128], mut stops: u64) {
+    pub(super) fn block(&mut self, window: &[u8; 128], mut stops: u64, len: usize) {
         let mut from = 0;
         while stops != 0 {
             let stop = stops.trailing_zeros() as usize;
@@ -77,14 +78,13 @@ impl<'a> Sink<'a> {
             from = stop + 1;
         }
         if let Some(chunk) = window[from..].first_chunk() {
-            self.store(chunk, 64 - from);
+            self.store(chunk, len - from);
         }
     }
 
-    /// Ends the writing with the last bytes of the text.
-    pub(super) fn finish(mut self, rest: &[u8]) {
+    /// Ends the writing.
+    pub(super) fn finish(mut self) {
         self.commit();
-        scalar::escape_into(self.out, rest);
     }
 
     fn commit(&mut self) {
@@ -108,10 +108,21 @@ macro_rules! escape_kernel {
                 let Some(head) = window.first_chunk() else {
                     break;
                 };
-                sink.block(window, stops(load(head)));
+                sink.block(window, stops(load(head)), 64);
                 rest = &rest[64..];
             }
-            sink.finish(rest);
+            // What is left is less than a window: it moves to one, followed by spaces.
+            let mut tail = [b' '; 256];
+            tail[..rest.len()].copy_from_slice(rest);
+            for start in (0..rest.len()).step_by(64) {
+                sink.room();
+                if let Some(window) = tail[start..].first_chunk::<128>()
+                    && let Some(head) = window.first_chunk()
+                {
+                    sink.block(window, stops(load(head)), (rest.len() - start).min(64));
+                }
+            }
+            sink.finish();
         }
     };
 }
