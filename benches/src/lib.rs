@@ -8,6 +8,7 @@
 
 pub mod contenders;
 pub mod corpus;
+pub mod echo;
 pub mod harness;
 #[cfg(feature = "peers")]
 pub mod peers;

@@ -26,19 +26,22 @@ enum Part {
     Codec,
     /// The tables of pending requests
     Correlate,
+    /// Whole connections in memory
+    Echo,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let name = match args.part {
-        Part::Codec => "codec",
-        Part::Correlate => "correlate",
+    let (name, features) = match args.part {
+        Part::Codec => ("codec", "peers"),
+        Part::Correlate => ("correlate", "tables"),
+        Part::Echo => ("echo", ""),
     };
     let source = repo::root().join(format!("benches/src/bin/{name}.rs"));
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
     let mut bench = cargo(&format!(
-        "run --release -p mcpbolt-benches --features peers --bin {name} --"
+        "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
     if let Some(file) = &args.json {
         bench.arg("--json").arg(std::path::absolute(file)?);

@@ -1,0 +1,156 @@
+//! An echo through two whole connections in memory: encode, frame, decode, correlate, answer, and
+//! the same way back, with deadlines, limits and cancellation in place. No I/O.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use mcpbolt::connection::{
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
+    RequestOptions, Response, StreamId,
+};
+use mcpbolt::mcp::{Revision, Revisions, Side};
+
+/// Where the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// On the driver's thread, from the borrowed frame.
+    Inline,
+    /// As handlers on other threads do: a batch out, answers submitted through the handle.
+    Deferred,
+}
+
+struct Echo {
+    way: Way,
+    handle: Handle,
+}
+
+impl Host for Echo {
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        match self.way {
+            Way::Inline => answer.result(|result| {
+                result.raw("echo", request.message.arguments().unwrap_or("{}"));
+            }),
+            Way::Deferred => Disposition::Deferred(0),
+        }
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        let mut replies = self.handle.replies();
+        for call in batch.calls() {
+            replies.result(&call.reply, |result| {
+                result.raw("echo", call.message.as_ref().arguments().unwrap_or("{}"));
+            });
+        }
+    }
+
+    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+}
+
+/// Nobody.
+struct Nobody;
+
+impl Host for Nobody {
+    fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+        unreachable!("a server asks nothing here")
+    }
+
+    fn dispatch(&mut self, _batch: Batch) {}
+
+    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+}
+
+/// A client and a server, joined.
+pub struct Pair {
+    client: Connection,
+    server: Connection,
+    echo: Echo,
+    handle: Handle,
+    now: Instant,
+    waiting: Vec<Response>,
+}
+
+impl Pair {
+    /// Opens both.
+    pub fn open(revision: Revision, way: Way) -> Self {
+        let now = Instant::now();
+        let mut config = Config::new(Side::Client, "client", "1");
+        config.revisions = Revisions::only(revision);
+        let mut client = Connection::new(Arc::new(config), now);
+        let config = Config::new(Side::Server, "server", "1");
+        let mut server = Connection::new(Arc::new(config), now);
+        client.open_stream(Framing::Line);
+        server.open_stream(Framing::Line);
+        let mut pair = Self {
+            handle: client.handle(),
+            echo: Echo {
+                way,
+                handle: server.handle(),
+            },
+            client,
+            server,
+            now,
+            waiting: Vec::new(),
+        };
+        for _ in 0..4 {
+            pair.turn();
+        }
+        assert_eq!(pair.handle.revision(), Some(revision));
+        pair
+    }
+
+    /// Both sides once: what the client has goes over, what the server has comes back.
+    fn turn(&mut self) {
+        self.client.handle_submissions(self.now, &mut Nobody);
+        carry(&mut self.client, &mut self.server);
+        self.server
+            .receive(StreamId::FIRST, self.now, &mut self.echo);
+        self.server.handle_submissions(self.now, &mut self.echo);
+        carry(&mut self.server, &mut self.client);
+        self.client.receive(StreamId::FIRST, self.now, &mut Nobody);
+    }
+
+    /// `count` calls at once, each answered and taken.
+    pub fn round(&mut self, count: usize, params: &str) {
+        for _ in 0..count {
+            let options = RequestOptions::default();
+            let response = self.handle.request("tools/call", Some(params), options);
+            self.waiting.extend(response);
+        }
+        self.turn();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut answered = 0;
+        for mut response in self.waiting.drain(..) {
+            if let Poll::Ready(Ok(message)) = Pin::new(&mut response).poll(&mut cx) {
+                answered += usize::from(message.as_ref().result().is_some());
+            }
+        }
+        assert_eq!(answered, count);
+    }
+
+    /// One call; what comes back for these arguments.
+    pub fn check(&mut self, params: &str) -> String {
+        let options = RequestOptions::default();
+        let response = self.handle.request("tools/call", Some(params), options);
+        self.waiting.extend(response);
+        self.turn();
+        let mut response = self.waiting.remove(0);
+        match Pin::new(&mut response).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(message)) => message.as_ref().result().unwrap_or_default().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Moves everything written to the other side's input.
+fn carry(from: &mut Connection, to: &mut Connection) {
+    let output = from.output(StreamId::FIRST);
+    while !output.is_empty() {
+        let head = output.head();
+        to.input(StreamId::FIRST).extend(head);
+        let len = head.len();
+        output.advance(len);
+    }
+}
