@@ -125,8 +125,13 @@ pub enum ConnectionError {
     ClosedByPeer,
     /// The peer's process ended; the text says how, where known.
     PeerExited(Box<str>),
-    /// The peer stopped reading for longer than the stall timeout.
+    /// The peer stopped reading: it took nothing of a full output for longer than the stall
+    /// timeout, or a notification found no room.
     Stalled,
+    /// The peer gave no sign of life when asked for one.
+    Unresponsive,
+    /// Nothing happened for longer than the idle timeout.
+    Idle,
     /// No common protocol revision.
     NoCommonRevision,
     /// The handshake failed for another reason.
@@ -145,6 +150,7 @@ impl ConnectionError {
     pub fn origin(&self) -> Origin {
         match self {
             Self::ClosedLocally | Self::ShuttingDown => Origin::Caller,
+            Self::Idle => Origin::Engine,
             Self::Io(_) => Origin::Io,
             _ => Origin::Peer,
         }
@@ -159,6 +165,8 @@ impl fmt::Display for ConnectionError {
             Self::ClosedByPeer => f.write_str("closed by the peer"),
             Self::PeerExited(how) => write!(f, "the peer's process ended ({how})"),
             Self::Stalled => f.write_str("the peer stopped reading"),
+            Self::Unresponsive => f.write_str("the peer does not answer"),
+            Self::Idle => f.write_str("nothing happened for too long"),
             Self::NoCommonRevision => f.write_str("no protocol revision that both sides speak"),
             Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
             Self::Io(kind) => write!(f, "{kind}"),

@@ -12,17 +12,29 @@ pub struct Limits {
     pub max_depth: usize,
     /// Longest batch array (revision 2025-03-26), in elements.
     pub max_batch_len: usize,
-    /// Requests of the peer that may be in flight at once; further ones are refused as overload.
+    /// Requests of the peer that may be in flight at once; further ones wait.
     pub max_incoming: usize,
+    /// Bytes of requests that wait for others to be answered; beyond it they are refused as
+    /// overload, with `retryAfter`.
+    pub waiting_cap_bytes: usize,
     /// Requests of this side that may wait for an answer at once; further ones fail locally.
     pub max_outgoing: usize,
-    /// Bytes waiting to be written above which progress and log messages are shed and new
-    /// requests are refused as overload. Answers are never dropped.
+    /// Bytes waiting to be written above which new requests wait, log messages are shed and only
+    /// the newest progress of each request is kept. Answers are never dropped.
     pub output_mark_bytes: usize,
-    /// Bytes waiting to be written above which reading stops and the stall timer runs.
+    /// Bytes waiting to be written above which reading stops and the stall timer runs, requests
+    /// of this side fail at once, and a notification of this side ends the connection.
     pub output_cap_bytes: usize,
-    /// How long the peer may leave the output above its cap before it is disconnected.
+    /// How long the peer may take nothing of an output above its cap before it is disconnected.
     pub stall_timeout: Duration,
+    /// Silence after which the peer is asked for a sign of life, where the revision has `ping`
+    /// (R-PNG-02); never when `None`.
+    pub keepalive_interval: Option<Duration>,
+    /// How long the peer may take to give that sign before it is disconnected.
+    pub keepalive_timeout: Duration,
+    /// How long a connection may be without traffic and without anything in flight before it is
+    /// closed; for ever when `None`.
+    pub idle_timeout: Option<Duration>,
     /// How long a request waits for its answer unless the call says otherwise (R-CAN-09).
     pub request_timeout: Duration,
     /// Most that progress may extend a request to, counted from its start (R-CAN-09).
@@ -40,10 +52,14 @@ impl Limits {
         max_depth: 512,
         max_batch_len: 1024,
         max_incoming: 8192,
+        waiting_cap_bytes: 32 << 20,
         max_outgoing: 65_536,
         output_mark_bytes: 8 << 20,
         output_cap_bytes: 256 << 20,
         stall_timeout: Duration::from_secs(60),
+        keepalive_interval: None,
+        keepalive_timeout: Duration::from_secs(30),
+        idle_timeout: None,
         request_timeout: Duration::from_secs(60),
         max_request_timeout: Duration::from_secs(600),
         handshake_timeout: Duration::from_secs(30),
@@ -53,9 +69,29 @@ impl Limits {
     /// Bounds for a peer across a network.
     pub const NETWORK: Self = Self {
         max_message_bytes: 16 << 20,
+        waiting_cap_bytes: 4 << 20,
         output_cap_bytes: 64 << 20,
         ..Self::STDIO
     };
+}
+
+/// The bounds of all connections of one configuration together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TotalLimits {
+    /// Requests of peers in flight above which new ones are refused as overload.
+    pub max_incoming: usize,
+    /// Bytes queued, in and out, above which new requests are refused as overload, log messages
+    /// are shed and only the newest progress of each request is kept.
+    pub queued_cap_bytes: usize,
+}
+
+impl Default for TotalLimits {
+    fn default() -> Self {
+        Self {
+            max_incoming: 65_536,
+            queued_cap_bytes: 1 << 30,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -67,6 +103,16 @@ impl Default for Limits {
 /// Longest request id kept, in bytes of its raw token; a longer one is refused as an invalid
 /// request. Stops a peer from pinning memory with ids.
 pub const MAX_ID_BYTES: usize = 4096;
+
+/// What a request that waits costs beside its frame, in bytes. Keeps many tiny ones from
+/// outgrowing their cap.
+pub const WAITING_REQUEST_BYTES: usize = 512;
+
+/// Cancels of requests that never arrived which a connection of several streams remembers.
+pub const EARLY_CANCELS: usize = 64;
+
+/// How long they are remembered.
+pub const EARLY_CANCEL_TIME: Duration = Duration::from_secs(10);
 
 /// Smallest read offered to a driver, in bytes.
 pub const READ_BYTES: usize = 64 << 10;

@@ -23,6 +23,7 @@ pub struct Output {
     /// Bytes of the first segment, or of the tail when there is none, that are written.
     written: usize,
     len: usize,
+    taken: u64,
 }
 
 impl Output {
@@ -34,6 +35,11 @@ impl Output {
     /// Bytes waiting.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes written in all.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Whether nothing waits.
@@ -117,6 +123,7 @@ impl Output {
     pub fn advance(&mut self, n: usize) {
         assert!(n <= self.len, "wrote more than was waiting");
         self.len -= n;
+        self.taken += n as u64;
         self.written += n;
         while let Some(segment) = self.segments.front() {
             if self.written < segment.len() {

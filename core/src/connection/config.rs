@@ -1,5 +1,8 @@
 //! What one side brings to a connection.
 
+use std::sync::Arc;
+
+use super::budget::Budget;
 use super::trace::Trace;
 use crate::limits::Limits;
 use crate::mcp::{Revision, Revisions, Side};
@@ -37,10 +40,15 @@ pub struct Config {
     pub lenient: bool,
     /// Take a string id of digits in an answer for the integer that was sent.
     pub lenient_ids: bool,
+    /// Answer a cancelled request once, with error -32800, as peers of one dialect expect; no
+    /// official revision answers it at all (R-CAN-02, R-ERR-27).
+    pub answer_cancelled: bool,
     /// Sees every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,
-    /// The bounds.
+    /// The bounds of each connection.
     pub limits: Limits,
+    /// What all connections of this configuration and its clones may hold together.
+    pub budget: Arc<Budget>,
 }
 
 impl Config {
@@ -61,8 +69,10 @@ impl Config {
             opening: Opening::default(),
             lenient: false,
             lenient_ids: false,
+            answer_cancelled: false,
             trace: None,
             limits: Limits::STDIO,
+            budget: Arc::default(),
         }
     }
 

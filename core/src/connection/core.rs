@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::budget::Share;
 use super::config::Config;
 use super::drain::Drain;
-use super::handle::{Handle, Item, ItemKind, Shared, Submission};
+use super::handle::Handle;
 use super::host::{CallKey, Host, StreamId};
+use super::liveness::Liveness;
 use super::opening::Phase;
 use super::pending::{Pending, Timer};
+use super::shared::{Item, ItemKind, Shared, Submission};
+use super::stall::Stall;
 use super::stream::{Exchange, Stream};
-use crate::correlate::{RequestKey, TimerKey, TimerWheel};
+use crate::correlate::{RequestKey, TimerWheel};
 use crate::error::ConnectionError;
 use crate::json::{number, string};
 use crate::limits::Limits;
@@ -22,8 +26,15 @@ pub(crate) struct Core {
     pub phase: Phase,
     pub pending: Pending,
     pub timers: TimerWheel<Timer>,
+    /// Requests of the peer that have begun and are not yet answered, on all streams.
+    pub in_flight: usize,
     pub(super) drain: Option<Drain>,
-    stall: Option<TimerKey>,
+    pub(super) stall: Stall,
+    pub(super) liveness: Liveness,
+    /// What the configuration's budget knows of this connection.
+    share: Share,
+    /// A notification found the output at its cap.
+    overrun: bool,
     pub begun: Instant,
 }
 
@@ -35,8 +46,12 @@ impl Core {
             phase: Phase::default(),
             pending: Pending::default(),
             timers: TimerWheel::new(now),
+            in_flight: 0,
             drain: None,
-            stall: None,
+            stall: Stall::default(),
+            liveness: Liveness::new(now),
+            share: Share::default(),
+            overrun: false,
             begun: now,
         }
     }
@@ -45,8 +60,18 @@ impl Core {
         &self.handle.shared
     }
 
-    fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &Limits {
         &self.config.limits
+    }
+
+    /// Whether all connections of the configuration hold more than they may.
+    pub fn is_over_budget(&self) -> bool {
+        self.config.budget.is_exceeded()
+    }
+
+    /// Whether what can be left out is not to be written now.
+    fn is_crowded(&self, exchange: &Exchange) -> bool {
+        exchange.output.len() > self.limits().output_mark_bytes || self.is_over_budget()
     }
 
     /// Takes over one submission of another thread.
@@ -57,7 +82,13 @@ impl Core {
                 for Item { len, kind } in items {
                     let (frame, after) = rest.split_at(len.min(rest.len()));
                     rest = after;
-                    self.submitted_frame(streams, frame, kind, now);
+                    self.submitted_frame(streams, frame, kind);
+                }
+            }
+            Submission::Request { bytes, request } => {
+                if let Some(exchange) = exchange(streams, StreamId::FIRST) {
+                    exchange.append(&bytes);
+                    self.pending.insert(request, &mut self.timers, now);
                 }
             }
             Submission::Cancelled { key, reason } => {
@@ -74,21 +105,20 @@ impl Core {
         }
     }
 
-    fn submitted_frame(
-        &mut self,
-        streams: &mut [Stream],
-        frame: &[u8],
-        kind: ItemKind,
-        now: Instant,
-    ) {
-        let mark = self.limits().output_mark_bytes;
+    fn submitted_frame(&mut self, streams: &mut [Stream], frame: &[u8], kind: ItemKind) {
+        let stream = match &kind {
+            ItemKind::Answer(key) | ItemKind::Progress(key) | ItemKind::Log(Some(key)) => {
+                key.stream
+            }
+            ItemKind::Log(None) | ItemKind::Notification => StreamId::FIRST,
+        };
+        let Some(exchange) = exchange(streams, stream) else {
+            return;
+        };
         match kind {
-            ItemKind::Answer(key) => {
-                let Some(exchange) = exchange(streams, key.stream) else {
-                    return;
-                };
+            ItemKind::Answer(CallKey { incoming, .. }) => {
                 // The one step that decides between answered and cancelled (R-CAN-11).
-                let Some((_, entry)) = exchange.incoming.remove(key.incoming) else {
+                let Some(entry) = self.end_incoming(exchange, incoming) else {
                     return;
                 };
                 if let Some(held) = entry.held {
@@ -96,40 +126,33 @@ impl Core {
                 }
                 exchange.append(frame);
             }
-            ItemKind::Progress(key) => {
-                let Some(exchange) = exchange(streams, key.stream) else {
+            ItemKind::Progress(CallKey { incoming, .. }) => {
+                let crowded = self.is_crowded(exchange);
+                let Some(entry) = exchange.incoming.get_mut(incoming) else {
                     return;
                 };
-                let crowded = exchange.output.len() > mark;
-                let Some(entry) = exchange.incoming.get_mut(key.incoming) else {
-                    return;
-                };
-                entry.held = crowded.then(|| frame.into());
-                if !crowded {
+                if crowded {
+                    if entry.held.replace(frame.into()).is_none() {
+                        exchange.held.push(incoming);
+                    }
+                } else {
+                    entry.held = None;
                     exchange.append(frame);
                 }
             }
             ItemKind::Log(key) => {
-                let stream = key.map_or(StreamId::FIRST, |key: CallKey| key.stream);
-                let Some(exchange) = exchange(streams, stream) else {
-                    return;
-                };
-                let live = key.is_none_or(|key| exchange.incoming.get(key.incoming).is_some());
-                if live && exchange.output.len() <= mark {
+                let live =
+                    key.is_none_or(|key: CallKey| exchange.incoming.get(key.incoming).is_some());
+                if live && !self.is_crowded(exchange) {
                     exchange.append(frame);
                 }
             }
             ItemKind::Notification => {
-                if let Some(exchange) = exchange(streams, StreamId::FIRST) {
+                if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
+                    self.overrun = true;
+                } else {
                     exchange.append(frame);
                 }
-            }
-            ItemKind::Request(request) => {
-                let Some(exchange) = exchange(streams, StreamId::FIRST) else {
-                    return;
-                };
-                exchange.append(frame);
-                self.pending.insert(*request, &mut self.timers, now);
             }
         }
     }
@@ -142,26 +165,31 @@ impl Core {
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         while let Some(timer) = self.timers.poll(now) {
-            let first = streams.first_mut()?;
-            match timer {
+            let end = match timer {
                 Timer::Request(key) => {
                     let shared = &self.handle.shared;
+                    let first = streams.first_mut()?;
                     if self.pending.expire(key, shared, &mut self.timers, now) {
                         cancelled(&mut first.exchange, key, Some("timeout"));
                     }
+                    None
                 }
                 Timer::Opening(key) => {
-                    if let Err(reason) = self.opening_timed_out(&mut first.exchange, key, now, host)
-                    {
-                        return Some(reason);
-                    }
+                    let first = streams.first_mut()?;
+                    self.opening_timed_out(&mut first.exchange, key, now, host)
+                        .err()
                 }
-                Timer::Drain => match self.drain_timed_out(now) {
-                    Some(reason) => return Some(reason),
-                    None => continue,
-                },
-                Timer::Stall => return Some(ConnectionError::Stalled),
-                Timer::Sleep(alarm) => drop(alarm),
+                Timer::Drain => self.drain_timed_out(now),
+                Timer::Stall => self.stalled(streams, now),
+                Timer::Silence => self.silent(streams, now),
+                Timer::Idle => self.idle(streams, now),
+                Timer::Sleep(alarm) => {
+                    drop(alarm);
+                    None
+                }
+            };
+            if end.is_some() {
+                return end;
             }
         }
         None
@@ -170,21 +198,73 @@ impl Core {
     /// Forgets every timer: nothing waits for time any more.
     pub fn stop_timers(&mut self) {
         self.timers = TimerWheel::new(self.begun);
-        self.stall = None;
+        self.stall = Stall::default();
     }
 
-    /// Starts or stops the clock on a peer that does not read.
-    pub fn watch_stall(&mut self, stalled: bool, now: Instant) {
-        if stalled && self.stall.is_none() {
-            let deadline = now + self.limits().stall_timeout;
-            self.stall = Some(self.timers.insert(deadline, Timer::Stall));
-        } else if !stalled && let Some(timer) = self.stall.take() {
-            self.timers.cancel(timer);
+    /// Writes the progress that was held back, where there is room again.
+    fn release_held(&mut self, streams: &mut [Stream]) {
+        for Stream { exchange, .. } in streams {
+            while !exchange.held.is_empty() && !self.is_crowded(exchange) {
+                let key = exchange.held.swap_remove(0);
+                let entry = exchange.incoming.get_mut(key);
+                if let Some(held) = entry.and_then(|entry| entry.held.take()) {
+                    exchange.append(&held);
+                }
+            }
         }
+    }
+
+    /// What is true at the end of every turn; the reason to close, if there is one.
+    pub fn settle(
+        &mut self,
+        streams: &mut [Stream],
+        now: Instant,
+        host: &mut dyn Host,
+    ) -> Option<ConnectionError> {
+        self.release_held(streams);
+        self.begin_waiting(streams, host);
+        let mut output = 0;
+        let mut waiting = 0;
+        for Stream { exchange, .. } in &*streams {
+            output += exchange.output.len();
+            waiting += exchange.waiting.bytes();
+        }
+        self.shared().set_output_bytes(output);
+        let share = Share {
+            requests: self.in_flight,
+            bytes: output + waiting,
+        };
+        let config = &self.config;
+        config.budget.change(&mut self.share, share);
+        self.watch_stall(streams, now);
+        if self.overrun {
+            return Some(ConnectionError::Stalled);
+        }
+        self.drained(streams)
+    }
+
+    /// Whether the driver made room, by taking output, for something that waits: there is
+    /// something to do before any timer.
+    pub fn has_room_for_more(&self, streams: &[Stream]) -> bool {
+        let backed_up = self.shared().output_bytes() > self.limits().output_cap_bytes;
+        let mut output = 0;
+        for Stream { exchange, .. } in streams {
+            output += exchange.output.len();
+            if self.can_begin(exchange) || !exchange.held.is_empty() && !self.is_crowded(exchange) {
+                return true;
+            }
+        }
+        backed_up && output <= self.limits().output_cap_bytes || self.drained(streams).is_some()
+    }
+
+    /// This connection holds nothing any more.
+    pub fn release_share(&mut self) {
+        let config = &self.config;
+        config.budget.change(&mut self.share, Share::default());
     }
 }
 
-fn exchange(streams: &mut [Stream], id: StreamId) -> Option<&mut Exchange> {
+pub(super) fn exchange(streams: &mut [Stream], id: StreamId) -> Option<&mut Exchange> {
     streams
         .get_mut(id.0 as usize)
         .map(|stream| &mut stream.exchange)

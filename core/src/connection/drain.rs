@@ -8,6 +8,7 @@ use super::host::Host;
 use super::pending::Timer;
 use super::stream::Stream;
 use crate::error::ConnectionError;
+use crate::mcp::ErrorKind;
 
 /// A drain under way.
 #[derive(Debug)]
@@ -20,8 +21,8 @@ pub(super) struct Drain {
 impl Connection {
     /// Finishes what is in flight and then closes, after `grace` at the latest.
     ///
-    /// From now on requests are refused in both directions: the peer's with
-    /// [`ErrorKind::ShuttingDown`](crate::mcp::ErrorKind), this side's with `reason`. Pings,
+    /// From now on requests (those that wait for room, too) are refused in both directions: the peer's with
+    /// [`ErrorKind::ShuttingDown`], this side's with `reason`. Pings,
     /// answers, cancels and notifications go on. The connection closes when nothing is in flight
     /// and the driver has taken all output; whoever still waits then, or when the grace period is
     /// over, learns `reason`. A second drain can only shorten the first.
@@ -36,6 +37,9 @@ impl Connection {
             return;
         }
         self.core.begin_drain(now, grace, reason);
+        let kind = ErrorKind::ShuttingDown;
+        self.core
+            .refuse_waiting(&mut self.streams, kind, "shutting down");
         self.settle(now, host);
     }
 

@@ -13,19 +13,25 @@
 //! Exactly one thread drives a connection, so the race between an answer and a cancellation is
 //! decided where it looks at the table of requests in flight, and nowhere else (R-CAN-11).
 
+mod admission;
 mod answer;
+mod budget;
 mod config;
 mod core;
 mod drain;
 mod handle;
 mod host;
+mod liveness;
 mod opening;
 mod params;
 mod pending;
 mod receive;
 mod replies;
 mod requests;
+mod response;
+mod shared;
 mod sleep;
+mod stall;
 mod stream;
 mod trace;
 
@@ -34,20 +40,21 @@ use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 pub use self::answer::ResultWriter;
+pub use self::budget::Budget;
 pub use self::config::{Config, Opening};
-pub use self::handle::{
-    Handle, Opened, Peer, Progress, ProgressFn, RequestOptions, Response, Wake,
-};
+pub use self::handle::{Handle, Peer, Progress, ProgressFn, RequestOptions};
 pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
 pub use self::replies::Replies;
+pub use self::response::{Opened, Response};
+pub use self::shared::Wake;
 pub use self::sleep::Sleep;
 pub use self::stream::Framing;
 pub use self::trace::{Direction, Trace, redact};
 
 use self::core::Core;
-use self::handle::Submission;
+use self::shared::Submission;
 use self::stream::Stream;
 use crate::buffer::{Input, Output};
 use crate::error::ConnectionError;
@@ -129,10 +136,13 @@ impl Connection {
     /// Takes over what other threads submitted since the last time.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.shared().unsignal();
+        self.core.watch_liveness(now);
         if let Some(first) = self.streams.first_mut() {
             self.core.begin(&mut first.exchange, now, host);
         }
+        let mut taken = 0;
         while let Ok(submission) = self.submissions.try_recv() {
+            taken += submission.len();
             match submission {
                 Submission::Close => self.close(ConnectionError::ClosedLocally, host),
                 Submission::Drain(grace) => {
@@ -141,6 +151,7 @@ impl Connection {
                 submission => self.core.submitted(&mut self.streams, submission, now),
             }
         }
+        self.core.shared().took(taken);
         self.settle(now, host);
     }
 
@@ -154,8 +165,7 @@ impl Connection {
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if self.core.drained(&self.streams).is_some() && !self.is_closed() {
-            // The driver took the last of the output: the connection may close.
+        if !self.is_closed() && self.core.has_room_for_more(&self.streams) {
             return Some(self.core.begun);
         }
         self.core.timers.next_deadline()
@@ -175,28 +185,18 @@ impl Connection {
         if self.is_closed() {
             return;
         }
-        for (index, stream) in self.streams.iter_mut().enumerate() {
-            let keys: Vec<_> = stream
-                .exchange
-                .incoming
-                .iter()
-                .map(|(key, ..)| key)
-                .collect();
+        for (index, Stream { exchange, .. }) in self.streams.iter_mut().enumerate() {
+            let keys: Vec<_> = exchange.incoming.iter().map(|(key, ..)| key).collect();
             for incoming in keys {
-                if let Some((_, entry)) = stream.exchange.incoming.remove(incoming) {
-                    entry.cancel.cancel(Some("the connection ended"));
-                }
-                host.cancelled(
-                    CallKey {
-                        stream: StreamId(index as u32),
-                        incoming,
-                    },
-                    None,
-                );
+                let stream = StreamId(index as u32);
+                let key = CallKey { stream, incoming };
+                self.core
+                    .cancel_incoming(exchange, key, Some("the connection ended"), None, host);
             }
         }
         self.core.shared().close(reason.clone());
         self.core.stop_timers();
+        self.core.release_share();
         host.closed(&reason);
     }
 
@@ -205,22 +205,19 @@ impl Connection {
         self.core.handle.is_closed()
     }
 
-    /// What is true at the end of every turn.
     fn settle(&mut self, now: Instant, host: &mut dyn Host) {
-        if let Some(reason) = self.core.drained(&self.streams) {
-            return self.close(reason, host);
+        if self.is_closed() {
+            return;
         }
-        let cap = self.core.config.limits.output_cap_bytes;
-        let stalled = self
-            .streams
-            .iter()
-            .any(|stream| stream.exchange.output.len() > cap);
-        self.core.watch_stall(stalled, now);
+        if let Some(reason) = self.core.settle(&mut self.streams, now, host) {
+            self.close(reason, host);
+        }
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         self.core.shared().close(ConnectionError::ClosedLocally);
+        self.core.release_share();
     }
 }

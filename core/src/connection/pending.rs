@@ -1,11 +1,11 @@
 //! What the driver's side keeps of this side's own requests: deadlines and progress.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::handle::{Progress, Request, Shared};
+use super::handle::{Progress, ProgressFn};
+use super::shared::{Request, Shared};
 use super::sleep::Alarm;
-use crate::correlate::{RequestKey, TimerKey, TimerWheel};
+use crate::correlate::{Beside, RequestKey, TimerKey, TimerWheel};
 use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::message::{Field, MessageRef};
@@ -17,10 +17,14 @@ pub(crate) enum Timer {
     Request(RequestKey),
     /// The step of the handshake under way.
     Opening(RequestKey),
-    /// The output has been above its cap since the timer was set.
+    /// The peer has taken nothing of an output above its cap.
     Stall,
     /// A grace period.
     Drain,
+    /// Nothing was heard for so long.
+    Silence,
+    /// Nothing happened for so long.
+    Idle,
     /// A handler sleeps.
     Sleep(Alarm),
 }
@@ -32,14 +36,14 @@ struct Own {
     timeout: Duration,
     /// Deadline whatever the news (R-CAN-09).
     hard: Instant,
-    progress: Option<super::handle::ProgressFn>,
+    progress: Option<ProgressFn>,
     last: f64,
 }
 
 /// The requests of this side that were written and not yet answered.
 #[derive(Default)]
 pub(crate) struct Pending {
-    requests: HashMap<RequestKey, Own>,
+    requests: Beside<Own>,
 }
 
 impl Pending {
@@ -60,7 +64,7 @@ impl Pending {
 
     /// The request is over. Whether it was there.
     pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> bool {
-        let Some(own) = self.requests.remove(&key) else {
+        let Some(own) = self.requests.remove(key) else {
             return false;
         };
         timers.cancel(own.timer);
@@ -75,7 +79,7 @@ impl Pending {
         timers: &mut TimerWheel<Timer>,
         now: Instant,
     ) -> bool {
-        let Some(own) = self.requests.get_mut(&key) else {
+        let Some(own) = self.requests.get_mut(key) else {
             return false;
         };
         let due = own.soft.min(own.hard);
@@ -83,7 +87,7 @@ impl Pending {
             own.timer = timers.insert(due, Timer::Request(key));
             return false;
         }
-        self.requests.remove(&key);
+        self.requests.remove(key);
         shared
             .outgoing
             .complete(key, Err(RequestError::TimedOut))
@@ -95,7 +99,7 @@ impl Pending {
         let token = message.raw(Field::Progress).and_then(number::as_u64);
         let own = token
             .and_then(RequestKey::from_wire)
-            .and_then(|key| self.requests.get_mut(&key));
+            .and_then(|key| self.requests.get_mut(key));
         let (Some(own), Some(params)) = (own, message.params()) else {
             return false;
         };

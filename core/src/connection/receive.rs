@@ -38,6 +38,7 @@ pub(super) fn receive(
     let Some(Stream { reading, exchange }) = streams.get_mut(id.0 as usize) else {
         return;
     };
+    core.liveness.note(now);
     let mut turn = Turn {
         stream: id,
         ..Turn::default()

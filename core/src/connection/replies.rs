@@ -3,8 +3,9 @@
 use smallvec::SmallVec;
 
 use super::answer::{self, ResultWriter};
-use super::handle::{Handle, Item, ItemKind, Progress, Submission};
+use super::handle::{Handle, Progress};
 use super::host::{ReplyTo, server_info};
+use super::shared::{Item, ItemKind, Submission};
 use crate::json::{number, string, writer};
 use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::encode::{self, ErrorId};
@@ -74,11 +75,14 @@ impl Replies {
     }
 
     /// Reports progress, if the peer asked for it. Under back-pressure only the newest is kept
-    /// (R-PRG-05).
+    /// (R-PRG-05), and none while more than the output's cap is on the way.
     pub fn progress(&mut self, to: &ReplyTo, progress: Progress<'_>) {
         let Some(token) = &to.progress_token else {
             return;
         };
+        if self.handle.shared.is_backed_up() {
+            return;
+        }
         self.push(ItemKind::Progress(to.key), |out| {
             out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
             out.extend_from_slice(token.as_ref().raw().as_bytes());
@@ -102,7 +106,7 @@ impl Replies {
         let least = to
             .log_level
             .unwrap_or_else(|| Some(self.handle.log_level()));
-        if least.is_some_and(|least| level >= least) {
+        if least.is_some_and(|least| level >= least) && !self.handle.shared.is_backed_up() {
             self.push(ItemKind::Log(Some(to.key)), |out| {
                 log_message(out, level, logger, data)
             });

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use super::core::Core;
-use super::host::{Answer, CallKey, Disposition, Host, Incoming, Record, Stray};
+use super::host::{Answer, CallKey, Host, Incoming, Stray};
 use super::receive::Turn;
-use super::stream::{Entry, Exchange};
-use crate::correlate::{CancelToken, Refused, RequestKey};
+use super::stream::Exchange;
+use crate::correlate::RequestKey;
 use crate::error::{PeerError, RequestError};
 use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
+use crate::mcp::code::REQUEST_CANCELLED;
 use crate::mcp::{Era, ErrorKind, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{Field, Kind, MessageRef, RequestId};
 
@@ -44,14 +45,7 @@ impl Core {
             // R-RPC-15, R-RPC-16: such a server sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes(), host);
         }
-        let Exchange { output, wire, .. } = exchange;
-        let answer = Answer {
-            output,
-            wire,
-            id,
-            revision,
-            config: &self.config,
-        };
+        let answer = exchange.answer(&self.config, id, revision);
         let unknown = |answer: Answer<'_>| {
             answer.error(
                 ErrorKind::MethodNotFound,
@@ -88,46 +82,7 @@ impl Core {
             method,
             revision,
         };
-        let Disposition::Deferred(target) = host.request(request, answer) else {
-            return;
-        };
-        let cancel = CancelToken::new();
-        match exchange.incoming.insert(
-            id,
-            Entry {
-                cancel: cancel.clone(),
-                held: None,
-            },
-        ) {
-            Ok(incoming) => turn.records.push(Record {
-                start: turn.at as u32,
-                len: message.bytes().len() as u32,
-                envelope: *message.envelope(),
-                key: CallKey {
-                    stream: turn.stream,
-                    incoming,
-                },
-                method,
-                revision,
-                target,
-                cancel,
-            }),
-            Err(Refused::Duplicate(_) | Refused::Full) => {
-                let Exchange { output, wire, .. } = exchange;
-                let answer = Answer {
-                    output,
-                    wire,
-                    id,
-                    revision,
-                    config: &self.config,
-                };
-                answer.error(
-                    ErrorKind::Overloaded,
-                    "too many requests are in flight",
-                    Some("{\"retryAfter\":1}"),
-                );
-            }
-        }
+        self.admit(exchange, turn, request, id, host);
     }
 
     /// The revision that a request is served in: its own envelope decides, then the handshake
@@ -149,16 +104,8 @@ impl Core {
             let name = reader::as_str(asked);
             let revision = name.as_deref().and_then(Revision::parse);
             let mut refuse = |kind: ErrorKind, why: &str, data: Option<&str>| {
-                let Exchange { output, wire, .. } = &mut *exchange;
-                let config = &self.config;
-                Answer {
-                    output,
-                    wire,
-                    id,
-                    revision: newest,
-                    config,
-                }
-                .error(kind, why, data);
+                let answer = exchange.answer(&self.config, id, newest);
+                answer.error(kind, why, data);
             };
             match revision
                 .filter(|r| r.era() == Era::Stateless && self.config.revisions.contains(*r))
@@ -211,16 +158,8 @@ impl Core {
                 // R-ERA-06
                 let data = format!("{{\"supported\":{}}}", self.config.revisions.to_json());
                 exchange.unreadable = UnreadableId::Omitted;
-                let Exchange { output, wire, .. } = exchange;
-                let revision = Revision::V2026_07_28;
-                Answer {
-                    output,
-                    wire,
-                    id,
-                    revision,
-                    config: &self.config,
-                }
-                .error(
+                let answer = exchange.answer(&self.config, id, Revision::V2026_07_28);
+                answer.error(
                     ErrorKind::UnsupportedVersion,
                     "Unsupported protocol version",
                     Some(&data),
@@ -276,22 +215,26 @@ impl Core {
         let Some(incoming) = id.and_then(|id| exchange.incoming.find(&id)) else {
             return;
         };
-        let Some((_, entry)) = exchange.incoming.remove(incoming) else {
-            return;
-        };
         let key = CallKey {
             stream: turn.stream,
             incoming,
         };
-        let waiting = turn.records.len();
+        let reason = message
+            .params()
+            .and_then(|params| reader::find(params, "reason"));
+        let reason = reason.and_then(reader::as_str);
+        let dispatched = turn.records.len();
         turn.records.retain(|record| record.key != key);
-        if turn.records.len() == waiting {
-            let reason = message
-                .params()
-                .and_then(|params| reader::find(params, "reason"));
-            let reason = reason.and_then(reader::as_str);
-            entry.cancel.cancel(reason.as_deref());
-            host.cancelled(key, reason.as_deref());
+        if turn.records.len() < dispatched {
+            // It came in this very turn: nobody has seen it.
+            self.end_incoming(exchange, incoming);
+        } else {
+            let reason = reason.as_deref();
+            self.cancel_incoming(exchange, key, reason, reason, host);
+        }
+        if let Some(id) = id.filter(|_| self.config.answer_cancelled) {
+            // R-ERR-27
+            self.refuse(exchange, Some(id), REQUEST_CANCELLED, "Request cancelled");
         }
     }
 
@@ -310,11 +253,14 @@ impl Core {
         if self.opening_answered(exchange, key, &message, now, host) {
             return;
         }
+        if self.ping_answered(key) {
+            return;
+        }
         if !self.pending.remove(key, &mut self.timers) {
             return self.stray(Stray::Answer, message.bytes(), host);
         }
         let outcome = match message.kind() {
-            Kind::Error => Err(RequestError::Peer(peer_error(&message))),
+            Kind::Error => Err(failure(peer_error(&message))),
             _ if message.bytes().len() > COPY_OUT_BYTES => {
                 let (at, len) = (turn.at, message.bytes().len());
                 return turn.answers.push((key, at, len, *message.envelope()));
@@ -332,6 +278,14 @@ impl Core {
             number::as_u64(&text)
         });
         number.and_then(RequestKey::from_wire)
+    }
+}
+
+/// What the waiter learns of an error of the peer.
+fn failure(error: PeerError) -> RequestError {
+    match error.code {
+        REQUEST_CANCELLED => RequestError::Cancelled(Some(error.message)), // R-ERR-27
+        _ => RequestError::Peer(error),
     }
 }
 

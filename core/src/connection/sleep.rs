@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::handle::{Handle, Submission};
+use super::handle::Handle;
+use super::shared::Submission;
 
 /// Ends after a while. See [`Handle::sleep`].
 ///

@@ -1,12 +1,15 @@
 //! One stream of a connection: its bytes in and out and the requests in flight on it.
 
+use super::admission::{Queue, Waiting};
 use super::config::Config;
+use super::host::Answer;
 use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
-use crate::correlate::{CancelToken, Incoming};
+use crate::correlate::{CancelToken, Incoming, IncomingKey};
 use crate::frame::line::LineDeframer;
+use crate::mcp::Revision;
 use crate::mcp::revision::UnreadableId;
-use crate::message::OwnedId;
+use crate::message::{OwnedId, RequestId};
 
 /// How messages are told apart on a stream of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +46,20 @@ impl Wire {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub cancel: CancelToken,
+    /// The request itself, while it has not begun.
+    pub waiting: Option<Box<Waiting>>,
     /// The newest progress notification that back-pressure held back (R-PRG-05).
     pub held: Option<Box<[u8]>>,
+}
+
+impl Entry {
+    pub fn new(cancel: CancelToken, waiting: Option<Box<Waiting>>) -> Self {
+        Self {
+            cancel,
+            waiting,
+            held: None,
+        }
+    }
 }
 
 /// The reading half.
@@ -61,6 +76,10 @@ pub(crate) struct Exchange {
     pub output: Output,
     pub wire: Wire,
     pub incoming: Incoming<OwnedId, Entry>,
+    /// Requests that have not begun.
+    pub waiting: Queue,
+    /// Requests whose newest progress is held back; those that have ended are still here.
+    pub held: Vec<IncomingKey>,
     /// The form of an error's id when a frame's id cannot be read: that of the last envelope.
     pub unreadable: UnreadableId,
 }
@@ -86,7 +105,10 @@ impl Stream {
                     framing,
                     trace: config.trace.clone(),
                 },
-                incoming: Incoming::new(limits.max_incoming),
+                // Bounded by what they hold: `max_incoming` and `waiting_cap_bytes`.
+                incoming: Incoming::new(usize::MAX),
+                waiting: Queue::default(),
+                held: Vec::new(),
                 unreadable: UnreadableId::Null,
             },
         }
@@ -94,6 +116,22 @@ impl Stream {
 }
 
 impl Exchange {
+    /// A way to answer that request here and now.
+    pub fn answer<'a>(
+        &'a mut self,
+        config: &'a Config,
+        id: RequestId<'a>,
+        revision: Revision,
+    ) -> Answer<'a> {
+        Answer {
+            output: &mut self.output,
+            wire: &self.wire,
+            id,
+            revision,
+            config,
+        }
+    }
+
     /// Appends one frame.
     pub fn append(&mut self, frame: &[u8]) {
         self.wire

@@ -3,6 +3,7 @@
 //!
 //! * [`Outgoing`]: lock-free, shared between threads; our request id *is* the slot's address.
 //! * [`OwnedOutgoing`]: the same for one owner, without atomics.
+//! * [`Beside`]: what one owner keeps of each outgoing request.
 //! * [`Incoming`]: the peer's requests, found by their id with its type.
 //! * [`CancelToken`]: what a handler asks whether anybody still wants its answer.
 //! * [`TimerWheel`]: every deadline of a connection; time is an argument.
@@ -11,6 +12,7 @@
 //! (R-CAN-11), so an answer, a cancel, a deadline and the loss of the connection may race freely.
 
 mod arena;
+mod beside;
 mod cancel;
 mod incoming;
 mod key;
@@ -23,6 +25,7 @@ mod sync;
 mod tests;
 mod wheel;
 
+pub use beside::Beside;
 pub use cancel::{CancelToken, Cancelled};
 pub use incoming::{Incoming, IncomingKey, Refused};
 pub use key::RequestKey;

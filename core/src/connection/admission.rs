@@ -1,0 +1,317 @@
+//! Which requests of the peer begin at once, which wait for room, and which are refused.
+//!
+//! ```text
+//!   in flight below its limit, output below its mark, nobody waiting   ─▶ begins
+//!   otherwise, while the waiting frames fit their cap                  ─▶ waits, in order
+//!   otherwise, or when all connections together are over their budget ─▶ overload error
+//! ```
+//!
+//! Answers, cancels and notifications never wait, so reading goes on whatever the load; what the
+//! peer sent first begins first.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::core::Core;
+use super::host::{Answer, Batch, CallKey, Disposition, Host, Incoming, Record, StreamId};
+use super::receive::Turn;
+use super::stream::{Entry, Exchange, Stream};
+use crate::buffer::PADDING;
+use crate::correlate::{CancelToken, IncomingKey, Refused};
+use crate::limits::WAITING_REQUEST_BYTES;
+use crate::mcp::{ErrorKind, Method, Revision};
+use crate::message::{Message, MessageRef, RequestId};
+
+/// A request that has not begun.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    message: Message,
+    method: Option<Method>,
+    revision: Revision,
+}
+
+impl Waiting {
+    /// What it counts for, in bytes.
+    fn cost(&self) -> usize {
+        cost(self.message.as_ref().bytes().len())
+    }
+}
+
+fn cost(frame_len: usize) -> usize {
+    frame_len + WAITING_REQUEST_BYTES
+}
+
+/// The requests of one stream that have not begun, in the order of their arrival. Their messages
+/// are in the table of requests in flight, so that their ids are known there.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// Those that were cancelled are still here.
+    keys: VecDeque<IncomingKey>,
+    len: usize,
+    bytes: usize,
+}
+
+impl Queue {
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn push(&mut self, key: IncomingKey, cost: usize) {
+        self.keys.push_back(key);
+        self.len += 1;
+        self.bytes += cost;
+    }
+
+    /// One of them was taken out of the table.
+    fn left(&mut self, cost: usize) {
+        self.len -= 1;
+        self.bytes -= cost;
+    }
+}
+
+/// Requests that begin together although they arrived apart.
+#[derive(Default)]
+struct Gathered {
+    block: Vec<u8>,
+    records: Vec<Record>,
+}
+
+impl Gathered {
+    fn push(&mut self, frame: &[u8], record: impl FnOnce(u32) -> Record) {
+        self.records.push(record(self.block.len() as u32));
+        self.block.extend_from_slice(frame);
+    }
+
+    fn dispatch(mut self, host: &mut dyn Host) {
+        if !self.records.is_empty() {
+            self.block.extend_from_slice(&[0; PADDING]);
+            host.dispatch(Batch {
+                block: Bytes::from(self.block),
+                records: self.records,
+            });
+        }
+    }
+}
+
+impl Core {
+    /// Whether a request on that stream may begin.
+    fn has_room(&self, exchange: &Exchange) -> bool {
+        let limits = &self.config.limits;
+        self.in_flight < limits.max_incoming && exchange.output.len() <= limits.output_mark_bytes
+    }
+
+    /// A request that the protocol layer does not answer itself: begins, waits or is refused.
+    pub(super) fn admit(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        request: Incoming<'_>,
+        id: RequestId<'_>,
+        host: &mut dyn Host,
+    ) {
+        let Incoming {
+            message,
+            method,
+            revision,
+        } = request;
+        if !exchange.waiting.is_empty() || !self.has_room(exchange) || self.is_over_budget() {
+            return self.postpone(exchange, request, id);
+        }
+        let answer = exchange.answer(&self.config, id, revision);
+        let Disposition::Deferred(target) = host.request(request, answer) else {
+            return;
+        };
+        let cancel = CancelToken::new();
+        let entry = Entry::new(cancel.clone(), None);
+        let Ok(incoming) = exchange.incoming.insert(id, entry) else {
+            return refuse(exchange.answer(&self.config, id, revision));
+        };
+        self.in_flight += 1;
+        let key = CallKey {
+            stream: turn.stream,
+            incoming,
+        };
+        turn.records.push(Record {
+            start: turn.at as u32,
+            len: message.bytes().len() as u32,
+            envelope: *message.envelope(),
+            key,
+            method,
+            revision,
+            target,
+            cancel,
+        });
+    }
+
+    #[cold]
+    fn postpone(&mut self, exchange: &mut Exchange, request: Incoming<'_>, id: RequestId<'_>) {
+        let Incoming {
+            message,
+            method,
+            revision,
+        } = request;
+        let cost = cost(message.bytes().len());
+        if exchange.waiting.bytes() + cost > self.config.limits.waiting_cap_bytes
+            || self.is_over_budget()
+        {
+            return refuse(exchange.answer(&self.config, id, revision));
+        }
+        let waiting = Waiting {
+            message: message.detach(),
+            method,
+            revision,
+        };
+        let entry = Entry::new(CancelToken::new(), Some(Box::new(waiting)));
+        match exchange.incoming.insert(id, entry) {
+            Ok(key) => exchange.waiting.push(key, cost),
+            Err(Refused::Duplicate(_) | Refused::Full) => {
+                refuse(exchange.answer(&self.config, id, revision));
+            }
+        }
+    }
+
+    /// Takes a request of the peer out of its table: it is answered or cancelled. `None` when it
+    /// was before; whoever gets `Some` may write about it (R-CAN-11).
+    pub(super) fn end_incoming(
+        &mut self,
+        exchange: &mut Exchange,
+        key: IncomingKey,
+    ) -> Option<Entry> {
+        let (_, entry) = exchange.incoming.remove(key)?;
+        match &entry.waiting {
+            None => self.in_flight -= 1,
+            Some(waiting) => exchange.waiting.left(waiting.cost()),
+        }
+        // Those that were cancelled while they waited may not pile up.
+        if exchange.waiting.keys.len() > 2 * exchange.waiting.len + 64 {
+            let Exchange {
+                waiting, incoming, ..
+            } = exchange;
+            waiting.keys.retain(|key| incoming.get(*key).is_some());
+        }
+        Some(entry)
+    }
+
+    /// Ends a request that nobody wants any more; one that has begun is told, with `reason`, and
+    /// so is the host, with `told`. Whether it was there.
+    pub(super) fn cancel_incoming(
+        &mut self,
+        exchange: &mut Exchange,
+        key: CallKey,
+        reason: Option<&str>,
+        told: Option<&str>,
+        host: &mut dyn Host,
+    ) -> bool {
+        let Some(entry) = self.end_incoming(exchange, key.incoming) else {
+            return false;
+        };
+        if entry.waiting.is_none() {
+            entry.cancel.cancel(reason);
+            host.cancelled(key, told);
+        }
+        true
+    }
+
+    /// Whether there is room for requests that wait.
+    pub(super) fn can_begin(&self, exchange: &Exchange) -> bool {
+        !exchange.waiting.is_empty() && self.has_room(exchange)
+    }
+
+    /// Begins those that waited and have room now.
+    pub(super) fn begin_waiting(&mut self, streams: &mut [Stream], host: &mut dyn Host) {
+        for (index, Stream { exchange, .. }) in streams.iter_mut().enumerate() {
+            let mut gathered = Gathered::default();
+            while self.can_begin(exchange)
+                && let Some(incoming) = exchange.waiting.keys.pop_front()
+            {
+                let key = CallKey {
+                    stream: StreamId(index as u32),
+                    incoming,
+                };
+                self.begin_one(exchange, key, &mut gathered, host);
+            }
+            gathered.dispatch(host);
+        }
+    }
+
+    fn begin_one(
+        &mut self,
+        exchange: &mut Exchange,
+        key: CallKey,
+        gathered: &mut Gathered,
+        host: &mut dyn Host,
+    ) {
+        // One that was cancelled is in the table no more.
+        let Some(entry) = exchange.incoming.get_mut(key.incoming) else {
+            return;
+        };
+        let Some(waiting) = entry.waiting.take() else {
+            return;
+        };
+        let cancel = entry.cancel.clone();
+        self.in_flight += 1;
+        exchange.waiting.left(waiting.cost());
+        let Waiting {
+            message,
+            method,
+            revision,
+        } = *waiting;
+        let message = message.as_ref();
+        let Some(id) = message.id() else { return };
+        let request = Incoming {
+            message,
+            method,
+            revision,
+        };
+        match host.request(request, exchange.answer(&self.config, id, revision)) {
+            Disposition::Answered => {
+                self.end_incoming(exchange, key.incoming);
+            }
+            Disposition::Deferred(target) => gathered.push(message.bytes(), |start| Record {
+                start,
+                len: message.bytes().len() as u32,
+                envelope: *message.envelope(),
+                key,
+                method,
+                revision,
+                target,
+                cancel,
+            }),
+        }
+    }
+
+    /// Refuses everything that waits.
+    pub(super) fn refuse_waiting(&mut self, streams: &mut [Stream], kind: ErrorKind, why: &str) {
+        for Stream { exchange, .. } in streams {
+            while let Some(key) = exchange.waiting.keys.pop_front() {
+                let Some(entry) = self.end_incoming(exchange, key) else {
+                    continue;
+                };
+                let Some(waiting) = entry.waiting else {
+                    continue;
+                };
+                let message: MessageRef<'_> = waiting.message.as_ref();
+                if let Some(id) = message.id() {
+                    let answer = exchange.answer(&self.config, id, waiting.revision);
+                    answer.error(kind, why, None);
+                }
+            }
+        }
+    }
+}
+
+fn refuse(answer: Answer<'_>) {
+    let data = Some("{\"retryAfter\":1}");
+    answer.error(
+        ErrorKind::Overloaded,
+        "too many requests are in flight",
+        data,
+    );
+}

@@ -1,0 +1,123 @@
+//! Whether the peer is still there, and whether the connection is still of use.
+//!
+//! Both clocks are one timer each that is looked at when it fires and set again from what
+//! happened meanwhile, so traffic costs a store.
+
+use std::time::Instant;
+
+use super::core::Core;
+use super::pending::Timer;
+use super::stream::Stream;
+use crate::correlate::RequestKey;
+use crate::error::ConnectionError;
+use crate::mcp::{Method, Revision};
+use crate::message::encode;
+
+/// What is known of the peer's life.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    /// When something last arrived.
+    heard: Instant,
+    /// When something last happened: arrived, or was in flight.
+    active: Instant,
+    watching: bool,
+    /// The ping under way, and since when.
+    asked: Option<(RequestKey, Instant)>,
+}
+
+impl Liveness {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            heard: now,
+            active: now,
+            watching: false,
+            asked: None,
+        }
+    }
+
+    /// Something arrived.
+    pub fn note(&mut self, now: Instant) {
+        self.heard = now;
+        self.active = now;
+    }
+}
+
+impl Core {
+    /// Starts the clocks, once.
+    pub(super) fn watch_liveness(&mut self, now: Instant) {
+        if std::mem::replace(&mut self.liveness.watching, true) {
+            return;
+        }
+        let limits = &self.config.limits;
+        let clocks = [
+            (limits.keepalive_interval, Timer::Silence),
+            (limits.idle_timeout, Timer::Idle),
+        ];
+        for (wait, timer) in clocks {
+            if let Some(wait) = wait {
+                self.timers.insert(now + wait, timer);
+            }
+        }
+    }
+
+    /// The keepalive's clock fired: asks for a sign of life, or has waited for one long enough.
+    pub(super) fn silent(
+        &mut self,
+        streams: &mut [Stream],
+        now: Instant,
+    ) -> Option<ConnectionError> {
+        let interval = self.limits().keepalive_interval?;
+        let heard = self.liveness.heard;
+        if let Some((key, since)) = self.liveness.asked.take() {
+            self.shared().outgoing.cancel(key);
+            if heard < since {
+                return Some(ConnectionError::Unresponsive);
+            }
+        }
+        let mut next = heard + interval;
+        if next <= now {
+            next = now + interval;
+            if self.pings()
+                && let Some(first) = streams.first_mut()
+                && let Ok(key) = self.shared().outgoing.register()
+            {
+                first
+                    .exchange
+                    .write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
+                self.liveness.asked = Some((key, now));
+                next = now + self.limits().keepalive_timeout;
+            }
+        }
+        self.timers.insert(next, Timer::Silence);
+        None
+    }
+
+    /// Whether this side may ask with `ping` (R-PNG-03).
+    fn pings(&self) -> bool {
+        let defined = |revision: Revision| Method::Ping.defined(revision, self.config.side);
+        self.handle.revision().is_some_and(defined)
+    }
+
+    /// Whether this answers the ping under way.
+    pub(super) fn ping_answered(&mut self, key: RequestKey) -> bool {
+        let ours = self.liveness.asked.is_some_and(|(asked, _)| asked == key);
+        ours && self.shared().outgoing.cancel(key)
+    }
+
+    /// The idle clock fired.
+    pub(super) fn idle(&mut self, streams: &[Stream], now: Instant) -> Option<ConnectionError> {
+        let timeout = self.limits().idle_timeout?;
+        let busy = |Stream { exchange, .. }: &Stream| {
+            !exchange.incoming.is_empty() || !exchange.output.is_empty()
+        };
+        if !self.pending.is_empty() || streams.iter().any(busy) {
+            self.liveness.active = now;
+        }
+        let until = self.liveness.active + timeout;
+        if until <= now {
+            return Some(ConnectionError::Idle);
+        }
+        self.timers.insert(until, Timer::Idle);
+        None
+    }
+}

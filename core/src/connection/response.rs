@@ -1,0 +1,109 @@
+//! What a caller waits for: the connection to open, a request to be answered.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+
+use super::handle::Handle;
+use super::shared::{Shared, Submission};
+use crate::correlate::RequestKey;
+use crate::error::RequestError;
+use crate::mcp::Revision;
+use crate::message::Message;
+
+/// The end of opening. See [`Handle::opened`].
+///
+/// # Cancel safety
+/// May be dropped at any time.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    handle: &'a Handle,
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn new(handle: &'a Handle) -> Self {
+        Self { handle }
+    }
+}
+
+impl Future for Opened<'_> {
+    type Output = Result<Revision, RequestError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let shared = &self.handle.shared;
+        let mut openers = shared
+            .openers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = self.handle.close_reason() {
+            return Poll::Ready(Err(RequestError::Closed(reason.clone())));
+        }
+        if let Some(revision) = self.handle.revision() {
+            return Poll::Ready(Ok(revision));
+        }
+        if !openers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            openers.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+/// The answer to come to one request. See [`Handle::request`].
+///
+/// # Cancel safety
+/// Dropping it cancels the request: the peer is told, a late answer is discarded.
+#[derive(Debug)]
+#[must_use = "dropping the response cancels the request"]
+pub struct Response {
+    shared: Option<Arc<Shared>>,
+    key: RequestKey,
+}
+
+impl Response {
+    pub(super) fn new(shared: Arc<Shared>, key: RequestKey) -> Self {
+        let shared = Some(shared);
+        Self { shared, key }
+    }
+
+    /// The request's id on the wire, for logs.
+    pub fn key(&self) -> RequestKey {
+        self.key
+    }
+
+    /// Gives up and tells the peer why. Does nothing when the answer is there already.
+    pub fn cancel(mut self, reason: Option<&str>) {
+        self.give_up(reason);
+    }
+
+    fn give_up(&mut self, reason: Option<&str>) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
+        if shared.outgoing.cancel(self.key) {
+            shared.submit(Submission::Cancelled {
+                key: self.key,
+                reason: reason.map(Box::from),
+            });
+        }
+    }
+}
+
+impl Future for Response {
+    type Output = Result<Message, RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(shared) = &self.shared else {
+            return Poll::Ready(Err(RequestError::Misuse("polled after it had ended")));
+        };
+        let outcome = std::task::ready!(shared.outgoing.poll(self.key, cx));
+        self.shared = None;
+        Poll::Ready(outcome.unwrap_or(Err(RequestError::Misuse("polled after it had ended"))))
+    }
+}
+
+impl Drop for Response {
+    fn drop(&mut self) {
+        self.give_up(None);
+    }
+}

@@ -1,0 +1,49 @@
+//! A peer that takes nothing while the output is above its cap.
+
+use std::time::Instant;
+
+use super::core::Core;
+use super::pending::Timer;
+use super::stream::Stream;
+use crate::correlate::TimerKey;
+use crate::error::ConnectionError;
+
+/// The clock on such a peer.
+#[derive(Debug, Default)]
+pub(super) struct Stall {
+    timer: Option<TimerKey>,
+    /// Bytes the peer had taken when the clock began.
+    taken: u64,
+}
+
+fn taken(streams: &[Stream]) -> u64 {
+    let outputs = streams.iter().map(|stream| &stream.exchange.output);
+    outputs.map(|output| output.taken()).sum()
+}
+
+impl Core {
+    /// Starts or stops the clock.
+    pub(super) fn watch_stall(&mut self, streams: &[Stream], now: Instant) {
+        let cap = self.limits().output_cap_bytes;
+        let above = streams
+            .iter()
+            .any(|stream| stream.exchange.output.len() > cap);
+        if above && self.stall.timer.is_none() {
+            self.stall.taken = taken(streams);
+            let deadline = now + self.limits().stall_timeout;
+            self.stall.timer = Some(self.timers.insert(deadline, Timer::Stall));
+        } else if !above && let Some(timer) = self.stall.timer.take() {
+            self.timers.cancel(timer);
+        }
+    }
+
+    /// The time is up: a peer that took something meanwhile gets as much again.
+    pub(super) fn stalled(&mut self, streams: &[Stream], now: Instant) -> Option<ConnectionError> {
+        self.stall.timer = None;
+        if taken(streams) == self.stall.taken {
+            return Some(ConnectionError::Stalled);
+        }
+        self.watch_stall(streams, now);
+        None
+    }
+}

@@ -1,0 +1,80 @@
+//! Values of one owner beside the slots of an [`Outgoing`](super::Outgoing).
+
+use super::key::RequestKey;
+
+/// A value for each of some requests, found by the slot of its key: an index and a compare.
+/// Grows to the largest number of simultaneous requests and allocates nothing after that.
+#[derive(Debug)]
+pub struct Beside<V> {
+    slots: Vec<Option<(RequestKey, V)>>,
+    len: usize,
+}
+
+impl<V> Default for Beside<V> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<V> Beside<V> {
+    /// Puts a value beside a request; it replaces whatever is left of an earlier use of the slot.
+    #[inline]
+    pub fn insert(&mut self, key: RequestKey, value: V) {
+        let index = key.slot() as usize;
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, || None);
+        }
+        let before = self.slots[index].replace((key, value));
+        self.len += usize::from(before.is_none());
+    }
+
+    /// The value of a request.
+    #[inline]
+    pub fn get_mut(&mut self, key: RequestKey) -> Option<&mut V> {
+        match self.slots.get_mut(key.slot() as usize)? {
+            Some((of, value)) if *of == key => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Takes the value of a request.
+    #[inline]
+    pub fn remove(&mut self, key: RequestKey) -> Option<V> {
+        let slot = self.slots.get_mut(key.slot() as usize)?;
+        let (_, value) = slot.take_if(|(of, _)| *of == key)?;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// Values held.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Is there no value?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_belongs_to_one_use_of_a_slot() {
+        let (old, new) = (RequestKey::new(3, 0), RequestKey::new(3, 1));
+        let mut beside = Beside::default();
+        beside.insert(old, "old");
+        assert_eq!(beside.get_mut(new), None);
+        assert_eq!(beside.remove(new), None);
+        beside.insert(new, "new");
+        assert_eq!((beside.remove(old), beside.len()), (None, 1));
+        assert_eq!(beside.remove(new), Some("new"));
+        assert_eq!((beside.remove(new), beside.is_empty()), (None, true));
+        assert_eq!(beside.get_mut(RequestKey::new(900, 0)), None);
+    }
+}
