@@ -101,14 +101,14 @@ fn requests_over_the_limit_wait_in_order_and_those_over_the_cap_are_refused_at_o
     assert!((15..18).contains(&first), "{refused:?}");
     assert_eq!(refused, (first..25).collect::<Vec<_>>(), "the last ones");
     // Each answer lets one begin, in order.
-    for n in 0..first {
+    for (n, response) in asked.iter_mut().take(first).enumerate() {
         assert_eq!(
             world.server.host.calls[0].reply.id().raw(),
-            asked[n].key().to_string()
+            response.key().to_string()
         );
         world.server.answer("");
         world.run();
-        assert!(poll(&mut asked[n]).unwrap().is_ok(), "{n}");
+        assert!(poll(response).unwrap().is_ok(), "{n}");
         assert_eq!(world.server.host.calls.len(), (first - n - 1).min(10));
     }
     // There is room again.
