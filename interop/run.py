@@ -175,7 +175,7 @@ def commands(name: str) -> dict[str, list[str]]:
         words = shlex.split(name)
         return {Path(words[0]).name: words}
     print(f"  building the {name} diagnostic server …", file=sys.stderr, flush=True)
-    tool = ["cargo", "xtask", "diagnostic", "--lang", name, "--print"]
+    tool = ["cargo", "xtask", "diagnostic", "--lang", name, "--debug", "--print"]
     done = subprocess.run(tool, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(tool)} failed")

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::log::{quote, show};
 use crate::python::Run;
-use crate::repo::{self, cargo};
+use crate::repo::{self, Build, cargo};
 use crate::{node, python};
 
 /// Build a diagnostic server and start it, or print the command that does
@@ -22,6 +22,9 @@ pub struct Args {
     /// Where it listens; without one, on standard input and output
     #[arg(long)]
     address: Option<String>,
+    /// Build it quickly, with overflow and assertions checked: for tests, not for figures
+    #[arg(long)]
+    debug: bool,
     /// Print the command line, as the last line, instead of starting it
     #[arg(long)]
     print: bool,
@@ -58,19 +61,29 @@ impl Language {
 }
 
 /// Builds what is missing and returns the words that start the server.
-pub fn build(language: Language, run: Run<'_>) -> Result<Vec<String>> {
+pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Vec<String>> {
     let source = language.source();
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
     let words = match language {
         Language::Rust => {
-            run(cargo("build --release -p mcpbolt --example diagnostic"))?;
-            vec![repo::target().join("release/examples/diagnostic")]
+            let mut build = cargo("build -p mcpbolt --example diagnostic");
+            build.args(how.flags());
+            if how == Build::Checked {
+                // As the engine's own tests build it: there is nothing left to do after them.
+                build.arg("--all-features");
+            }
+            run(build)?;
+            vec![
+                repo::target()
+                    .join(how.folder())
+                    .join("examples/diagnostic"),
+            ]
         }
-        Language::Python => vec![python::package(run)?.python(), source],
+        Language::Python => vec![python::package(how, run)?.python(), source],
         Language::Node => {
-            node::package(run)?;
+            node::package(how, run)?;
             vec![PathBuf::from("node"), source]
         }
     };
@@ -94,7 +107,7 @@ pub fn run_aside(mut command: Command) -> Result<()> {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut words = build(args.lang, &mut run_aside)?;
+    let mut words = build(args.lang, Build::asked(args.debug), &mut run_aside)?;
     if let Some(address) = &args.address {
         words.extend(["--address".to_owned(), address.clone()]);
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::python::Run;
-use crate::repo::{self, Stamp, command};
+use crate::repo::{self, Build, Stamp, command};
 
 /// npm, run in our package's folder.
 pub fn npm<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
@@ -16,7 +16,7 @@ pub fn npm<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
 }
 
 /// Our package: what it needs installed as its lock file says, the native module built.
-pub fn package(run: Run<'_>) -> Result<()> {
+pub fn package(how: Build, run: Run<'_>) -> Result<()> {
     let folder = repo::root().join("bindings-node");
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
     let stamp = Stamp::new("node", lock);
@@ -24,5 +24,8 @@ pub fn package(run: Run<'_>) -> Result<()> {
         run(npm(["ci", "--no-audit", "--no-fund"]))?;
         stamp.write()?;
     }
-    run(npm(["run", "build"]))
+    run(match how {
+        Build::Checked => npm(["run", "build", "--", "--debug"]),
+        Build::Release => npm(["run", "build"]),
+    })
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::repo::{self, Stamp, command};
+use crate::repo::{self, Build, Stamp, command};
 
 /// Runs one command of an installation: where its output goes is the caller's affair.
 pub type Run<'a> = &'a mut dyn FnMut(Command) -> Result<()>;
@@ -72,17 +72,15 @@ fn interpreter() -> String {
 }
 
 /// Our package, built as the wheel that users get and installed into its environment.
-pub fn package(run: Run<'_>) -> Result<Venv> {
+pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
     let venv = Venv::open("mcpbolt", &repo::root().join(TOOLS), run)?;
     let wheels = repo::cache().join("wheels");
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }
-    let mut build = command(
-        venv.python(),
-        ["-m", "maturin", "build", "--release", "--quiet"],
-    );
+    let mut build = command(venv.python(), ["-m", "maturin", "build", "--quiet"]);
     build
+        .args(how.flags())
         .args([
             "--manifest-path",
             "bindings-python/Cargo.toml",

@@ -78,6 +78,38 @@ pub fn has(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// How our packages are compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// Made quickly, with overflow and assertions checked: what is tested.
+    Checked,
+    /// What users get, and what is measured.
+    Release,
+}
+
+impl Build {
+    /// The one for which `--debug` asks, or not.
+    pub fn asked(debug: bool) -> Self {
+        if debug { Self::Checked } else { Self::Release }
+    }
+
+    /// What asks cargo and maturin for it.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Checked => &[],
+            Self::Release => &["--release"],
+        }
+    }
+
+    /// What cargo calls its folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Checked => "debug",
+            Self::Release => "release",
+        }
+    }
+}
+
 /// Remembers what an installation was made from, so that it is repeated only when that changed.
 pub struct Stamp {
     path: PathBuf,

@@ -8,10 +8,12 @@ use anyhow::Result;
 use crate::log::Log;
 use crate::repo::cargo;
 use crate::stage::{Stage, choose, run_all};
+use crate::stages::bindings;
 
 /// Run what takes longer than the tests may
 ///
-/// The ignored tests of the engine in release, and the fuzz targets' laws on random input for
+/// The ignored tests of the engine in release, the tests of the two packages on their release
+/// builds, and the fuzz targets' laws on random input for
 /// MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
@@ -23,12 +25,18 @@ pub struct Args {
     verbose: bool,
 }
 
-const STAGES: [Stage; 2] = [
+const STAGES: [Stage; 3] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
         needs: &[],
         run: long_tests,
+    },
+    Stage {
+        name: "release",
+        about: "the two packages as users get them",
+        needs: &[],
+        run: bindings::release,
     },
     Stage {
         name: "long-fuzz",

@@ -6,7 +6,7 @@ use crate::diagnostic::{self, Language};
 use crate::load::Start;
 use crate::log::Log;
 use crate::python::Venv;
-use crate::repo::{self, Stamp, cargo, command};
+use crate::repo::{self, Build, Stamp, cargo, command};
 
 /// A server that can be built.
 pub struct Contender {
@@ -16,7 +16,7 @@ pub struct Contender {
 }
 
 enum Kind {
-    Ours(Language),
+    Ours(Language, Build),
     Rmcp,
     Python,
     /// A script below `xtask/peers/node`.
@@ -24,10 +24,10 @@ enum Kind {
 }
 
 /// Our diagnostic servers.
-pub fn ours() -> Vec<Contender> {
+pub fn ours(how: Build) -> Vec<Contender> {
     let ours = |name, language| Contender {
         name,
-        kind: Kind::Ours(language),
+        kind: Kind::Ours(language, how),
         env: &[],
     };
     vec![
@@ -86,8 +86,8 @@ impl Contender {
     fn words(&self, log: &mut Log) -> Result<Vec<String>> {
         let peers = repo::root().join("xtask/peers");
         let paths = match self.kind {
-            Kind::Ours(language) => {
-                return diagnostic::build(language, &mut |command| log.run(command));
+            Kind::Ours(language, how) => {
+                return diagnostic::build(language, how, &mut |command| log.run(command));
             }
             Kind::Rmcp => {
                 let target = repo::cache().join("peers/rust");

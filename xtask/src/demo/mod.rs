@@ -12,6 +12,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::load::{Revision, Start, as_client};
+use crate::repo::Build;
 use crate::stage::spinner;
 use contender::Contender;
 use script::Script;
@@ -29,6 +30,9 @@ pub struct Args {
     /// Short measurements: for a look, not for figures
     #[arg(long)]
     quick: bool,
+    /// Build our servers quickly, with overflow and assertions checked: for tests, not for figures
+    #[arg(long)]
+    debug: bool,
     /// Drive only servers whose name contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
@@ -41,7 +45,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut known = contender::ours();
+    let mut known = contender::ours(Build::asked(args.debug));
     if args.peers {
         known.extend(contender::peers());
     }

@@ -4,11 +4,25 @@ use anyhow::Result;
 
 use crate::diagnostic::Language;
 use crate::log::Log;
-use crate::repo::{self, cargo, command};
+use crate::repo::{self, Build, cargo, command};
 use crate::{node, python};
 
 pub fn python(log: &mut Log) -> Result<()> {
-    let venv = python::package(&mut |command| log.run(command))?;
+    test_python(Build::Checked, log)
+}
+
+pub fn node(log: &mut Log) -> Result<()> {
+    test_node(Build::Checked, log)
+}
+
+/// Both, as users get them.
+pub fn release(log: &mut Log) -> Result<()> {
+    test_python(Build::Release, log)?;
+    test_node(Build::Release, log)
+}
+
+fn test_python(how: Build, log: &mut Log) -> Result<()> {
+    let venv = python::package(how, &mut |command| log.run(command))?;
     let folder = repo::root().join("bindings-python");
     let mut tool = |args: &[&str]| {
         let mut command = command(venv.python(), args);
@@ -20,8 +34,8 @@ pub fn python(log: &mut Log) -> Result<()> {
     tool(&["-m", "mypy", "--strict", "-p", "mcpbolt"])
 }
 
-pub fn node(log: &mut Log) -> Result<()> {
-    node::package(&mut |command| log.run(command))?;
+fn test_node(how: Build, log: &mut Log) -> Result<()> {
+    node::package(how, &mut |command| log.run(command))?;
     log.run(node::npm(["test"]))?;
     log.run(node::npm(["run", "types"]))
 }
@@ -39,7 +53,5 @@ pub fn interop(log: &mut Log) -> Result<()> {
 }
 
 pub fn demo(log: &mut Log) -> Result<()> {
-    let mut demo = cargo("xtask demo --quick");
-    demo.arg("--json").arg(repo::cache().join("demo.json"));
-    log.run(demo)
+    log.run(cargo("xtask demo --quick --debug"))
 }

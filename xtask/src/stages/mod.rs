@@ -1,6 +1,6 @@
 //! The stages of `cargo xtask test`, in their order: cheap ones first.
 
-mod bindings;
+pub mod bindings;
 mod engine;
 mod package;
 mod readme;

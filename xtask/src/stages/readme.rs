@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::load::{Revision, Session, Start};
 use crate::log::Log;
-use crate::repo::{self, cargo};
+use crate::repo::{self, Build, cargo};
 use crate::{node, python};
 
 /// Each program offers one tool, `add`; a client asks each of them for a sum.
@@ -75,14 +75,14 @@ fn rust(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {
 }
 
 fn python(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {
-    let venv = python::package(&mut |command| log.run(command))?;
+    let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
     let file = folder.join("server.py");
     fs::write(&file, program)?;
     Ok(vec![venv.python(), file])
 }
 
 fn node(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {
-    node::package(&mut |command| log.run(command))?;
+    node::package(Build::Checked, &mut |command| log.run(command))?;
     let modules = folder.join("node_modules");
     fs::create_dir_all(&modules)?;
     let link = modules.join("mcpbolt");
