@@ -53,7 +53,10 @@ def answer(line: bytes) -> list[dict]:
         return [one for element in value for one in answer(json.dumps(element).encode())]
     if value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
         raise Failure(f"no answer: {text[:300]}")
-    return [{"id": raw_id(text), **({"code": value["error"]["code"]} if "error" in value else {})}]
+    failure = {"code": value["error"]["code"]} if "error" in value else {}
+    if value.get("result", {}).get("isError"):
+        failure = {"is_error": True}
+    return [{"id": raw_id(text), **failure}]
 
 
 class Server:

@@ -127,23 +127,27 @@ fn bytes_of(part: &Value, era: &Value) -> Vec<u8> {
     part["repeat"].as_str().unwrap().repeat(count).into_bytes()
 }
 
-/// `(raw id or "absent", code or none)` of a line.
-fn outcome(line: &str) -> (String, Option<i64>) {
+/// Raw id or "absent", code or none, and whether a tool reports a failure.
+type Outcome = (String, Option<i64>, bool);
+
+fn outcome(line: &str) -> Outcome {
     mcpbolt::json::validate(line.as_bytes(), 64).unwrap_or_else(|error| panic!("{error}: {line}"));
     assert_eq!(reader::find(line, "jsonrpc"), Some("\"2.0\""), "{line}");
     let id = reader::find(line, "id").unwrap_or("absent").to_owned();
     (
         id,
         reader::find_path(line, &["error", "code"]).and_then(number::as_i64),
+        reader::find_path(line, &["result", "isError"]) == Some("true"),
     )
 }
 
-fn expected(answer: &Value, era: &Value) -> (String, Option<i64>) {
+fn expected(answer: &Value, era: &Value) -> Outcome {
     let id = match answer["id"].as_str().unwrap() {
         "?" => era["unreadable_id"].as_str().unwrap(),
         raw => raw,
     };
-    (id.to_owned(), answer["code"].as_i64())
+    let is_error = answer["is_error"] == true;
+    (id.to_owned(), answer["code"].as_i64(), is_error)
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn every_bad_frame_has_its_defined_outcome() {
                     usize::MAX,
                 );
                 let seen: Vec<_> = pair.take().iter().map(|line| outcome(line)).collect();
-                if seen != [(then.to_owned(), None)] {
+                if seen != [(then.to_owned(), None, false)] {
                     faults.push(format!("{name}: {}: then saw {seen:?}", case["name"]));
                 }
             }

@@ -126,7 +126,7 @@ impl<E: Executor> ServerHost<E> {
             return answer.error(ErrorKind::PromptNotFound, &text, None);
         };
         let arguments = request.message.arguments().unwrap_or("{}");
-        if reader::members(arguments).any(|(_, value)| !value.starts_with('"')) {
+        if reader::members(arguments).any(|(_, value)| reader::as_str(value).is_none()) {
             return answer.error(
                 ErrorKind::InvalidParams,
                 "prompt arguments are strings",

@@ -4,6 +4,9 @@
 //! so; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
 //! members, and for those a [shortcut](Shape) accepts without building a tree; it never
 //! refuses: what it cannot accept goes to the full validator, which also words the error.
+//!
+//! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
+//! to say what it makes of them.
 
 use std::fmt;
 
@@ -85,7 +88,8 @@ impl Schema {
     /// # Errors
     /// What is wrong, in one sentence, with the place.
     pub fn check(&self, json: &str) -> Result<(), String> {
-        if self.shape.as_ref().is_some_and(|shape| shape.accepts(json)) {
+        let fits = self.shape.as_ref().is_some_and(|shape| shape.accepts(json));
+        if fits && !may_hold_surrogates(json) {
             return Ok(());
         }
         let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
@@ -102,6 +106,12 @@ impl Schema {
             }
         }
     }
+}
+
+/// Whether a surrogate is escaped anywhere, paired or not.
+fn may_hold_surrogates(json: &str) -> bool {
+    let escapes = || json.match_indices("\\u").map(|(at, _)| at + 2);
+    json.contains("\\u") && escapes().any(|at| matches!(json.as_bytes().get(at), Some(b'd' | b'D')))
 }
 
 fn parse(json: &str) -> Result<Value, InvalidSchema> {
@@ -278,6 +288,23 @@ mod tests {
             }
         }
         assert_eq!(shortcuts, 5, "the shortcut is taken");
+    }
+
+    #[test]
+    fn lone_surrogates_are_refused_wherever_they_stand() {
+        let schema = Schema::input(ECHO).unwrap();
+        for good in ["\\ud83d\\ude00", "\\\\ud800", "\\u00e9", "\\\\\\u0064"] {
+            let json = format!("{{\"text\":\"{good}\"}}");
+            assert_eq!(schema.check(&json), Ok(()), "{json}");
+        }
+        for bad in ["\\ud800", "\\uDFFF", "\\\\\\ude00\\ud83d", "\\ud83d\\ud83d"] {
+            for json in [
+                format!("{{\"text\":\"{bad}\"}}"),
+                format!("{{\"text\":\"\",\"x\":[{{\"{bad}\":1}}]}}"),
+            ] {
+                assert!(schema.check(&json).is_err(), "{json}");
+            }
+        }
     }
 
     #[test]
