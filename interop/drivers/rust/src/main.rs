@@ -6,55 +6,29 @@
 use std::error::Error;
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mcpbolt::client::{CallToolResult, Client, block_on};
-use mcpbolt::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Host, Incoming, Opening,
-};
+use mcpbolt::client::{CallToolResult, Client, ClientHost, block_on};
+use mcpbolt::connection::Opening;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{ChildCommand, Exit, Hosted};
-use mcpbolt::mcp::{Era, ErrorKind, Revision, Revisions, Side};
+use mcpbolt::io::{ChildCommand, Running};
+use mcpbolt::mcp::{Era, Revision, Revisions};
 use serde_json::{Value, json};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// A client without roots, sampling or elicitation: it answers nothing but errors.
-struct Nothing;
-
-impl Host for Nothing {
-    fn request(&mut self, _request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
-        answer.error(ErrorKind::MethodNotFound, "not offered", None)
-    }
-
-    fn dispatch(&mut self, _batch: Batch) {}
-
-    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
-}
-
-/// Starts the server; the thread drives the connection until the server has ended.
-fn start(revision: Revision, command: ChildCommand) -> Result<(Client, JoinHandle<Exit>), Failure> {
-    let mut config = Config::new(Side::Client, "interop-rust", "1");
+/// Starts the server, and opens the connection.
+fn start(revision: Revision, command: ChildCommand) -> Result<(Client, Running), Failure> {
+    let mut config = Client::config("interop-rust", "1");
     config.revisions = Revisions::only(revision);
-    // There is nothing to fall back to, so a server slow to start is waited for.
-    config.limits.probe_timeout = config.limits.handshake_timeout;
     if revision.era() == Era::Handshake {
         config.opening = Opening::Handshake;
     }
-    let child = command.spawn()?;
-    let mut connection = Connection::new(Arc::new(config), Instant::now());
-    connection.set_wake(child.wake().clone());
-    let handle = connection.handle();
-    let thread = std::thread::spawn(move || {
-        let mut host = Nothing;
-        let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
-        child
-            .run(&mut machine)
-            .unwrap_or_else(|error| panic!("{error}"))
-    });
-    block_on(handle.opened())?;
-    Ok((Client::new(handle), thread))
+    let running = command
+        .spawn()?
+        .connect(Arc::new(config), |_| ClientHost::new())?;
+    let client = block_on(Client::open(running.handle().clone()))?;
+    Ok((client, running))
 }
 
 fn told(result: &CallToolResult) -> Value {
@@ -160,24 +134,19 @@ fn main() -> Result<(), Failure> {
     let revision = arguments.next().and_then(|name| Revision::parse(&name));
     let command = ChildCommand::new(arguments.nth(1).ok_or("no command")?).args(arguments);
     let steps: Vec<Value> = serde_json::from_reader(std::io::stdin())?;
-    let (client, thread) = start(revision.ok_or("no such revision")?, command)?;
-    let mut thread = Some(thread);
-    for step in &steps {
-        let outcome = match (
-            step["do"] == "close",
-            thread.take_if(|_| step["do"] == "close"),
-        ) {
-            (true, Some(thread)) => {
-                client.close();
-                let exit = thread.join().map_err(|_| "the driver's thread is gone")?;
-                json!({ "step": format!("{:?}", exit.step), "strays": client.handle().stray_count() })
-            }
-            _ => outcome(&client, step).unwrap_or_else(|error| match error.code() {
-                Some(code) => json!({ "code": code }),
-                None => json!({ "failed": error.to_string() }),
-            }),
-        };
+    let (client, running) = start(revision.ok_or("no such revision")?, command)?;
+    for step in steps.iter().take_while(|step| step["do"] != "close") {
+        let outcome = outcome(&client, step).unwrap_or_else(|error| match error.code() {
+            Some(code) => json!({ "code": code }),
+            None => json!({ "failed": error.to_string() }),
+        });
         println!("{outcome}");
     }
+    let exit = running.shutdown()?;
+    let strays = client.handle().stray_count();
+    println!(
+        "{}",
+        json!({ "step": format!("{:?}", exit.step), "strays": strays })
+    );
     Ok(())
 }
