@@ -56,23 +56,6 @@ LOOPING = SERVER + TASKS + "server.run(grace=0.5)"
 
 
 @pytest.mark.parametrize("code", [PLAIN, LOOPING], ids=["plain", "looping"])
-def test_a_handler_that_holds_the_interpreter_delays_nothing_else(code: str) -> None:
-    with Raw(code) as server:
-        server.call("held", "hold", seconds=1)
-        time.sleep(0.2)
-        for i in range(20):
-            began = time.monotonic()
-            server.send({"jsonrpc": "2.0", "id": i, "method": "ping"})
-            assert server.receive() == {"jsonrpc": "2.0", "id": i, "result": {}}
-            server.send({"jsonrpc": "2.0", "id": i, "method": "tools/list"})
-            assert server.receive()["id"] == i
-            server.call(i, "nothing")
-            assert server.receive()["error"]["code"] == -32602
-            assert time.monotonic() - began < 0.3
-        assert server.receive()["id"] == "held"
-
-
-@pytest.mark.parametrize("code", [PLAIN, LOOPING], ids=["plain", "looping"])
 def test_nothing_but_messages_reaches_the_wire(code: str) -> None:
     with Raw(code, subprocess.PIPE) as server:
         server.call(1, "stray")
