@@ -1,3 +1,4 @@
+import { Json } from './content';
 import { McpError } from './errors';
 import type { CallToolResult, GetPromptResult, Implementation, LogLevel, LogMessage, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Tool, Trace } from './protocol';
 import type { Server } from './server';
@@ -67,7 +68,7 @@ export declare class Client implements AsyncDisposable {
     /** The server's tools, all pages. */
     listTools(options?: RequestOptions): Promise<Tool[]>;
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
-    callTool(name: string, args?: object, options?: RequestOptions): Promise<CallToolResult>;
+    callTool(name: string, args?: object | Json, options?: RequestOptions): Promise<CallToolResult>;
     listResources(options?: RequestOptions): Promise<Resource[]>;
     listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]>;
     readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]>;
@@ -77,9 +78,14 @@ export declare class Client implements AsyncDisposable {
     setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void>;
     ping(options?: RequestOptions): Promise<void>;
     /** Sends a notification. */
-    notify(method: string, params?: object): void;
+    notify(method: string, params?: object | Json): void;
     /** Sends any request; gives its result. */
-    request<Result = any>(method: string, params?: object, options?: RequestOptions): Promise<Result>;
+    request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result>;
+    /**
+     * Sends any request; gives its result as the JSON that it came in, for what JavaScript's numbers cannot hold, as
+     * integers beyond 2^53.
+     */
+    requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string>;
     /** Ends the connection; with a program that was started, ends it too and says how it went. */
     close(): Promise<Exit>;
     [Symbol.asyncDispose](): Promise<void>;

@@ -4,6 +4,11 @@ export declare class Context<State = unknown> {
     #private;
     /** What `lifespan.start` gave. */
     readonly state: State;
+    /**
+     * The arguments of a tool or a prompt as they came, in JSON, until the call is answered: for what JavaScript's
+     * numbers cannot hold, as integers beyond 2^53, which lose digits in `args`.
+     */
+    get argumentsJson(): string;
     /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */
     get signal(): AbortSignal;
     /** Whether the client asked for progress. */

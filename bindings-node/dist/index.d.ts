@@ -5,7 +5,7 @@
  */
 export { Client } from './client';
 export type { ClientOptions, Exit, RequestOptions, SpawnOptions } from './client';
-export { audio, Block, image, link, prompt, resource, text } from './content';
+export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
 export { McpError, ToolError } from './errors';
 export type { ErrorCode } from './errors';

@@ -1,4 +1,5 @@
 import { onAbort } from './abort';
+import { Json } from './content';
 import { guarded, McpError, revive, type Failure } from './errors';
 import { Link } from './link';
 import { native, type NativeClientOptions, type NativeLink, type NativeOffer } from './native';
@@ -71,6 +72,8 @@ interface Waiting {
     resolve: (result: any) => void;
     reject: (error: unknown) => void;
     onProgress: ((progress: Progress) => void) | undefined;
+    /** The result is wanted as the JSON that it came in. */
+    isRaw: boolean;
 }
 
 interface Opened {
@@ -182,8 +185,12 @@ export class Client implements AsyncDisposable {
     }
 
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
-    callTool(name: string, args: object = {}, options?: RequestOptions): Promise<CallToolResult> {
-        return this.#ask('tools', 'tools/call', { name, arguments: args }, options);
+    callTool(name: string, args: object | Json = {}, options?: RequestOptions): Promise<CallToolResult> {
+        const params =
+            args instanceof Json
+                ? new Json(`{"name":${JSON.stringify(name)},"arguments":${args.text}}`)
+                : { name, arguments: args };
+        return this.#ask('tools', 'tools/call', params, options);
     }
 
     listResources(options?: RequestOptions): Promise<Resource[]> {
@@ -217,21 +224,33 @@ export class Client implements AsyncDisposable {
     }
 
     /** Sends a notification. */
-    notify(method: string, params?: object): void {
-        if (!this.#closed) this.#link.native.notify(method, params && JSON.stringify(params));
+    notify(method: string, params?: object | Json): void {
+        if (!this.#closed) this.#link.native.notify(method, jsonOf(params));
     }
 
     /** Sends any request; gives its result. */
-    request<Result = any>(method: string, params?: object, options: RequestOptions = {}): Promise<Result> {
+    request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result> {
+        return this.#send(method, params, options, false);
+    }
+
+    /**
+     * Sends any request; gives its result as the JSON that it came in, for what JavaScript's numbers cannot hold, as
+     * integers beyond 2^53.
+     */
+    requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string> {
+        return this.#send(method, params, options, true);
+    }
+
+    #send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
         const { signal, onProgress, maxTimeout } = options;
         const timeout = options.timeout ?? this.#options.timeout;
         return new Promise((resolve, reject) => {
             if (signal?.aborted) return reject(cancelled(signal));
-            const json = params && JSON.stringify(params);
+            const json = jsonOf(params);
             const { native } = this.#link;
             const number = guarded(() => native.request(method, json, timeout, maxTimeout, onProgress !== undefined));
             if (signal === undefined) {
-                this.#waiting[number] = { resolve, reject, onProgress };
+                this.#waiting[number] = { resolve, reject, onProgress, isRaw };
                 return;
             }
             const forget = onAbort(signal, () => {
@@ -243,7 +262,7 @@ export class Client implements AsyncDisposable {
                 forget();
                 settle(value);
             };
-            this.#waiting[number] = { resolve: after(resolve), reject: after(reject), onProgress };
+            this.#waiting[number] = { resolve: after(resolve), reject: after(reject), onProgress, isRaw };
         });
     }
 
@@ -268,7 +287,7 @@ export class Client implements AsyncDisposable {
         if (waiting === undefined) return;
         const result = JSON.parse(text);
         const { resultType } = result;
-        if (resultType === undefined || resultType === 'complete') return waiting.resolve(result);
+        if (resultType === undefined || resultType === 'complete') return waiting.resolve(waiting.isRaw ? text : result);
         waiting.reject(new McpError('ERR_MCP_UNSUPPORTED', `an answer of type ${resultType} is not supported`));
     }
 
@@ -315,6 +334,10 @@ export class Client implements AsyncDisposable {
 function introduction({ name, version, opening, revision, trace }: ClientOptions): NativeClientOptions {
     const known = { name: name ?? 'mcpbolt', version: version ?? '0', trace: trace !== undefined };
     return { ...known, ...(opening && { opening }), ...(revision && { revision }) };
+}
+
+function jsonOf(params: object | undefined): string | undefined {
+    return params instanceof Json ? params.text : params && JSON.stringify(params);
 }
 
 function arrayOf<Item>(value: unknown, key: string): Item[] {

@@ -35,6 +35,24 @@ export function link(uri: string, name: string, mimeType?: string): Block {
     return new Block({ type: 'resource_link', uri, name, ...(mimeType && { mimeType }) });
 }
 
+/** A value in JSON, sent as it stands: made by `json`. */
+export class Json {
+    /** @internal */
+    constructor(readonly text: string) {}
+}
+
+/**
+ * A value that is JSON already, for what JavaScript's own values cannot hold: integers beyond 2^53, long decimals. May
+ * be given back by a tool, as its whole structured content, and given to `callTool` and `request` as the arguments.
+ *
+ * @throws SyntaxError when it is no JSON.
+ */
+export function json(text: string): Json {
+    JSON.parse(text);
+    // In valid JSON a raw line break is white space, and on the wire it ends the message.
+    return new Json(text.replace(/[\r\n]+/g, ' '));
+}
+
 /** @internal */
 export function contentsOf(uri: string, contents: string | Uint8Array, mimeType?: string): ResourceContents {
     const head = mimeType ? { uri, mimeType } : { uri };

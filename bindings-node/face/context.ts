@@ -1,3 +1,4 @@
+import { McpError } from './errors';
 import { Outbound, type Link } from './link';
 import { LEVELS, type LogLevel } from './protocol';
 
@@ -6,6 +7,7 @@ export class Context<State = unknown> {
     readonly #link: Link;
     readonly #number: number;
     readonly #wantsProgress: boolean;
+    #json: string;
     #live = true;
     #reason: string | undefined;
     #controller: AbortController | undefined;
@@ -14,11 +16,20 @@ export class Context<State = unknown> {
     readonly state: State;
 
     /** @internal */
-    constructor(link: Link, number: number, wantsProgress: boolean, state: State) {
+    constructor(link: Link, number: number, wantsProgress: boolean, state: State, json: string) {
         this.#link = link;
         this.#number = number;
         this.#wantsProgress = wantsProgress;
         this.state = state;
+        this.#json = json;
+    }
+
+    /**
+     * The arguments of a tool or a prompt as they came, in JSON, until the call is answered: for what JavaScript's
+     * numbers cannot hold, as integers beyond 2^53, which lose digits in `args`.
+     */
+    get argumentsJson(): string {
+        return this.#json || '{}';
     }
 
     /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */
@@ -46,15 +57,18 @@ export class Context<State = unknown> {
 
     /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
     log(level: LogLevel, data: unknown, logger = ''): void {
+        const severity = LEVELS.indexOf(level);
+        if (severity < 0) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
         if (!this.#live) return;
         const json = JSON.stringify(data) ?? 'null';
-        this.#link.push(Outbound.Log, this.#number, logger + json, LEVELS.indexOf(level), logger.length);
+        this.#link.push(Outbound.Log, this.#number, logger + json, severity, logger.length);
     }
 
     /** @internal Answers; does nothing when the call is over. */
     answer(kind: Outbound, text: string, code = 0): void {
         if (!this.#live) return;
         this.#live = false;
+        this.#json = '';
         this.#link.push(kind, this.#number, text, code);
     }
 
@@ -66,6 +80,7 @@ export class Context<State = unknown> {
     /** @internal */
     cancel(reason: string): void {
         this.#live = false;
+        this.#json = '';
         this.#reason = reason;
         this.#abort();
     }

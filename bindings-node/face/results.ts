@@ -1,4 +1,4 @@
-import { Block, contentsOf } from './content';
+import { Block, contentsOf, Json } from './content';
 import type { Context } from './context';
 import { ToolError } from './errors';
 import { Outbound } from './link';
@@ -20,6 +20,7 @@ export type ToolOutput =
     | Block
     | readonly Block[]
     | CallToolResult
+    | Json
     | object;
 
 /** What a resource may give back: text, bytes, or contents of its own making. */
@@ -34,6 +35,7 @@ type Answer = [kind: Outbound, text: string];
 export function toolAnswer(value: unknown): Answer {
     switch (typeof value) {
         case 'string':
+            if (!value.isWellFormed()) throw loneSurrogate();
             return [Outbound.Text, value];
         case 'undefined':
             return [Outbound.Object, '{"content":[]}'];
@@ -43,10 +45,11 @@ export function toolAnswer(value: unknown): Answer {
             return [Outbound.Text, String(value)];
     }
     if (value === null) return [Outbound.Object, '{"content":[]}'];
+    if (value instanceof Json) return [Outbound.Structured, value.text];
     if (value instanceof Uint8Array) return toolAnswer(bytesBlock(value));
-    if (value instanceof Block) return [Outbound.Object, JSON.stringify({ content: [value] })];
+    if (value instanceof Block) return [Outbound.Object, stringify({ content: [value] })];
     if (Array.isArray(value) && value.length > 0 && value.every(item => item instanceof Block))
-        return [Outbound.Object, JSON.stringify({ content: value })];
+        return [Outbound.Object, stringify({ content: value })];
     return [isResult(value) ? Outbound.Object : Outbound.Structured, stringify(value)];
 }
 
@@ -84,5 +87,13 @@ function bytesBlock(data: Uint8Array): Block {
 function stringify(value: unknown): string {
     const json = JSON.stringify(value);
     if (json === undefined) throw new TypeError('the value cannot be said in JSON');
+    if (LONE_SURROGATE.test(json)) throw loneSurrogate();
     return json;
+}
+
+/** As `JSON.stringify` writes it, which escapes no other. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+
+function loneSurrogate(): TypeError {
+    return new TypeError('a string with a lone surrogate is no text');
 }

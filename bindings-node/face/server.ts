@@ -207,7 +207,7 @@ export class Server<State = undefined> {
         const calls: (Context<State> | undefined)[] = [];
         const receiver: Receiver = {
             call: (number, target, text, wantsProgress) => {
-                const context = new Context(link, number, wantsProgress, state);
+                const context = new Context(link, number, wantsProgress, state, text);
                 calls[number] = context;
                 this.#carryOut(this.#entries[target % KINDS]![Math.floor(target / KINDS)]!, text, context);
             },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client, McpError, Server } from 'mcpbolt';
+import { Client, json, McpError, Server } from 'mcpbolt';
 import { folder, program } from './wire.mjs';
 
 const DIAGNOSTIC = new URL('examples/diagnostic.mjs', folder).pathname;
@@ -139,6 +139,32 @@ test('a client of a server in this process', async () => {
     await client[Symbol.asyncDispose]();
     await new Promise(resolve => setTimeout(resolve, 50));
     assert.deepEqual(log, ['start', 'wait', 'aborted', 'stop']);
+});
+
+test('integers that no number can hold', async () => {
+    const server = new Server('numbers', '1')
+        .tool('raw', {}, (_, ctx) => json(ctx.argumentsJson))
+        .tool('lossy', {}, ({ n }) => ({ n }));
+    const client = await Client.connect(server);
+    const sent = '{"n":123456789012345678901,\n"f":0.10000000000000000001}';
+    const call = name => ({ name, arguments: { n: 2 ** 53 + 2 } });
+    assert.match(await client.requestJson('tools/call', json(`{"name":"raw","arguments":${sent}}`)), /"n":123456789012345678901, ?"f":0.10000000000000000001/);
+    assert.deepEqual((await client.callTool('raw', json(sent))).structuredContent, JSON.parse(sent));
+    assert.match(await client.requestJson('tools/call', json(`{"name":"lossy","arguments":${sent}}`)), /"n":123456789012345680000\D/);
+    assert.deepEqual((await client.request('tools/call', call('lossy'))).structuredContent, { n: 2 ** 53 + 2 });
+    await assert.rejects(client.requestJson('no/such'), failsWith('ERR_MCP_PEER'));
+    assert.throws(() => json('{"n":}'), SyntaxError);
+    await client.close();
+});
+
+test('a log message of no known level is a mistake', async () => {
+    const server = new Server('loud', '1').tool('loud', {}, (_, ctx) => {
+        assert.throws(() => ctx.log('loud', 1), failsWith('ERR_MCP_MISUSE'));
+        return 'thrown';
+    });
+    const client = await Client.connect(server);
+    assert.equal((await client.callTool('loud')).content[0].text, 'thrown');
+    await client.close();
 });
 
 test('the wire can be watched, without its secrets', async () => {

@@ -1,0 +1,94 @@
+// While a handler or a caller holds JavaScript's thread, whatever does not need it goes on.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { folder, program, Wire } from './wire.mjs';
+
+const HELD_MS = 10_000;
+/** Ten times what is promised. */
+const LIMIT_MS = 200;
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+const SERVER = program(`
+    import { Server } from 'mcpbolt';
+    const text = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
+    await new Server('held', '1')
+        .tool('hold', {}, ({ ms }) => { const end = Date.now() + ms; while (Date.now() < end); return 'held'; })
+        .tool('echo', { inputSchema: text }, async ({ text }) => text)
+        .run();
+`);
+
+test('a handler that holds the loop delays nothing else', async t => {
+    const wire = await Wire.open(SERVER);
+    wire.call('held', 'hold', { ms: HELD_MS });
+    wire.call('queued', 'echo', { text: 'after' });
+    await pause(200);
+    const until = Date.now() + HELD_MS - 1000;
+    const took = [];
+    const ask = async (expected, code, request) => {
+        const began = performance.now();
+        wire.send({ jsonrpc: '2.0', id: took.length, ...request });
+        const line = await wire.line();
+        took.push(performance.now() - began);
+        const answer = JSON.parse(line);
+        assert.deepEqual([answer.id, answer.error?.code], [took.length - 1, code]);
+        assert.ok(line.includes(expected), line);
+    };
+    while (Date.now() < until) {
+        await ask('{}', undefined, { method: 'ping' });
+        await ask('hold', undefined, { method: 'tools/list' });
+        await ask('no such', -32601, { method: 'no such' });
+        await ask('nobody', -32602, { method: 'tools/call', params: { name: 'nobody' } });
+        await ask('string', -32602, { method: 'tools/call', params: { name: 'echo', arguments: { text: 7 } } });
+        // A call that is cancelled while it waits gives its id back once the engine has heard of it.
+        wire.call(took.length, 'echo', { text: 'never' });
+        wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: took.length } });
+        await ask('{}', undefined, { method: 'ping' });
+        await pause(100);
+    }
+    assert.deepEqual([JSON.parse(await wire.line()).id, JSON.parse(await wire.line()).id], ['held', 'queued']);
+    await wire.end();
+    took.sort((a, b) => a - b);
+    const [median, longest] = [took[took.length >> 1], took.at(-1)];
+    t.diagnostic(`held loop: ${took.length} exchanges, median ${median.toFixed(2)} ms, longest ${longest.toFixed(2)} ms`);
+    assert.ok(longest < LIMIT_MS, `${longest} ms`);
+});
+
+const CLIENT = `
+    import { Client } from 'mcpbolt';
+    const client = await Client.spawn(process.execPath, process.argv.slice(1), { opening: 'handshake' });
+    const call = client.callTool('echo', { text: 'never' }, { timeout: 500 });
+    const due = process.hrtime.bigint() + 500_000_000n;
+    for (const end = Date.now() + 3000; Date.now() < end; );
+    const code = await call.catch(error => error.code);
+    await client.close();
+    console.log(JSON.stringify({ due: String(due), code }));
+`;
+const SILENT = `
+    const { createInterface } = require('node:readline');
+    const { writeFileSync } = require('node:fs');
+    const [file] = process.argv.slice(1);
+    createInterface({ input: process.stdin }).on('line', line => {
+        const { id, method } = JSON.parse(line);
+        if (method === 'notifications/cancelled') writeFileSync(file, String(process.hrtime.bigint()));
+        if (method !== 'initialize') return;
+        const serverInfo = { name: 's', version: '1' };
+        const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
+        console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });
+`;
+
+test('a deadline passes on time while the client holds the loop', async t => {
+    const heard = join(mkdtempSync(join(tmpdir(), 'mcpbolt-')), 'heard');
+    const args = ['--input-type=module', '-e', CLIENT, '--', '-e', SILENT, '--', heard];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 30_000 });
+    const { due, code } = JSON.parse(stdout);
+    assert.equal(code, 'ERR_MCP_TIMEOUT');
+    const late = Number(BigInt(readFileSync(heard, 'utf8')) - BigInt(due)) / 1e6;
+    t.diagnostic(`held loop: the deadline's cancellation came after ${late.toFixed(2)} ms`);
+    assert.ok(late > -10 && late < LIMIT_MS, `${late} ms`);
+});
