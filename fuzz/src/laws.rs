@@ -66,12 +66,20 @@ fn agrees(frame: Frame<'_>, envelope: &Envelope) {
     let view = MessageRef::new(frame, envelope);
     assert_eq!(view.detach().as_ref().envelope(), envelope);
     if view.kind() == Kind::Batch {
-        let expected: Vec<_> = reader::elements(text).collect();
-        let found = batch(frame).map(|f| f.bytes());
+        let expected = oracle::elements(text);
+        assert!(
+            reader::elements(text).eq(expected.iter().copied()),
+            "{text}"
+        );
+        let found = batch(frame).map(|frame| frame.bytes());
         assert!(
             found.eq(expected.iter().map(|raw| raw.as_bytes())),
             "{text}"
         );
+    }
+    if let Some(expected) = oracle::members(text) {
+        let found = reader::members(text).map(|(_, value)| value);
+        assert!(found.eq(expected.iter().map(|(_, value)| *value)), "{text}");
     }
     let Some(expected) = oracle::classify(text) else {
         return;
@@ -88,7 +96,7 @@ fn agrees(frame: Frame<'_>, envelope: &Envelope) {
     }
 }
 
-/// Every kernel ends strings and escapes text as the scalar twin does, from every offset.
+/// Every kernel ends strings and containers and escapes text as the scalar twin does, from every offset.
 pub fn kernel_twins(bytes: &[u8]) {
     for isa in kernels() {
         let offsets = (0..bytes.len().min(70)).chain(bytes.len().saturating_sub(70)..bytes.len());
@@ -99,6 +107,9 @@ pub fn kernel_twins(bytes: &[u8]) {
                 expected,
                 "{isa:?} at {pos}: {bytes:?}"
             );
+            let expected = scalar::container_end(bytes, pos);
+            let found = isa.container_end(bytes, pos);
+            assert_eq!(found, expected, "{isa:?} at {pos}: {bytes:?}");
         }
         let text = String::from_utf8_lossy(bytes);
         let (mut expected, mut found) = (b">".to_vec(), b">".to_vec());

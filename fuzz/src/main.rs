@@ -1,7 +1,7 @@
 //! `cargo run --release -p mcpbolt-fuzz -- SECONDS [SEED]`: all laws on random input.
 #![allow(clippy::print_stdout, reason = "it is a command")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
@@ -9,6 +9,13 @@ fn main() {
         eprintln!("usage: mcpbolt-fuzz SECONDS [SEED]");
         std::process::exit(2);
     };
-    let cases = mcpbolt_fuzz::run::all(seed, Duration::from_secs(seconds));
+    let start = Instant::now();
+    let mut minutes = 0;
+    let cases = mcpbolt_fuzz::run::all(seed, Duration::from_secs(seconds), |cases| {
+        if start.elapsed().as_secs() / 60 > minutes {
+            minutes = start.elapsed().as_secs() / 60;
+            println!("{minutes} min: {cases} cases");
+        }
+    });
     println!("{cases} cases, seed {seed}: every law holds");
 }

@@ -19,6 +19,12 @@ pub fn members(raw: &str) -> Option<Vec<(String, &str)>> {
     Some(members.0)
 }
 
+/// The elements of an array; none of anything else.
+pub fn elements(raw: &str) -> Vec<&str> {
+    let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+    elements.into_iter().map(RawValue::get).collect()
+}
+
 struct Members<'a>(Vec<(String, &'a str)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

@@ -36,6 +36,15 @@ fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
     for max_len in [10, 100, line.unwrap_or(0)] {
         laws::lines(stream.as_bytes(), max_len, &mut random);
     }
+    for message in corpus::messages() {
+        let stream = message + "\n{}\r\n";
+        let whole = laws::split([stream.as_bytes()], stream.len());
+        for at in 0..=stream.len() {
+            let (a, b) = stream.as_bytes().split_at(at);
+            let cut = laws::split([a, b], stream.len());
+            assert_eq!(cut, whole, "cut at {at}: {stream}");
+        }
+    }
     laws::lines(b"{\"a\":1}\n   \n\r\n  \n", 2, &mut random);
     let short: String = stream.chars().take(1200).collect();
     let whole = laws::split([short.as_bytes()], 500);
@@ -52,5 +61,5 @@ fn random_damage_keeps_the_laws() {
     let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
     let seed = u64::from(std::process::id());
     println!("seed {seed}");
-    assert!(run::all(seed, Duration::from_secs(seconds)) > 1000);
+    assert!(run::all(seed, Duration::from_secs(seconds), |_| {}) > 1000);
 }

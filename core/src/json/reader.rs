@@ -1,4 +1,5 @@
-//! Members and elements of values that are already validated.
+//! Members and elements of values that are already validated, reached by skipping what lies
+//! between: strings and containers are passed over by the kernels of [`scan`](crate::scan).
 //!
 //! Everything here is total: on text that was never validated the iterators simply end early.
 
@@ -86,7 +87,7 @@ impl<'a> Iterator for Members<'a> {
             }
             let key_end = walker.string(start + 1)?;
             let (value, byte) = walker.colon(key_end)?;
-            let end = walker.value(value, byte, 0)?;
+            let end = walker.skip(value, byte)?;
             let key = JsonStr::from_token(text.get(start..key_end)?)?;
             Some(((key, text.get(value..end)?), end))
         })
@@ -99,7 +100,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let text = self.0.text;
         self.0.next(|walker, start, byte| {
-            let end = walker.value(start, byte, 0)?;
+            let end = walker.skip(start, byte)?;
             Some((text.get(start..end)?, end))
         })
     }

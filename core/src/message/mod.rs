@@ -3,6 +3,7 @@
 //! This room knows JSON-RPC and no MCP; that it also notes where a gateway's routing members
 //! lie (`params.name`, `_meta`, …) is data, not meaning.
 
+mod batch;
 mod decode;
 pub mod encode;
 mod envelope;
@@ -13,12 +14,15 @@ pub mod framed;
 mod id;
 mod keys;
 mod owned;
+mod owned_id;
 mod view;
 
-pub use decode::{Elements, batch, decode, decode_unpadded};
+pub use batch::{Elements, batch};
+pub use decode::{decode, decode_unpadded};
 pub use envelope::{Envelope, Field, Kind, Span};
 pub use fault::Fault;
 pub use frame::Frame;
-pub use id::{IdKind, OwnedId, RequestId, WriteId};
+pub use id::{IdKind, RequestId, WriteId};
 pub use owned::Message;
+pub use owned_id::OwnedId;
 pub use view::MessageRef;

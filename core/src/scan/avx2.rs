@@ -7,8 +7,9 @@ use std::arch::x86_64::{
 };
 
 use super::StringEnd;
-use super::block::{CLASS_HIGH, CLASS_LOW, Carry, HEX, LETTER, chunk, string_kernel};
+use super::block::{Carry, Class, DIGITS, LETTERS, chunk, string_kernel};
 use super::escape::escape_kernel;
+use super::skip::skip_kernel;
 
 type Block = [__m256i; 2];
 
@@ -51,23 +52,49 @@ fn control(block: Block) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn stop_half(half: __m256i) -> __m256i {
-    let quote = _mm256_cmpeq_epi8(half, _mm256_set1_epi8(b'"' as i8));
-    let slash = _mm256_cmpeq_epi8(half, _mm256_set1_epi8(b'\\' as i8));
-    _mm256_or_si256(_mm256_or_si256(quote, slash), control_half(half))
+fn has_control(block: Block) -> bool {
+    _mm256_movemask_epi8(control_half(_mm256_min_epu8(block[0], block[1]))) != 0
+}
+
+/// Quotes and backslashes: the only bytes that their low nibble finds in the table.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn quote_half(half: __m256i) -> __m256i {
+    const OWN: [u8; 16] = {
+        let mut own = [0xff; 16];
+        own[2] = b'"';
+        own[12] = b'\\';
+        own
+    };
+    _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table(OWN), half), half)
 }
 
 /// Quotes, backslashes and control characters.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn stops(block: Block) -> u64 {
-    mask([stop_half(block[0]), stop_half(block[1])])
+    let half = |half| _mm256_or_si256(quote_half(half), control_half(half));
+    mask([half(block[0]), half(block[1])])
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_plain(block: Block) -> bool {
-    _mm256_movemask_epi8(_mm256_or_si256(stop_half(block[0]), stop_half(block[1]))) == 0
+    let control = control_half(_mm256_min_epu8(block[0], block[1]));
+    let quotes = _mm256_or_si256(quote_half(block[0]), quote_half(block[1]));
+    _mm256_movemask_epi8(_mm256_or_si256(quotes, control)) == 0
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn none() -> Block {
+    [_mm256_setzero_si256(); 2]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join(a: Block, b: Block) -> Block {
+    [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
 }
 
 #[inline]
@@ -82,42 +109,33 @@ fn high(block: Block) -> u64 {
     mask(block)
 }
 
-/// Each byte's classes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn class(block: Block) -> Block {
-    [class_half(block[0]), class_half(block[1])]
-}
-
-/// The letters that may follow a backslash.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn letters(class: Block) -> u64 {
-    with(class, LETTER)
-}
-
-/// The hex digits.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn digits(class: Block) -> u64 {
-    with(class, HEX)
+fn not_letters(block: Block) -> u64 {
+    mask([
+        outside_half(block[0], LETTERS),
+        outside_half(block[1], LETTERS),
+    ])
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn with(class: Block, bits: u8) -> u64 {
-    let bits = _mm256_set1_epi8(bits as i8);
-    let none = |half| _mm256_cmpeq_epi8(_mm256_and_si256(half, bits), _mm256_setzero_si256());
-    !mask([none(class[0]), none(class[1])])
+fn not_digits(block: Block) -> u64 {
+    mask([
+        outside_half(block[0], DIGITS),
+        outside_half(block[1], DIGITS),
+    ])
 }
 
+/// The bytes outside a class. The first lookup needs no mask: it answers zero for every byte
+/// outside ASCII, which is in no class.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn class_half(half: __m256i) -> __m256i {
-    let nibble = _mm256_set1_epi8(0x0f);
-    let low = _mm256_shuffle_epi8(table(CLASS_LOW), _mm256_and_si256(half, nibble));
-    let top = _mm256_and_si256(_mm256_srli_epi16::<4>(half), nibble);
-    _mm256_and_si256(low, _mm256_shuffle_epi8(table(CLASS_HIGH), top))
+fn outside_half(half: __m256i, class: Class) -> __m256i {
+    let top = _mm256_and_si256(_mm256_srli_epi16::<4>(half), _mm256_set1_epi8(0x0f));
+    let low = _mm256_shuffle_epi8(table(class.low), half);
+    let both = _mm256_and_si256(low, _mm256_shuffle_epi8(table(class.high), top));
+    _mm256_cmpeq_epi8(both, _mm256_setzero_si256())
 }
 
 #[inline]
@@ -127,5 +145,17 @@ fn table(bytes: [u8; 16]) -> __m256i {
     _mm256_broadcastsi128_si256(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
+/// Every byte with the bit set that lower case letters have.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fold(block: Block) -> Block {
+    let bit = _mm256_set1_epi8(0x20);
+    [
+        _mm256_or_si256(block[0], bit),
+        _mm256_or_si256(block[1], bit),
+    ]
+}
+
 string_kernel!("avx2");
 escape_kernel!("avx2");
+skip_kernel!("avx2,popcnt");

@@ -2,13 +2,15 @@
 
 use std::arch::x86_64::{
     __m512i, _mm_set_epi64x, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_cmpeq_epi8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_set1_epi8,
-    _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_test_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_or_si512,
+    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16,
+    _mm512_testn_epi8_mask,
 };
 
 use super::StringEnd;
-use super::block::{CLASS_HIGH, CLASS_LOW, Carry, HEX, LETTER, chunk, string_kernel};
+use super::block::{Carry, Class, DIGITS, LETTERS, chunk, string_kernel};
 use super::escape::escape_kernel;
+use super::skip::skip_kernel;
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -54,28 +56,43 @@ fn high(block: __m512i) -> u64 {
     _mm512_movepi8_mask(block)
 }
 
-/// Each byte's classes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn class(block: __m512i) -> __m512i {
-    let nibble = _mm512_set1_epi8(0x0f);
-    let low = _mm512_shuffle_epi8(table(CLASS_LOW), _mm512_and_si512(block, nibble));
-    let top = _mm512_and_si512(_mm512_srli_epi16::<4>(block), nibble);
-    _mm512_and_si512(low, _mm512_shuffle_epi8(table(CLASS_HIGH), top))
+fn has_control(block: __m512i) -> bool {
+    control(block) != 0
 }
 
-/// The letters that may follow a backslash.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn letters(class: __m512i) -> u64 {
-    _mm512_test_epi8_mask(class, _mm512_set1_epi8(LETTER as i8))
+fn none() -> __m512i {
+    _mm512_setzero_si512()
 }
 
-/// The hex digits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn digits(class: __m512i) -> u64 {
-    _mm512_test_epi8_mask(class, _mm512_set1_epi8(HEX as i8))
+fn join(a: __m512i, b: __m512i) -> __m512i {
+    _mm512_or_si512(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn not_letters(block: __m512i) -> u64 {
+    outside(block, LETTERS)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn not_digits(block: __m512i) -> u64 {
+    outside(block, DIGITS)
+}
+
+/// The bytes outside a class; the first lookup answers zero for every byte outside ASCII.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn outside(block: __m512i, class: Class) -> u64 {
+    let top = _mm512_and_si512(_mm512_srli_epi16::<4>(block), _mm512_set1_epi8(0x0f));
+    let low = _mm512_shuffle_epi8(table(class.low), block);
+    _mm512_testn_epi8_mask(low, _mm512_shuffle_epi8(table(class.high), top))
 }
 
 #[inline]
@@ -85,5 +102,13 @@ fn table(bytes: [u8; 16]) -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
+/// Every byte with the bit set that lower case letters have.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn fold(block: __m512i) -> __m512i {
+    _mm512_or_si512(block, _mm512_set1_epi8(0x20))
+}
+
 string_kernel!("avx512f,avx512bw");
 escape_kernel!("avx512f,avx512bw");
+skip_kernel!("avx512f,avx512bw,popcnt");

@@ -1,24 +1,29 @@
 //! The algorithm over blocks of 64 bytes, one bit per byte, written once for all instruction
-//! sets. Each set's file supplies `load`, `eq`, `control`, `stops`, `high`, `class`, `letters`, `digits` and their shortcuts, then
-//! expands [`string_kernel`] in its own `#[target_feature]` context, so that everything inlines.
+//! sets. Each set's file supplies the questions asked of a block, then expands [`string_kernel`] in its own `#[target_feature]` context, so that everything inlines.
 
-/// Tables of the two-nibble classification: a byte is in a class when the entries of its low
-/// and its high nibble share a bit. Bits 0..4 make the letters after a backslash, 4..6 hex.
+/// A class of bytes as two tables: a byte belongs to it when the entries of its low and its
+/// high nibble share a bit.
 #[cfg(target_arch = "x86_64")]
-pub(super) const CLASS_LOW: [u8; 16] = [
-    0x10, 0x30, 0x3d, 0x30, 0x38, 0x38, 0x34, 0x10, 0x10, 0x10, 0, 0, 0x02, 0, 0x04, 0x01,
-];
-/// See [`CLASS_LOW`].
+pub(super) struct Class {
+    pub(super) low: [u8; 16],
+    pub(super) high: [u8; 16],
+}
+
+/// The letters that may follow a backslash, but `u`.
 #[cfg(target_arch = "x86_64")]
-pub(super) const CLASS_HIGH: [u8; 16] = [
-    0, 0, 0x01, 0x10, 0x20, 0x02, 0x24, 0x08, 0, 0, 0, 0, 0, 0, 0, 0,
-];
-/// The bits of [`CLASS_LOW`] that make a letter after a backslash.
+pub(super) const LETTERS: Class = Class {
+    low: [
+        0, 0, 0x0d, 0, 0x08, 0, 0x04, 0, 0, 0, 0, 0, 0x02, 0, 0x04, 0x01,
+    ],
+    high: [0, 0, 0x01, 0, 0, 0x02, 0x04, 0x08, 0, 0, 0, 0, 0, 0, 0, 0],
+};
+
+/// The hex digits.
 #[cfg(target_arch = "x86_64")]
-pub(super) const LETTER: u8 = 0x0f;
-/// The bits of [`CLASS_LOW`] that make a hex digit.
-#[cfg(target_arch = "x86_64")]
-pub(super) const HEX: u8 = 0x30;
+pub(super) const DIGITS: Class = Class {
+    low: [1, 3, 3, 3, 3, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 0],
+    high: [0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+};
 
 /// What one block hands to the next.
 #[derive(Clone, Copy, Default)]
@@ -30,11 +35,6 @@ pub(super) struct Carry {
 }
 
 impl Carry {
-    #[inline(always)]
-    pub(super) fn is_clear(self) -> bool {
-        self.escaped | self.hex == 0
-    }
-
     /// The bytes that a backslash before them escapes. An odd run of backslashes escapes what
     /// follows it; the subtraction carries along each run to find its parity (simdjson's way).
     #[inline(always)]
@@ -84,44 +84,46 @@ macro_rules! string_kernel {
         #[target_feature(enable = $features)]
         pub(super) fn string_end(text: &[u8], mut pos: usize) -> Option<StringEnd> {
             let mut carry = Carry::default();
-            let mut high_any = false;
-            let mut escaped_any = false;
+            let mut seen = none();
+            let mut slashes = 0;
+            let mut any_slash = false;
             let mut tail = [0; 64];
             loop {
                 let block = load(chunk(text, pos, &mut tail)?);
-                if is_plain(block) && carry.is_clear() {
-                    high_any |= has_high(block);
+                // An escape that reaches into this block has its backslash in the one before.
+                if slashes == 0 && is_plain(block) {
+                    seen = join(seen, block);
                     pos += 64;
                     continue;
                 }
-                let slashes = eq(block, b'\\');
-                let mut quotes = eq(block, b'"');
-                let mut bad = control(block);
-                if slashes != 0 || !carry.is_clear() {
-                    let escaped = carry.escaped(slashes);
-                    let found = class(block);
-                    quotes &= !escaped;
-                    bad |= escaped & !letters(found);
+                slashes = eq(block, b'\\');
+                let escaped = carry.escaped(slashes);
+                let quotes = eq(block, b'"') & !escaped;
+                let mut bad = escaped & not_letters(block);
+                if bad | carry.hex != 0 {
                     let units = escaped & eq(block, b'u');
-                    if units | carry.hex != 0 {
-                        bad |= carry.hex_wanted(units) & !digits(found);
-                    }
+                    bad &= !units;
+                    bad |= carry.hex_wanted(units) & not_digits(block);
                 }
-                // The bits up to the first quote, itself included; all when there is none.
+                if quotes == 0 {
+                    if bad != 0 || has_control(block) {
+                        return None;
+                    }
+                    seen = join(seen, block);
+                    any_slash |= slashes != 0;
+                    pos += 64;
+                    continue;
+                }
+                // The bits up to the first quote, itself included.
                 let inside = quotes ^ quotes.wrapping_sub(1);
-                if bad & inside != 0 {
+                if (bad | control(block)) & inside != 0 {
                     return None;
                 }
-                high_any |= high(block) & inside != 0;
-                escaped_any |= slashes & inside != 0;
-                if quotes != 0 {
-                    return Some(StringEnd {
-                        end: pos + quotes.trailing_zeros() as usize,
-                        high: high_any,
-                        escaped: escaped_any,
-                    });
-                }
-                pos += 64;
+                return Some(StringEnd {
+                    end: pos + quotes.trailing_zeros() as usize,
+                    high: has_high(seen) || high(block) & inside != 0,
+                    escaped: any_slash || slashes & inside != 0,
+                });
             }
         }
     };

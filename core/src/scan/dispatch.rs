@@ -40,10 +40,12 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Self::Sse2 => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("popcnt")
             }
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
@@ -99,6 +101,25 @@ impl Isa {
             }
         }
         scalar::string_end(text, pos)
+    }
+
+    /// [`container_end`](super::container_end) by this kernel, or by the scalar one where the
+    /// processor does not have it.
+    #[inline]
+    pub fn container_end(self, text: &[u8], pos: usize) -> Option<usize> {
+        #[cfg(target_arch = "x86_64")]
+        if self.is_available() {
+            match self {
+                // SAFETY: D1.
+                Self::Avx512 => return unsafe { avx512::container_end(text, pos) },
+                // SAFETY: D1.
+                Self::Avx2 => return unsafe { avx2::container_end(text, pos) },
+                // SAFETY: D1.
+                Self::Sse2 => return unsafe { sse2::container_end(text, pos) },
+                Self::Scalar => {}
+            }
+        }
+        scalar::container_end(text, pos)
     }
 
     /// [`escape_into`](super::escape_into) by this kernel, or by the scalar one where the

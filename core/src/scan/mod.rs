@@ -1,6 +1,6 @@
-//! Byte kernels: where a string ends, and what must be escaped in one.
+//! Byte kernels: where a string ends, where a container ends, and what must be escaped.
 //!
-//! One algorithm (`block`), one thin file per instruction set, chosen once at run time; the
+//! Each algorithm is written once (`block`, `skip`, `escape`), beside one thin file per instruction set, chosen once at run time; the
 //! scalar twin in [`scalar`] is the definition that tests and fuzzing hold all of them to.
 //! Short strings never get here: the walker looks at their first bytes itself with [`stops`].
 //!
@@ -12,6 +12,7 @@ mod block;
 mod dispatch;
 mod escape;
 pub mod scalar;
+mod skip;
 mod stops;
 
 #[cfg(target_arch = "x86_64")]
@@ -40,6 +41,14 @@ pub struct StringEnd {
 #[inline]
 pub fn string_end(text: &[u8], pos: usize) -> Option<StringEnd> {
     Isa::chosen().string_end(text, pos)
+}
+
+/// Finds the end of the container that `pos` is inside of, not within a string, in a text that
+/// is valid: the offset behind its closing bracket. In any other text it finds something or
+/// nothing.
+#[inline]
+pub fn container_end(text: &[u8], pos: usize) -> Option<usize> {
+    Isa::chosen().container_end(text, pos)
 }
 
 /// Appends `text` escaped as between the quotes of a JSON string.

@@ -41,6 +41,25 @@ pub fn escape_len(text: &[u8], pos: usize) -> Option<usize> {
     }
 }
 
+/// See [`container_end`](super::container_end).
+pub fn container_end(text: &[u8], mut pos: usize) -> Option<usize> {
+    let mut in_string = false;
+    let mut depth = 1;
+    loop {
+        match *text.get(pos)? {
+            b'\\' if matches!(text.get(pos + 1), Some(b'"' | b'\\')) => pos += 1,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth -= 1,
+            _ => {}
+        }
+        pos += 1;
+        if depth == 0 {
+            return Some(pos);
+        }
+    }
+}
+
 /// How a byte is written inside a string when it cannot stand for itself: padded to eight
 /// bytes, and the length of what counts (0: it stands for itself).
 pub(super) const ESCAPES: [([u8; 8], u8); 256] = {

@@ -2,12 +2,13 @@
 
 use std::arch::x86_64::{
     __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
-    _mm_set1_epi8, _mm_sub_epi8,
+    _mm_set1_epi8, _mm_setzero_si128, _mm_sub_epi8,
 };
 
 use super::StringEnd;
 use super::block::{Carry, chunk, string_kernel};
 use super::escape::escape_kernel;
+use super::skip::skip_kernel;
 
 type Block = [__m128i; 4];
 
@@ -65,7 +66,7 @@ fn hex_part(part: __m128i) -> __m128i {
 #[target_feature(enable = "sse2")]
 fn letter_part(part: __m128i) -> __m128i {
     let mut found = eq_part(part, b'"');
-    for letter in *b"\\/bfnrtu" {
+    for letter in *b"\\/bfnrt" {
         found = _mm_or_si128(found, eq_part(part, letter));
     }
     found
@@ -129,36 +130,60 @@ fn high(block: Block) -> u64 {
     mask(block)
 }
 
-/// The bytes themselves: without a table lookup each question is asked anew.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn class(block: Block) -> Block {
-    block
+fn has_control(block: Block) -> bool {
+    let low = _mm_min_epu8(block[0], block[1]);
+    let least = _mm_min_epu8(low, _mm_min_epu8(block[2], block[3]));
+    _mm_movemask_epi8(range_part(least, 0, 0x1f)) != 0
 }
 
-/// The letters that may follow a backslash.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn letters(class: Block) -> u64 {
-    mask([
-        letter_part(class[0]),
-        letter_part(class[1]),
-        letter_part(class[2]),
-        letter_part(class[3]),
+fn none() -> Block {
+    [_mm_setzero_si128(); 4]
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn join(a: Block, b: Block) -> Block {
+    [
+        _mm_or_si128(a[0], b[0]),
+        _mm_or_si128(a[1], b[1]),
+        _mm_or_si128(a[2], b[2]),
+        _mm_or_si128(a[3], b[3]),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn not_letters(block: Block) -> u64 {
+    !mask([
+        letter_part(block[0]),
+        letter_part(block[1]),
+        letter_part(block[2]),
+        letter_part(block[3]),
     ])
 }
 
-/// The hex digits.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn digits(class: Block) -> u64 {
-    mask([
-        hex_part(class[0]),
-        hex_part(class[1]),
-        hex_part(class[2]),
-        hex_part(class[3]),
+fn not_digits(block: Block) -> u64 {
+    !mask([
+        hex_part(block[0]),
+        hex_part(block[1]),
+        hex_part(block[2]),
+        hex_part(block[3]),
     ])
+}
+
+/// Every byte with the bit set that lower case letters have.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn fold(block: Block) -> Block {
+    join(block, [_mm_set1_epi8(0x20); 4])
 }
 
 string_kernel!("sse2");
 escape_kernel!("sse2");
+skip_kernel!("sse2");

@@ -1,5 +1,7 @@
 //! The one pass: validates a frame and notes where its members lie.
 
+mod classify;
+
 use super::envelope::{Envelope, Field, Kind, Span};
 use super::fault::Fault;
 use super::frame::Frame;
@@ -311,115 +313,6 @@ impl<'a, 'o> Pass<'a, 'o> {
     fn repeated(&mut self) {
         self.fault = Some(Fault::DuplicateMember);
     }
-
-    /// Decides what a well-formed object is.
-    #[inline]
-    fn classify(&mut self) {
-        const SHAPE: u32 = field_bit(Field::Version)
-            | field_bit(Field::Method)
-            | field_bit(Field::Result)
-            | field_bit(Field::Error);
-        const METHOD: u32 = field_bit(Field::Version) | field_bit(Field::Method);
-        const RESULT: u32 = field_bit(Field::Version) | field_bit(Field::Result);
-        const ERROR: u32 = field_bit(Field::Version) | field_bit(Field::Error);
-        self.out.id_member |= self.id != Id::Absent;
-        if !matches!(self.id, Id::Valid | Id::Absent) {
-            self.out.set(Field::Id, Span::ABSENT);
-        }
-        let kind = match (self.seen & SHAPE, self.fault) {
-            (_, Some(fault)) => Err(fault),
-            (METHOD, None) => self.request_kind(),
-            (RESULT, None) => self.result_kind(),
-            (ERROR, None) => self.error_kind(),
-            (shape, None) => Err(self.other_shape(shape)),
-        };
-        match kind {
-            Ok(kind) => self.out.kind = kind,
-            Err(fault) => self.out.fault = Some(fault),
-        }
-    }
-
-    #[cold]
-    fn other_shape(&self, shape: u32) -> Fault {
-        let has = |field| shape & field_bit(field) != 0;
-        if !has(Field::Version) {
-            return Fault::VersionMissing;
-        }
-        match (has(Field::Method), has(Field::Result), self.id) {
-            (_, _, Id::Null | Id::Bad) => Fault::IdType,
-            (true, ..) => Fault::RequestAndResponse,
-            (false, true, _) => Fault::ResultAndError,
-            (false, false, Id::Valid) => Fault::NoContent,
-            (false, false, Id::Absent) => Fault::UnknownShape,
-        }
-    }
-
-    #[inline]
-    fn request_kind(&self) -> Result<Kind, Fault> {
-        let kind = match self.id {
-            Id::Valid => Kind::Request,
-            Id::Absent => Kind::Notification,
-            Id::Null | Id::Bad => return Err(Fault::IdType),
-        };
-        if self.first_byte(Field::Method) != b'"' {
-            return Err(Fault::MethodType);
-        }
-        if self.seen & field_bit(Field::Params) != 0 && self.first_byte(Field::Params) != b'{' {
-            return Err(Fault::ParamsType);
-        }
-        Ok(kind)
-    }
-
-    #[inline]
-    fn result_kind(&self) -> Result<Kind, Fault> {
-        match self.id {
-            Id::Valid if self.first_byte(Field::Result) == b'{' => Ok(Kind::Response),
-            Id::Valid => Err(Fault::ResultType),
-            Id::Absent => Err(Fault::ResultWithoutId),
-            Id::Null | Id::Bad => Err(Fault::IdType),
-        }
-    }
-
-    /// An error may carry `id: null`: so an unreadable request is answered (R-RPC-21).
-    fn error_kind(&self) -> Result<Kind, Fault> {
-        if self.id == Id::Bad {
-            return Err(Fault::IdType);
-        }
-        let message = self.first_byte(Field::ErrorMessage);
-        match self.code_is_integer && message == b'"' {
-            true => Ok(Kind::Error),
-            false => Err(Fault::ErrorShape),
-        }
-    }
-
-    /// The frame up to `end`, if that much is UTF-8.
-    fn before(&self, end: usize) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes.get(..end)?).ok()
-    }
-
-    #[inline(always)]
-    fn first_byte(&self, field: Field) -> u8 {
-        self.walker.byte(self.out.span(field).start())
-    }
-
-    /// After a syntax fault: keeps of the record only an id that can be trusted.
-    fn salvage(&mut self) -> DecodeError {
-        let span = self.out.span(Field::Id);
-        let rest = self.bytes.get(span.end()..).unwrap_or_default();
-        let kept = matches!(rest.trim_ascii_start(), [b',' | b'}', ..])
-            && self.id == Id::Valid
-            && self.fault != Some(Fault::DuplicateMember)
-            && self.before(span.end()).is_some();
-        *self.out = Envelope {
-            id_member: self.id != Id::Absent,
-            answer: self.out.answer && self.out.span(Field::Method).is_none(),
-            ..Envelope::default()
-        };
-        if kept {
-            self.out.set(Field::Id, span);
-        }
-        self.walker.error()
-    }
 }
 
 /// The bit that stands for a field in [`Pass::seen`].
@@ -428,39 +321,3 @@ const fn field_bit(field: Field) -> u32 {
 }
 
 const _: () = assert!(Field::COUNT <= 32);
-
-/// The elements of a frame whose kind is [`Kind::Batch`], each as a frame of its own to be
-/// decoded on its own; nothing for any other frame.
-pub fn batch(frame: Frame<'_>) -> Elements<'_> {
-    let walker = Walker::new(frame.padded(), frame.len(), usize::MAX);
-    let pos = match walker.next(0) {
-        (pos, b'[') => pos + 1,
-        _ => frame.len(),
-    };
-    Elements { frame, pos }
-}
-
-/// See [`batch`].
-#[derive(Clone, Debug)]
-pub struct Elements<'a> {
-    frame: Frame<'a>,
-    pos: usize,
-}
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = Frame<'a>;
-
-    fn next(&mut self) -> Option<Frame<'a>> {
-        let mut walker = Walker::new(self.frame.padded(), self.frame.len(), usize::MAX);
-        let (start, byte) = walker.next(self.pos);
-        self.pos = self.frame.len();
-        if start >= self.frame.len() {
-            return None;
-        }
-        let end = walker.value(start, byte, 0)?;
-        if let (next, b',') = walker.next(end) {
-            self.pos = next + 1;
-        }
-        self.frame.part(start, end)
-    }
-}
