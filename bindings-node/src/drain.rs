@@ -115,6 +115,8 @@ impl<'a> Rows<'a> {
         };
         let message = call.message.as_ref();
         match Operation::from_target(call.target) {
+            // Not offered.
+            Operation::Complete => {}
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, call.target, |out| out.push_str(json)),
                 None => self.put([kind as i32, number as i32, call.target as i32, -1, -1]),

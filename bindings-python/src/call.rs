@@ -37,7 +37,7 @@ pub fn arguments<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let message = call.message.as_ref();
     let mut arguments = match Operation::from_target(call.target) {
-        Operation::ReadResource(_) => PyDict::new(py),
+        Operation::ReadResource(_) | Operation::Complete => PyDict::new(py),
         Operation::ReadTemplate(_) => {
             let uri = message.uri().unwrap_or_default();
             let matched = session.catalog.registry.template(&uri);

@@ -86,6 +86,8 @@ impl Shared {
             Operation::ReadResource(index) => self.resources.get(index as usize),
             Operation::ReadTemplate(index) => self.templates.get(index as usize),
             Operation::GetPrompt(index) => self.prompts.get(index as usize),
+            // Not offered.
+            Operation::Complete => None,
         }
     }
 }

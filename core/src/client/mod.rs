@@ -12,8 +12,8 @@ use serde_json::Value;
 pub use self::call::{CallTool, Calling, block_on};
 pub use self::host::ClientHost;
 pub use self::results::{
-    CallToolResult, Content, GetPromptResult, PromptArgument, PromptInfo, PromptMessage,
-    ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
+    CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
+    PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
@@ -210,6 +210,38 @@ impl Client {
         let params = serde_json::json!({ "name": name, "arguments": arguments }).to_string();
         let answer = self.request(Method::GetPrompt, Some(&params)).await?;
         parse(answer.as_ref().result().unwrap_or("{}"))
+    }
+
+    /// The values that an argument of a prompt or resource template may take, given how it
+    /// begins. `context` holds the other arguments, as far as they are decided; revisions before
+    /// 2025-06-18 do not know it.
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget<'_>,
+        (argument, value): (&str, &str),
+        context: &[(&str, &str)],
+    ) -> Result<Completions, RequestError> {
+        if self.revision() != Some(Revision::V2024_11_05) {
+            self.offers("completions")?;
+        }
+        let mut params = serde_json::json!({
+            "ref": target,
+            "argument": { "name": argument, "value": value },
+        });
+        if !context.is_empty() {
+            let arguments: serde_json::Map<String, Value> = context
+                .iter()
+                .map(|(key, value)| ((*key).into(), (*value).into()))
+                .collect();
+            params["context"] = serde_json::json!({ "arguments": arguments });
+        }
+        let params = params.to_string();
+        let answer = self.request(Method::Complete, Some(&params)).await?;
+        let result = answer.as_ref().result().unwrap_or("{}");
+        parse(reader::find(result, "completion").unwrap_or("{}"))
     }
 
     /// Asks for a sign of life. Revisions from 2026-07-28 have none (R-PNG-03): there it asks

@@ -192,3 +192,35 @@ pub struct PromptMessage {
     /// What is said.
     pub content: Content,
 }
+
+/// What an argument to be completed belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
+pub enum CompletionTarget<'a> {
+    /// A prompt.
+    #[serde(rename = "ref/prompt")]
+    Prompt {
+        /// Its name.
+        name: &'a str,
+    },
+    /// A resource template.
+    #[serde(rename = "ref/resource")]
+    Resource {
+        /// Its URI template.
+        uri: &'a str,
+    },
+}
+
+/// Values for an argument, best first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completions {
+    /// The values; a server sends 100 at most (R-CMP-02).
+    pub values: Vec<String>,
+    /// How many there are in all, if the server knows.
+    #[serde(default)]
+    pub total: Option<u64>,
+    /// Whether there are more than these.
+    #[serde(default)]
+    pub has_more: bool,
+}

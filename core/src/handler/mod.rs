@@ -21,9 +21,11 @@ pub enum Operation {
     ReadTemplate(u32),
     /// Render a prompt.
     GetPrompt(u32),
+    /// Complete an argument.
+    Complete,
 }
 
-const KINDS: u32 = 4;
+const KINDS: u32 = 5;
 
 impl Operation {
     /// As the number that marks a deferred request.
@@ -33,6 +35,7 @@ impl Operation {
             Self::ReadResource(index) => index * KINDS + 1,
             Self::ReadTemplate(index) => index * KINDS + 2,
             Self::GetPrompt(index) => index * KINDS + 3,
+            Self::Complete => 4,
         }
     }
 
@@ -43,7 +46,8 @@ impl Operation {
             0 => Self::CallTool(index),
             1 => Self::ReadResource(index),
             2 => Self::ReadTemplate(index),
-            _ => Self::GetPrompt(index),
+            3 => Self::GetPrompt(index),
+            _ => Self::Complete,
         }
     }
 }
@@ -107,6 +111,7 @@ mod tests {
                 Operation::ReadResource(index),
                 Operation::ReadTemplate(index),
                 Operation::GetPrompt(index),
+                Operation::Complete,
             ] {
                 assert_eq!(Operation::from_target(operation.to_target()), operation);
             }

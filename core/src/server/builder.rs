@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use super::arguments::FromArguments;
+use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
@@ -34,6 +36,7 @@ pub(super) struct Handlers {
     pub resources: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
     pub templates: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
     pub prompts: Vec<Handler<Result<PromptResult, ToolError>>>,
+    pub completion: Option<Handler<Result<Completions, ToolError>>>,
 }
 
 /// A server: what it offers and the handlers of it. Cheap to clone; one server may serve many
@@ -262,6 +265,45 @@ impl Builder {
             })),
             Err(error) => self.fail(error),
         }
+        self
+    }
+
+    /// Completes the arguments of prompts and resource templates.
+    ///
+    /// ```
+    /// # use mcpbolt::server::{Completions, Prompt, PromptResult, Server};
+    /// let server = Server::builder("greeter", "1.0.0")
+    ///     .prompt(Prompt::new("greet").argument("lang", "Which language", true), |_, _| async {
+    ///         Ok(PromptResult::user("Greet me."))
+    ///     })
+    ///     .completion(|request, _| async move {
+    ///         let all = ["english", "esperanto", "greek"].map(String::from);
+    ///         Ok(all.into_iter().filter(|lang| lang.starts_with(&request.value)).collect::<Vec<_>>())
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn completion<F, C>(
+        mut self,
+        handler: impl Fn(CompletionRequest, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<C, ToolError>> + Send + 'static,
+        C: Into<Completions>,
+    {
+        self.registry.offer_completion();
+        self.handlers.completion = Some(Box::new(move |call, context| {
+            let params = call.message.as_ref().params().unwrap_or("{}");
+            let request = CompletionRequest::parse(params).map_err(ToolError::new);
+            let made = request.map(|request| handler(request, context));
+            Box::pin(async move { Ok(made?.await?.into()) })
+        }));
+        self
+    }
+
+    /// Gives lists out in pages of so many items. Without it every list is one page.
+    pub fn page_size(mut self, items: NonZeroUsize) -> Self {
+        self.registry.set_page_size(items);
         self
     }
 

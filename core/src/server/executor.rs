@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use super::builder::{Made, Server, ToolHandler};
+use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
 use super::output::ToolError;
@@ -129,6 +130,15 @@ async fn carry_out(server: Server, call: Call, debt: Debt) {
                 |contents: Vec<ResourceContents>, writer| {
                     write_contents(&contents, writer);
                 },
+            );
+        }
+        Operation::Complete => {
+            let Some(handler) = &handlers.completion else {
+                return;
+            };
+            debt.settle(
+                guarded(cancelled, || handler(call, context)).await,
+                |completions: Completions, writer| completions.write(writer),
             );
         }
         Operation::GetPrompt(number) => {

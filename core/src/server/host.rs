@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
-use super::registry::{Registry, level};
+use super::registry::{Pages, Registry, level, page};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
 use crate::handler::{Executor, Operation};
@@ -41,15 +42,14 @@ impl<E: Executor> ServerHost<E> {
         request: &Incoming<'_>,
         answer: Answer<'_>,
         offered: bool,
-        members: &str,
+        pages: &Pages,
     ) -> Disposition {
         if !offered {
             return not_offered(answer, request);
         }
-        match request.message.raw(Field::Cursor) {
-            // There is one page, so no cursor was ever given out (R-PAG-06); null is none (R-PAG-07).
-            None | Some("null") => answer.result(|result| result.members(members)),
-            Some(_) => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
+        match page(pages, request.message.raw(Field::Cursor)) {
+            Some(members) => answer.result(|result| result.members(members)),
+            None => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
         }
     }
 
@@ -147,6 +147,26 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
+impl<E: Executor> ServerHost<E> {
+    /// R-CMP-03
+    fn complete(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let params = request.message.params().unwrap_or("{}");
+        let target = match CompletionRequest::parse(params) {
+            Ok(request) => request.target,
+            Err(why) => return answer.error(ErrorKind::InvalidParams, why, None),
+        };
+        let (known, name) = match &target {
+            CompletionTarget::Prompt(name) => (self.registry.prompt(name).is_some(), name),
+            CompletionTarget::Resource(uri) => (self.registry.has_resource(uri), uri),
+        };
+        if known {
+            return self.operate(Operation::Complete, request, answer);
+        }
+        let text = format!("nothing is called {}", quoted(name));
+        answer.error(ErrorKind::InvalidParams, &text, None)
+    }
+}
+
 impl<E: Executor> Host for ServerHost<E> {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let registry = self.registry.clone();
@@ -173,6 +193,7 @@ impl<E: Executor> Host for ServerHost<E> {
                 !registry.prompts.is_empty(),
                 &lists().prompts,
             ),
+            Some(Method::Complete) if registry.completes => self.complete(request, answer),
             Some(Method::SetLevel) => match request.message.params().and_then(level) {
                 Some(level) => {
                     self.handle.set_log_level(level);

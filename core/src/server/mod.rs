@@ -24,6 +24,7 @@
 
 mod arguments;
 mod builder;
+mod completion;
 mod content;
 mod context;
 mod definition;
@@ -36,6 +37,7 @@ mod template;
 
 pub use arguments::{Arguments, FromArguments};
 pub use builder::{Builder, Server};
+pub use completion::{CompletionRequest, CompletionTarget, Completions, MAX_VALUES};
 pub use content::{Content, PromptResult, ResourceBody, ResourceContents, Role, ToolResult};
 pub use context::Context;
 pub use definition::{Prompt, PromptArgument, Resource, Tool};

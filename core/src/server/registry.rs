@@ -1,6 +1,7 @@
 //! The registry of a server: what it offers, found by name and listed from bytes encoded once.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
 use super::definition::{Prompt, Resource, Tool};
@@ -47,16 +48,21 @@ pub struct Registry {
     tool_names: HashMap<String, u32>,
     resource_uris: HashMap<String, u32>,
     prompt_names: HashMap<String, u32>,
+    pub(super) completes: bool,
+    page_size: Option<NonZeroUsize>,
     lists: [OnceLock<Lists>; 5],
 }
 
-/// The members of the list results of one revision, encoded.
+/// The members of one list's results, a page each.
+pub(super) type Pages = Box<[Box<str>]>;
+
+/// The list results of one revision.
 #[derive(Debug)]
 pub(super) struct Lists {
-    pub tools: Box<str>,
-    pub resources: Box<str>,
-    pub templates: Box<str>,
-    pub prompts: Box<str>,
+    pub tools: Pages,
+    pub resources: Pages,
+    pub templates: Pages,
+    pub prompts: Pages,
 }
 
 impl Registry {
@@ -113,6 +119,17 @@ impl Registry {
         Ok(number)
     }
 
+    /// Offers to complete arguments: [`Operation::Complete`](crate::handler::Operation).
+    pub fn offer_completion(&mut self) {
+        self.completes = true;
+    }
+
+    /// Has lists given out in pages of so many items. Without it there is one page.
+    pub fn set_page_size(&mut self, items: NonZeroUsize) {
+        self.page_size = Some(items);
+        self.changed();
+    }
+
     fn changed(&mut self) {
         self.lists = Default::default();
     }
@@ -152,6 +169,12 @@ impl Registry {
         self.prompt_names.get(name).copied()
     }
 
+    /// Whether there is a resource, or a template, of exactly that URI.
+    pub fn has_resource(&self, uri: &str) -> bool {
+        let template = |(resource, _): &(Resource, Template)| resource.uri == uri;
+        self.resource_uris.contains_key(uri) || self.templates.iter().any(template)
+    }
+
     /// Whether any resource or template is offered.
     pub fn has_resources(&self) -> bool {
         !self.resources.is_empty() || !self.templates.is_empty()
@@ -165,8 +188,13 @@ impl Registry {
         members.extend(self.has_resources().then_some("\"resources\":{}"));
         members.extend((!self.prompts.is_empty()).then_some("\"prompts\":{}"));
         members.push("\"logging\":{}");
+        let oldest = format!("{{{}}}", members.join(","));
+        members.extend(self.completes.then_some("\"completions\":{}"));
         let capabilities = format!("{{{}}}", members.join(","));
-        config.capabilities = std::array::from_fn(|_| capabilities.as_str().into());
+        config.capabilities = Revision::ALL.map(|revision| match revision.rules().completions {
+            true => capabilities.as_str().into(),
+            false => oldest.as_str().into(),
+        });
         config
     }
 
@@ -176,22 +204,23 @@ impl Registry {
                 true => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
                 false => "",
             };
+            let pages = Paging {
+                size: self.page_size.map_or(usize::MAX, NonZeroUsize::get),
+                hints,
+            };
             Lists {
-                tools: list("tools", hints, &self.tools, |tool, out| {
-                    tool.write(out, revision)
-                }),
-                resources: list("resources", hints, &self.resources, |resource, out| {
+                tools: pages.of("tools", &self.tools, |tool, out| tool.write(out, revision)),
+                resources: pages.of("resources", &self.resources, |resource, out| {
                     resource.write(out, revision, "uri");
                 }),
-                templates: list(
+                templates: pages.of(
                     "resourceTemplates",
-                    hints,
                     &self.templates,
                     |(resource, _), out| {
                         resource.write(out, revision, "uriTemplate");
                     },
                 ),
-                prompts: list("prompts", hints, &self.prompts, |prompt, out| {
+                prompts: pages.of("prompts", &self.prompts, |prompt, out| {
                     prompt.write(out, revision)
                 }),
             }
@@ -212,17 +241,54 @@ fn take(names: &mut HashMap<String, u32>, name: &str) -> Result<u32, RegistryErr
     }
 }
 
-fn list<T>(key: &str, hints: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Box<str> {
-    let mut out = format!("\"{key}\":[").into_bytes();
-    for (i, item) in items.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        write(item, &mut out);
+/// How lists are cut and what each page carries beside its items.
+struct Paging<'a> {
+    size: usize,
+    hints: &'a str,
+}
+
+impl Paging<'_> {
+    /// The pages of one list; an empty list has one, too.
+    fn of<T>(&self, key: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Pages {
+        let count = items.len().div_ceil(self.size).max(1);
+        let page = |number: usize| {
+            let mut out = format!("\"{key}\":[").into_bytes();
+            let items = items.iter().skip(number * self.size).take(self.size);
+            for (i, item) in items.enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                write(item, &mut out);
+            }
+            out.push(b']');
+            if number + 1 < count {
+                let next = format!(",\"nextCursor\":\"{}\"", cursor(number + 1));
+                out.extend_from_slice(next.as_bytes());
+            }
+            out.extend_from_slice(self.hints.as_bytes());
+            String::from_utf8(out).unwrap_or_default().into()
+        };
+        (0..count).map(page).collect()
     }
-    out.push(b']');
-    out.extend_from_slice(hints.as_bytes());
-    String::from_utf8(out).unwrap_or_default().into()
+}
+
+/// The cursor of a page.
+fn cursor(number: usize) -> String {
+    format!("page-{number}")
+}
+
+/// The page that a request asks for, by its raw `cursor`; the first without one (R-PAG-07).
+pub(super) fn page<'a>(pages: &'a Pages, raw: Option<&str>) -> Option<&'a str> {
+    let number = match raw {
+        None | Some("null") => 0,
+        Some(raw) => {
+            let text = crate::json::reader::as_str(raw)?;
+            let number = text.strip_prefix("page-")?.parse().ok()?;
+            // One spelling for each page, and none for the first (R-PAG-06).
+            (number > 0 && cursor(number) == text).then_some(number)?
+        }
+    };
+    pages.get(number).map(|page| &**page)
 }
 
 /// The level that `logging/setLevel` names.
