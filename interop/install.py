@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -50,17 +51,26 @@ def _node(into: Path) -> None:
     _run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=into)
 
 
-def install() -> None:
-    _once("python", [HERE / "requirements.txt"], _python)
-    _once("node", [HERE / "package.json", HERE / "package-lock.json"], _node)
-    link = HERE / "node_modules"  # where node looks for what the scripts here import
-    if link.is_symlink() or not link.exists():
-        link.unlink(missing_ok=True)
-        link.symlink_to(os.path.relpath(NODE_MODULES, HERE))
+def _rmcp() -> None:
     if not RMCP.exists():
         print("  building the rmcp client and server …", file=sys.stderr, flush=True)
     environment = {**os.environ, "CARGO_TARGET_DIR": str(RMCP.parent)}
     _run(["cargo", "build", "--quiet", "--locked", "--manifest-path", HERE / "rmcp" / "Cargo.toml"], env=environment)
+
+
+def install() -> None:
+    with ThreadPoolExecutor() as pool:
+        made = [
+            pool.submit(_rmcp),
+            pool.submit(_once, "python", [HERE / "requirements.txt"], _python),
+            pool.submit(_once, "node", [HERE / "package.json", HERE / "package-lock.json"], _node),
+        ]
+    for one in made:
+        one.result()
+    link = HERE / "node_modules"  # where node looks for what the scripts here import
+    if link.is_symlink() or not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.path.relpath(NODE_MODULES, HERE))
 
 
 if __name__ == "__main__":
