@@ -397,3 +397,146 @@ fn a_drain_ends_with_its_grace_period_and_every_waiter_learns_why() {
     assert_eq!(failure(&mut response), shutting_down);
     assert!(world.client.handle().is_closed());
 }
+
+fn answer(world: &mut World, frame: &str) {
+    world
+        .client
+        .receive(format!("{frame}\n").as_bytes(), world.now);
+}
+
+#[test]
+fn an_answer_that_says_cancelled_is_a_cancelled_request() {
+    // R-ERR-27
+    let mut world = World::open(Revision::V2025_11_25);
+    let mut response = world.ask(RequestOptions::default());
+    let key = response.key();
+    answer(
+        &mut world,
+        &format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{key},\"error\":{{\"code\":-32800,\"message\":\"Request cancelled\"}}}}"
+        ),
+    );
+    assert_eq!(
+        failure(&mut response),
+        RequestError::Cancelled(Some("Request cancelled".into()))
+    );
+}
+
+#[test]
+fn one_dialect_answers_cancelled_requests_and_no_revision_does() {
+    for told in [false, true] {
+        let mut world = World::open(Revision::V2025_11_25);
+        let mut config = Config::new(Side::Server, "server", "2");
+        config.answer_cancelled = told;
+        world.server = End::new(config, world.now);
+        let hello = world.client.wrote[0].clone() + "\n";
+        world.server.receive(hello.as_bytes(), world.now);
+        let call = "{\"jsonrpc\":\"2.0\",\"id\":\"c\",\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}}\n";
+        let cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"c\"}}\n";
+        world.server.step(world.now);
+        let before = world.server.wrote.len();
+        world.server.receive(call.as_bytes(), world.now);
+        for _ in 0..2 {
+            world.server.receive(cancel.as_bytes(), world.now);
+        }
+        world.server.answer("");
+        world.server.step(world.now);
+        let after = &world.server.wrote[before..];
+        assert_eq!(after.len(), usize::from(told), "{after:?}");
+        assert!(
+            after
+                .iter()
+                .all(|line| line.contains("\"id\":\"c\"") && line.contains("-32800"))
+        );
+    }
+}
+
+#[test]
+fn a_string_of_digits_is_our_id_only_where_that_is_allowed() {
+    for lenient in [false, true] {
+        let mut client = Config::new(Side::Client, "client", "1");
+        client.revisions = Revisions::only(Revision::V2025_11_25);
+        client.lenient_ids = lenient;
+        let mut world = World::new(client, Config::new(Side::Server, "server", "2"));
+        world.run();
+        let mut response = world.ask(RequestOptions::default());
+        let key = response.key();
+        answer(
+            &mut world,
+            &format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{key}\",\"result\":{{}}}}"),
+        );
+        assert_eq!(poll(&mut response).is_some(), lenient);
+        assert_eq!(world.client.host.strays.is_empty(), lenient);
+        // Other strings are strays for everybody.
+        for id in ["\"\"", "\"x\"", "\"01\"", "\" 1\"", "\"1.0\""] {
+            let before = world.client.host.strays.len();
+            let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
+            answer(&mut world, &frame);
+            assert_eq!(world.client.host.strays.len(), before + 1, "{id}");
+        }
+    }
+}
+
+#[test]
+fn initialize_is_never_cancelled_by_anybody() {
+    // R-LIF-13
+    let mut client = Config::new(Side::Client, "client", "1");
+    client.opening = mcpbolt::connection::Opening::Handshake;
+    let mut client = End::new(client, Instant::now());
+    let now = Instant::now();
+    client.step(now);
+    client.step(now + Limits::STDIO.handshake_timeout + secs(1));
+    assert!(client.connection.is_closed());
+    assert!(client.wrote.iter().all(|line| !line.contains("cancelled")));
+    // A server is done with it before anything else arrives.
+    let mut world = World::open(Revision::V2025_11_25);
+    let cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n";
+    world.server.receive(cancel.as_bytes(), world.now);
+    let mut response = world.ask(RequestOptions::default());
+    world.server.answer("");
+    world.run();
+    assert!(poll(&mut response).unwrap().is_ok());
+}
+
+#[test]
+fn an_answer_that_is_no_valid_answer_ends_its_request() {
+    let broken = [
+        "\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}}",
+        "\"result\":7}",
+        "\"error\":{\"code\":\"x\"}}",
+        "\"result\":{]}",
+        "\"result\":{\"text\":\"\u{1}\"}}",
+    ];
+    for members in broken {
+        let mut world = World::open(Revision::V2025_11_25);
+        let mut response = world.ask(RequestOptions::default());
+        let key = response.key();
+        answer(
+            &mut world,
+            &format!("{{\"jsonrpc\":\"2.0\",\"id\":{key},{members}"),
+        );
+        let outcome = failure(&mut response);
+        assert!(
+            matches!(outcome, RequestError::BadAnswer(_)),
+            "{members}: {outcome:?}"
+        );
+        assert_eq!(world.client.host.strays, [Stray::BadFrame]);
+        // What belongs to nobody ends nothing.
+        let mut other = world.ask(RequestOptions::default());
+        answer(
+            &mut world,
+            &format!("{{\"jsonrpc\":\"2.0\",\"id\":{key},{members}"),
+        );
+        assert!(poll(&mut other).is_none());
+    }
+}
+
+#[test]
+fn a_cancel_reaches_the_tokens_made_from_the_calls_own() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let response = world.ask(RequestOptions::default());
+    let token = world.server.host.calls[0].cancel.child().child();
+    response.cancel(Some("enough"));
+    world.run();
+    assert_eq!(token.reason(), Some("enough"));
+}

@@ -158,6 +158,9 @@ impl Core {
             Kind::Batch | Kind::Invalid => {
                 self.stray(Stray::BadFrame, message.bytes(), host);
                 let fault = message.envelope().fault().unwrap_or(Fault::UnknownShape);
+                if fault != Fault::DuplicateMember {
+                    self.bad_answer(message, fault.message());
+                }
                 if self.config.side == Side::Server && message.envelope().invites_answer() {
                     self.refuse(exchange, message.id(), fault.code().into(), fault.message());
                 }
@@ -240,6 +243,7 @@ impl Core {
         envelope: &Envelope,
         error: DecodeError,
     ) {
+        self.bad_answer(MessageRef::new(frame, envelope), "it is not JSON");
         if self.config.side == Side::Client || !envelope.invites_answer() {
             return;
         }
@@ -254,6 +258,7 @@ impl Core {
         if let Some(head) = head {
             // It breaks off, so this fails; what it saw before is of use.
             let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
+            self.bad_answer(MessageRef::new(head, &envelope), "it is too long");
         }
         if self.config.side == Side::Server && envelope.invites_answer() {
             let limit = self.config.limits.max_message_bytes;

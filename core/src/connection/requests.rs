@@ -272,6 +272,22 @@ impl Core {
         }
     }
 
+    /// A frame that is no message, but so much of an answer that its request can be told: nobody
+    /// is to wait for a better one.
+    pub(super) fn bad_answer(&mut self, message: MessageRef<'_>, why: &'static str) {
+        if message.envelope().invites_answer() || message.method().is_some() {
+            return;
+        }
+        let key = message.id().and_then(|id| self.own_key(id));
+        if let Some(key) = key.filter(|key| self.pending.remove(*key, &mut self.timers)) {
+            // Losing here means that another outcome came first.
+            let _ = self
+                .shared()
+                .outgoing
+                .complete(key, Err(RequestError::BadAnswer(why)));
+        }
+    }
+
     fn own_key(&self, id: RequestId<'_>) -> Option<RequestKey> {
         let number = id.as_u64().or_else(|| {
             let text = reader::as_str(id.raw()).filter(|_| self.config.lenient_ids)?;

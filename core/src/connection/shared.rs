@@ -150,6 +150,9 @@ impl Shared {
 
     #[inline]
     fn submit_with(&self, submission: Submission, wake_with: fn(&dyn Wake)) {
+        if self.closed.get().is_some() {
+            return;
+        }
         self.submitted_bytes
             .fetch_add(submission.len(), Ordering::Relaxed);
         // The receiver is gone only after the connection is, and then nobody waits.
