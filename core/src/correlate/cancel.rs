@@ -25,6 +25,9 @@ struct Node {
     /// Set once, under the lock of `waiting`: the reason, if one was given.
     cancelled: OnceLock<Option<Arc<str>>>,
     waiting: Mutex<Waiting>,
+    /// Kept so that whoever cancels an ancestor reaches this node, though nobody else holds what
+    /// lies between.
+    _parent: Option<Arc<Node>>,
 }
 
 /// Who is told. Empty, and staying so, once the token is cancelled.
@@ -84,7 +87,13 @@ impl CancelToken {
 
     /// A token that is cancelled with this one, and may be cancelled without it.
     pub fn child(&self) -> Self {
-        let child = Self::new();
+        let node = Node {
+            _parent: Some(self.node.clone()),
+            ..Node::default()
+        };
+        let child = Self {
+            node: Arc::new(node),
+        };
         let mut waiting = self.node.lock();
         if let Some(reason) = self.node.cancelled.get() {
             drop(waiting);
