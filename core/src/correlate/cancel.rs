@@ -27,7 +27,7 @@ struct Node {
     waiting: Mutex<Waiting>,
     /// Kept so that whoever cancels an ancestor reaches this node, though nobody else holds what
     /// lies between.
-    _parent: Option<Arc<Node>>,
+    parent: Option<Arc<Node>>,
 }
 
 /// Who is told. Empty, and staying so, once the token is cancelled.
@@ -87,12 +87,12 @@ impl CancelToken {
 
     /// A token that is cancelled with this one, and may be cancelled without it.
     pub fn child(&self) -> Self {
-        let node = Node {
-            _parent: Some(self.node.clone()),
-            ..Node::default()
-        };
         let child = Self {
-            node: Arc::new(node),
+            node: Arc::new(Node {
+                parent: Some(self.node.clone()),
+                cancelled: OnceLock::new(),
+                waiting: Mutex::default(),
+            }),
         };
         let mut waiting = self.node.lock();
         if let Some(reason) = self.node.cancelled.get() {
@@ -137,6 +137,16 @@ impl Node {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         // Every critical section leaves the lists whole, also when it panics.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Node {
+    /// Step by step: a long line of children would be a deep recursion.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(mut node) = next.and_then(Arc::into_inner) {
+            next = node.parent.take();
+        }
     }
 }
 
