@@ -174,6 +174,13 @@ pub fn round_trip(id: u64, text: &str, value: &str) {
     assert_eq!(message.as_ref().id().and_then(|id| id.as_u64()), Some(id));
     assert_eq!(message.as_ref().method().as_deref(), Some(text));
     forwarding(&message, id);
+    let raw: &serde_json::value::RawValue = serde_json::from_str(&params).unwrap();
+    encode::request_value(&mut out, id, text, raw).unwrap();
+    check(&mut out, Kind::Request, Field::Params, Some(&params));
+    encode::notification_value(&mut out, text, raw).unwrap();
+    check(&mut out, Kind::Notification, Field::Params, Some(&params));
+    encode::response_value(&mut out, id, raw).unwrap();
+    check(&mut out, Kind::Response, Field::Result, Some(&params));
     encode::notification(&mut out, text, None);
     check(&mut out, Kind::Notification, Field::Params, None);
     if owned.as_ref().raw().len() > mcpbolt::limits::MAX_ID_BYTES {

@@ -6,13 +6,17 @@
 //! mark is not JSON.
 
 mod error;
+#[cfg(feature = "materialise")]
+pub mod materialise;
 pub mod number;
 pub mod reader;
+mod serialize;
 pub mod string;
 pub(crate) mod walk;
 pub mod writer;
 
 pub use error::{DecodeError, DecodeErrorKind};
+pub use serialize::append_value;
 pub use string::JsonStr;
 
 /// Checks that `bytes` is exactly one JSON text, at most `max_depth` containers deep.

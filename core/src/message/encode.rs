@@ -1,13 +1,16 @@
 //! Messages as bytes, appended to a buffer, without a line end.
 //!
-//! Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
+//! Members are raw JSON or, by the functions whose names end in `_value`, whatever serde can
+//! serialise. Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
 //! pretty-printed text does), the whitespace between its tokens is dropped, so that the result
 //! fits on one line (R-STD-01).
+
+use serde::Serialize;
 
 use super::envelope::{Envelope, Field, Span};
 use super::id::{RequestId, WriteId};
 use super::view::MessageRef;
-use crate::json::{number, string, writer};
+use crate::json::{append_value, number, string, writer};
 
 /// Appends a request; `params` is a raw JSON object.
 pub fn request(out: &mut Vec<u8>, id: impl WriteId, method: &str, params: Option<&str>) {
@@ -39,6 +42,76 @@ pub fn response(out: &mut Vec<u8>, id: impl WriteId, result: &str) {
     out.extend_from_slice(b",\"result\":");
     writer::append_compact(out, result);
     out.push(b'}');
+}
+
+/// Appends a request whose `params` are a serde value: a struct or a map.
+///
+/// # Errors
+/// The value cannot be serialised; nothing is appended.
+pub fn request_value<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: impl WriteId,
+    method: &str,
+    params: &T,
+) -> serde_json::Result<()> {
+    let head = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        id.write_id(out);
+        out.extend_from_slice(b",\"method\":");
+        string::append(out, method);
+        out.extend_from_slice(b",\"params\":");
+    };
+    ending_in(out, head, params)
+}
+
+/// Appends a notification whose `params` are a serde value: a struct or a map.
+///
+/// # Errors
+/// The value cannot be serialised; nothing is appended.
+pub fn notification_value<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: &T,
+) -> serde_json::Result<()> {
+    let head = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+        string::append(out, method);
+        out.extend_from_slice(b",\"params\":");
+    };
+    ending_in(out, head, params)
+}
+
+/// Appends a response whose `result` is a serde value: a struct or a map.
+///
+/// # Errors
+/// The value cannot be serialised; nothing is appended.
+pub fn response_value<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: impl WriteId,
+    result: &T,
+) -> serde_json::Result<()> {
+    let head = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        id.write_id(out);
+        out.extend_from_slice(b",\"result\":");
+    };
+    ending_in(out, head, result)
+}
+
+/// A message whose last member is `value`, or nothing.
+fn ending_in<T: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    head: impl FnOnce(&mut Vec<u8>),
+    value: &T,
+) -> serde_json::Result<()> {
+    let start = out.len();
+    head(out);
+    let done = append_value(out, value);
+    match done {
+        Ok(()) => out.push(b'}'),
+        Err(_) => out.truncate(start),
+    }
+    done
 }
 
 /// What stands in the `id` member of an error.

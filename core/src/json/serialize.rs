@@ -1,0 +1,291 @@
+//! serde values as compact JSON: serde_json's output byte for byte, but strings go through the
+//! SIMD escaper.
+
+use serde::ser::{self, Error as _, Serialize};
+use serde_json::{Error, Result};
+
+use super::{number, string, writer};
+
+/// Appends `value` as one JSON value on one line, exactly as `serde_json::to_writer` spells it.
+///
+/// ```
+/// let mut out = Vec::new();
+/// mcpbolt::json::append_value(&mut out, &("a\"b", 1.5, [true])).unwrap();
+/// assert_eq!(out, br#"["a\"b",1.5,[true]]"#);
+/// ```
+///
+/// # Errors
+/// The value refuses to be serialised, or a key of a map is neither a string nor a number, a
+/// boolean or a name. `out` then ends in a part of the value.
+pub fn append_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<()> {
+    value.serialize(Writer { out })
+}
+
+struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+/// An object or array that is being written, or the wrapper that serde_json's `RawValue` puts
+/// around its text.
+struct Compound<'a> {
+    out: &'a mut Vec<u8>,
+    first: bool,
+    raw: bool,
+    close: &'static [u8],
+}
+
+/// The name by which `serde_json::value::RawValue` makes itself known to serialisers.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+impl<'a> Writer<'a> {
+    fn open(self, open: &[u8], close: &'static [u8]) -> Compound<'a> {
+        self.out.extend_from_slice(open);
+        Compound {
+            out: self.out,
+            first: true,
+            raw: false,
+            close,
+        }
+    }
+
+    /// An object of one member, whose value is still to come.
+    fn variant(self, name: &str) -> Self {
+        self.out.push(b'{');
+        string::append(self.out, name);
+        self.out.push(b':');
+        self
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident: $type:ty),*) => {$(
+        fn $method(self, value: $type) -> Result<()> {
+            number::append(self.out, value);
+            Ok(())
+        }
+    )*};
+}
+
+impl<'a> ser::Serializer for Writer<'a> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Compound<'a>;
+    type SerializeTuple = Compound<'a>;
+    type SerializeTupleStruct = Compound<'a>;
+    type SerializeTupleVariant = Compound<'a>;
+    type SerializeMap = Compound<'a>;
+    type SerializeStruct = Compound<'a>;
+    type SerializeStructVariant = Compound<'a>;
+
+    numbers!(
+        serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
+        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32,
+        serialize_u64: u64, serialize_u128: u128
+    );
+
+    fn serialize_bool(self, value: bool) -> Result<()> {
+        self.out
+            .extend_from_slice(if value { b"true" } else { b"false" });
+        Ok(())
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<()> {
+        serde_json::to_writer(self.out, &value)
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<()> {
+        serde_json::to_writer(self.out, &value)
+    }
+
+    fn serialize_char(self, value: char) -> Result<()> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Result<()> {
+        string::append(self.out, value);
+        Ok(())
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Result<()> {
+        serde_json::to_writer(self.out, value)
+    }
+
+    fn serialize_none(self) -> Result<()> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<()> {
+        self.out.extend_from_slice(b"null");
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<()> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<()> {
+        self.serialize_str(name)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<()> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        value: &T,
+    ) -> Result<()> {
+        let Self { out } = self.variant(name);
+        value.serialize(Writer { out })?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'a>> {
+        Ok(self.open(b"[", b"]"))
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Compound<'a>> {
+        Ok(self.open(b"[", b"]"))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'a>> {
+        Ok(self.open(b"[", b"]"))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        _: usize,
+    ) -> Result<Compound<'a>> {
+        Ok(self.variant(name).open(b"[", b"]}"))
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Compound<'a>> {
+        Ok(self.open(b"{", b"}"))
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound<'a>> {
+        if name == RAW_VALUE {
+            let mut raw = self.open(b"", b"");
+            raw.raw = true;
+            return Ok(raw);
+        }
+        Ok(self.open(b"{", b"}"))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        _: usize,
+    ) -> Result<Compound<'a>> {
+        Ok(self.variant(name).open(b"{", b"}}"))
+    }
+}
+
+impl Compound<'_> {
+    fn comma(&mut self) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+    }
+
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.comma();
+        value.serialize(Writer { out: self.out })
+    }
+
+    fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<()> {
+        if self.raw {
+            let text = serde_json::to_value(value)?;
+            writer::append_compact(self.out, text.as_str().unwrap_or("null"));
+            return Ok(());
+        }
+        self.comma();
+        string::append(self.out, name);
+        self.out.push(b':');
+        value.serialize(Writer { out: self.out })
+    }
+
+    fn finish(self) -> Result<()> {
+        self.out.extend_from_slice(self.close);
+        Ok(())
+    }
+}
+
+impl ser::SerializeMap for Compound<'_> {
+    type Ok = ();
+    type Error = Error;
+
+    /// A key that is no string is quoted.
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
+        self.comma();
+        let start = self.out.len();
+        key.serialize(Writer { out: self.out })?;
+        match self.out.get(start) {
+            Some(b'"') => {}
+            Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
+                self.out.insert(start, b'"');
+                self.out.push(b'"');
+            }
+            _ => return Err(Error::custom("key must be a string")),
+        }
+        self.out.push(b':');
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        value.serialize(Writer { out: self.out })
+    }
+
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+macro_rules! compounds {
+    ($($trait:ident $method:ident $with:ident($($name:ident)?)),*) => {$(
+        impl ser::$trait for Compound<'_> {
+            type Ok = ();
+            type Error = Error;
+
+            fn $method<T: Serialize + ?Sized>(
+                &mut self,
+                $($name: &'static str,)?
+                value: &T,
+            ) -> Result<()> {
+                self.$with($($name,)? value)
+            }
+
+            fn end(self) -> Result<()> {
+                self.finish()
+            }
+        }
+    )*};
+}
+compounds!(
+    SerializeSeq serialize_element element(),
+    SerializeTuple serialize_element element(),
+    SerializeTupleStruct serialize_field element(),
+    SerializeTupleVariant serialize_field element(),
+    SerializeStruct serialize_field member(name),
+    SerializeStructVariant serialize_field member(name)
+);
+
+#[cfg(test)]
+mod tests;
