@@ -72,8 +72,8 @@ interface Entry {
     answer: (value: unknown, args: any) => Answer;
 }
 
-/** As the engine counts operations: see `core/src/handler`. */
-const KINDS = 4;
+/** Tools, resources, templates, prompts: counted as in `src/drain.rs`. */
+const LISTS = 4;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** A server: what it offers, and the handlers of it. */
@@ -209,7 +209,7 @@ export class Server<State = undefined> {
             call: (number, target, text, wantsProgress) => {
                 const context = new Context(link, number, wantsProgress, state, text);
                 calls[number] = context;
-                this.#carryOut(this.#entries[target % KINDS]![Math.floor(target / KINDS)]!, text, context);
+                this.#carryOut(this.#entries[target % LISTS]![Math.floor(target / LISTS)]!, text, context);
             },
             cancelled: (number, reason) => calls[number]?.cancel(reason),
             traced: (isOut, text) => trace!(isOut ? 'out' : 'in', text),

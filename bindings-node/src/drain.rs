@@ -24,6 +24,9 @@ use crate::error::{self, Result};
 /// Integers in a row.
 pub const ROW: usize = 5;
 
+/// Lists of the face's registry: tools, resources, templates, prompts.
+const LISTS: u32 = 4;
+
 /// What a row is about.
 #[derive(Clone, Copy)]
 #[repr(i32)]
@@ -114,17 +117,19 @@ impl<'a> Rows<'a> {
             false => Kind::Call,
         };
         let message = call.message.as_ref();
-        match Operation::from_target(call.target) {
+        let operation = Operation::from_target(call.target);
+        let entry = entry(operation);
+        match operation {
             // Not offered.
             Operation::Complete => {}
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
-                Some(json) => self.text(kind, number, call.target, |out| out.push_str(json)),
-                None => self.put([kind as i32, number as i32, call.target as i32, -1, -1]),
+                Some(json) => self.text(kind, number, entry, |out| out.push_str(json)),
+                None => self.put([kind as i32, number as i32, entry as i32, -1, -1]),
             },
-            Operation::ReadResource(_) => self.text(kind, number, call.target, |out| {
+            Operation::ReadResource(_) => self.text(kind, number, entry, |out| {
                 quote(out, &message.uri().unwrap_or_default());
             }),
-            Operation::ReadTemplate(_) => self.text(kind, number, call.target, |out| {
+            Operation::ReadTemplate(_) => self.text(kind, number, entry, |out| {
                 let uri = message.uri().unwrap_or_default();
                 let variables = registry.template(&uri).map(|(_, variables)| variables);
                 out.push('[');
@@ -153,6 +158,19 @@ impl<'a> Rows<'a> {
             false => env.create_string(self.text.as_str()),
         };
         made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
+    }
+}
+
+/// Which list of the face's registry an operation is of, and its place there, as one number; the
+/// face counts with the same [`LISTS`].
+fn entry(operation: Operation) -> u32 {
+    match operation {
+        Operation::CallTool(index) => index * LISTS,
+        Operation::ReadResource(index) => index * LISTS + 1,
+        Operation::ReadTemplate(index) => index * LISTS + 2,
+        Operation::GetPrompt(index) => index * LISTS + 3,
+        // The face offers none.
+        Operation::Complete => u32::MAX,
     }
 }
 
