@@ -30,12 +30,25 @@ function sleep(ms, signal) {
     });
 }
 
+/** As many characters as fit into 16 bytes. */
+function start(text) {
+    let head = '';
+    for (const character of text) {
+        if (Buffer.byteLength(head + character) > 16) break;
+        head += character;
+    }
+    return head;
+}
+
 const server = new Server('mcpbolt diagnostic', '1.0.0')
     .tool('echo', { description: 'Returns the text.', inputSchema: schema({ text: string }) }, async ({ text }) => text)
     .tool(
         'resize',
         { description: 'Returns n bytes.', inputSchema: schema({ text: string, n: integer }) },
-        async ({ text, n }) => text.slice(0, 16) + 'x'.repeat(n - 16)
+        async ({ text, n }) => {
+            const head = start(text);
+            return head + 'x'.repeat(Math.max(0, n - Buffer.byteLength(head)));
+        }
     )
     .tool('sleep', { description: 'Waits.', inputSchema: schema({ ms: integer }) }, ({ ms }, ctx) => sleep(ms, ctx.signal))
     .tool('progress', { description: 'Reports n times.', inputSchema: schema({ n: integer }) }, async ({ n }, ctx) => {

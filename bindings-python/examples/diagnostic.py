@@ -41,7 +41,8 @@ def echo(text: str) -> str:
 @server.tool
 def resize(text: str, n: int) -> str:
     """Returns n bytes."""
-    return text[:16] + "x" * (n - 16)
+    head = text.encode()[:16].decode(errors="ignore")  # as much as fits
+    return head + "x" * (n - len(head.encode()))
 
 
 @server.tool

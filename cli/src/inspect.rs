@@ -7,11 +7,11 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::RequestError;
 use serde_json::{Value, json};
 
-use crate::session::Session;
+use crate::session::{Session, Start};
 
 /// Prints who a server is and what it offers.
-pub fn inspect(command: &[String], as_json: bool) -> Result<ExitCode> {
-    let session = Session::open(command)?;
+pub fn inspect(start: &Start, as_json: bool) -> Result<ExitCode> {
+    let session = Session::open(start)?;
     let offer = block_on(offer(&session.client))?;
     session.close()?;
     if as_json {
@@ -23,9 +23,9 @@ pub fn inspect(command: &[String], as_json: bool) -> Result<ExitCode> {
 }
 
 /// Calls a tool and prints its text; a tool that fails makes the command fail.
-pub fn call(command: &[String], tool: &str, arguments: &str, as_json: bool) -> Result<ExitCode> {
+pub fn call(start: &Start, tool: &str, arguments: &str, as_json: bool) -> Result<ExitCode> {
     let arguments: Value = serde_json::from_str(arguments).context("the arguments are not JSON")?;
-    let session = Session::open(command)?;
+    let session = Session::open(start)?;
     let result = session.client.call_tool(tool, &arguments).wait()?;
     session.close()?;
     if as_json {

@@ -10,6 +10,7 @@ mod session;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use session::Start;
 
 /// Look at an MCP server, and call its tools.
 #[derive(Parser)]
@@ -26,9 +27,8 @@ enum Task {
         /// Show JSON, schemas included
         #[arg(long)]
         json: bool,
-        /// The command that starts the server
-        #[arg(last = true, required = true, value_name = "COMMAND")]
-        command: Vec<String>,
+        #[command(flatten)]
+        start: Start,
     },
     /// Call a tool and print what it answers
     Call {
@@ -40,21 +40,20 @@ enum Task {
         /// Show the whole result as JSON
         #[arg(long)]
         json: bool,
-        /// The command that starts the server
-        #[arg(last = true, required = true, value_name = "COMMAND")]
-        command: Vec<String>,
+        #[command(flatten)]
+        start: Start,
     },
 }
 
 fn main() -> ExitCode {
     let done = match Args::parse().task {
-        Task::Inspect { json, command } => inspect::inspect(&command, json),
+        Task::Inspect { json, start } => inspect::inspect(&start, json),
         Task::Call {
             tool,
             arguments,
             json,
-            command,
-        } => inspect::call(&command, &tool, &arguments, json),
+            start,
+        } => inspect::call(&start, &tool, &arguments, json),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

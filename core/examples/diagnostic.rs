@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use mcpbolt::io::{StdioOptions, serve_stdio};
-use mcpbolt::server::{Context, Json, Server, Tool, schemars::JsonSchema, serde::Deserialize};
+use mcpbolt::server::{Arguments, Context, Server, Tool, schemars::JsonSchema, serde::Deserialize};
 use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
@@ -65,9 +65,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut server = Server::builder("mcpbolt-diagnostic", env!("CARGO_PKG_VERSION"))
         .tool(Tool::new("echo").description("Returns the text."), |echo: Echo, _| async { echo.text })
         .tool(Tool::new("resize").description("Returns n bytes."), |resize: Resize, _| async move {
-            let head: String = resize.text.chars().take(16).collect();
-            let rest = resize.n.saturating_sub(head.len());
-            head + &"x".repeat(rest)
+            // As much as fits into 16 bytes.
+            let head = &resize.text[..resize.text.floor_char_boundary(16)];
+            head.to_owned() + &"x".repeat(resize.n.saturating_sub(head.len()))
         })
         .tool(Tool::new("sleep").description("Waits."), move |sleep: Sleep, context: Context| {
             let sleeps = sleeps.clone();
@@ -116,7 +116,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 },
                 "required": ["path"],
             }));
-        server = server.tool(tool, |_: mcpbolt::server::Arguments, _| async { Json(()) });
+        server = server.tool(tool, |arguments: Arguments, _| async move {
+            let arguments: serde_json::Value =
+                serde_json::from_str(&arguments.0).unwrap_or_default();
+            arguments["path"].as_str().unwrap_or_default().to_owned()
+        });
     }
     serve_stdio(
         &server.build()?,

@@ -43,6 +43,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut bench = cargo(&format!(
         "run --release -p mcpbolt-benches --features={features} --bin {name} --"
     ));
+    if matches!(args.part, Part::Echo) && args.json.is_some() {
+        bail!("echo has one figure, which it prints; there is no JSON of it");
+    }
     if let Some(file) = &args.json {
         bench.arg("--json").arg(std::path::absolute(file)?);
     }

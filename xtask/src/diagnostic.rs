@@ -19,7 +19,7 @@ pub struct Args {
     /// The language it is written in
     #[arg(long)]
     lang: Language,
-    /// Where it listens; without one, on standard input and output
+    /// Where it listens; without one, on standard input and output, which is all there is so far
     #[arg(long)]
     address: Option<String>,
     /// Build it quickly, with overflow and assertions checked: for tests, not for figures
@@ -84,7 +84,15 @@ pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Vec<String>
         Language::Python => vec![python::package(how, run)?.python(), source],
         Language::Node => {
             node::package(how, run)?;
-            vec![PathBuf::from("node"), source]
+            let program = match how {
+                Build::Checked => source,
+                Build::Release => {
+                    let program = node::installed()?.join("diagnostic.mjs");
+                    std::fs::copy(source, &program)?;
+                    program
+                }
+            };
+            vec![PathBuf::from("node"), program]
         }
     };
     Ok(words
@@ -107,10 +115,10 @@ pub fn run_aside(mut command: Command) -> Result<()> {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut words = build(args.lang, Build::asked(args.debug), &mut run_aside)?;
     if let Some(address) = &args.address {
-        words.extend(["--address".to_owned(), address.clone()]);
+        bail!("no carrier but standard input and output exists yet, so not {address} either");
     }
+    let words = build(args.lang, Build::asked(args.debug), &mut run_aside)?;
     if args.print {
         let line: Vec<String> = words.iter().map(|word| quote(word)).collect();
         println!("{}", line.join(" "));

@@ -1,6 +1,7 @@
 //! The Node side: npm's packages and our native module.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -13,6 +14,28 @@ pub fn npm<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut npm = command("npm", args);
     npm.current_dir(repo::root().join("bindings-node"));
     npm
+}
+
+/// The package as users have it, in a folder of its own below `.cache`: what is built for tests
+/// later does not touch it. Returns that folder; a program in it can import the package.
+pub fn installed() -> Result<PathBuf> {
+    let package = repo::root().join("bindings-node");
+    let folder = repo::cache().join("node/release");
+    let to = folder.join("node_modules/mcpbolt");
+    if to.exists() {
+        std::fs::remove_dir_all(&to)?;
+    }
+    std::fs::create_dir_all(to.join("dist"))?;
+    for entry in package.read_dir()?.chain(package.join("dist").read_dir()?) {
+        let path = entry?.path();
+        let place = path.strip_prefix(&package)?;
+        let shown = place.to_string_lossy();
+        let starts = ["package.json", "index.", "mcpbolt.", "dist/"];
+        if path.is_file() && starts.iter().any(|start| shown.starts_with(start)) {
+            std::fs::copy(&path, to.join(place))?;
+        }
+    }
+    Ok(folder)
 }
 
 /// Our package: what it needs installed as its lock file says, the native module built.

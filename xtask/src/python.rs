@@ -67,14 +67,20 @@ impl Venv {
     }
 }
 
-fn interpreter() -> String {
+/// The system's interpreter, or the one that `PYTHON` names.
+pub fn interpreter() -> String {
     std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// Our package, built as the wheel that users get and installed into its environment.
+/// Our package, built as the wheel that users get and installed into an environment of that kind
+/// of build, so that what is built for tests never stands in for what is measured.
 pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
-    let venv = Venv::open("mcpbolt", &repo::root().join(TOOLS), run)?;
-    let wheels = repo::cache().join("wheels");
+    let name = match how {
+        Build::Release => "mcpbolt",
+        Build::Checked => "mcpbolt-checked",
+    };
+    let venv = Venv::open(name, &repo::root().join(TOOLS), run)?;
+    let wheels = repo::cache().join("wheels").join(name);
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }

@@ -8,7 +8,7 @@ mod table;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::load::{Revision, Start, as_client};
@@ -50,6 +50,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         known.extend(contender::peers());
     }
     known.retain(|contender| contender.name.contains(&args.only));
+    if known.is_empty() {
+        bail!("no server has {:?} in its name", args.only);
+    }
     let script = if args.quick {
         Script::quick()
     } else {

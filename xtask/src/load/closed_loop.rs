@@ -95,6 +95,11 @@ pub fn run(
             tick(ledger.answered);
         }
     }
+    if measured && figures.calls < window.at_least {
+        ledger
+            .faults
+            .tell(format!("only {} calls were answered", figures.calls));
+    }
     ledger.give_up();
     figures.peak_bytes = session.server.peak_bytes();
     figures.faults = ledger.faults;

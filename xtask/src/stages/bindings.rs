@@ -41,7 +41,7 @@ fn test_node(how: Build, log: &mut Log) -> Result<()> {
 }
 
 pub fn interop(log: &mut Log) -> Result<()> {
-    let mut run = command("python3", ["interop/run.py"]);
+    let mut run = command(python::interpreter(), ["interop/run.py"]);
     for language in Language::ALL {
         if language.source().exists() {
             run.args(["--server", language.name()]);

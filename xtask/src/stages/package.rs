@@ -49,12 +49,20 @@ pub fn msrv(log: &mut Log) -> Result<()> {
     if minor(here) < minor(&promised) {
         bail!("Rust {promised} is needed, this is {here}");
     }
-    let toolchain = format!("+{promised}");
     let installed = repo::output(command("rustup", ["toolchain", "list"])).unwrap_or_default();
-    if !installed.lines().any(|line| line.starts_with(&promised)) {
+    let names = installed.lines().filter_map(|line| line.split(' ').next());
+    let is_promised = |name: &&str| {
+        let version = name.split('-').next().unwrap_or_default();
+        version == promised
+            || version
+                .strip_prefix(&promised)
+                .is_some_and(|rest| rest.starts_with('.'))
+    };
+    let Some(toolchain) = names.into_iter().find(is_promised) else {
         return log.skip(&format!("Rust {promised} is not installed, this is {here}"));
-    }
-    let check = ["check", "-p", "mcpbolt", "--all-features"];
+    };
+    let toolchain = format!("+{toolchain}");
+    let check = ["check", "--workspace", "--all-features"];
     let mut command = command("cargo", [toolchain.as_str()].iter().chain(&check));
     command
         .env_remove("RUSTUP_TOOLCHAIN")
