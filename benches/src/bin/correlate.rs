@@ -22,6 +22,7 @@ use dashmap::DashMap;
 use mcpbolt::correlate::{
     Incoming, IncomingKey, Outgoing, OwnedOutgoing, RequestKey, TimerKey, TimerWheel,
 };
+use mcpbolt_benches::harness::ran;
 use tokio::sync::oneshot;
 
 /// Stands for an answer that was taken off the wire.
@@ -336,14 +337,6 @@ fn incoming<'a>() -> Contender<'a> {
         black_box(table.find(&next));
         black_box(table.remove(key));
     })
-}
-
-/// Time this thread has run, where the system tells; runs longer than a time slice would count
-/// the neighbours' time otherwise.
-fn ran(since: Instant) -> Duration {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let ran = schedstat.split(' ').next().and_then(|ran| ran.parse().ok());
-    ran.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
 /// A million timers live, with deadlines within a minute; time per timer of each step.

@@ -1,7 +1,7 @@
 //! Calls a second through two whole connections in memory, on one core: answers are checked
 //! first, then rounds of many calls at once and of one at a time are timed.
 //!
-//! `cargo run --release -p mcpbolt-benches --bin echo [SECONDS]`
+//! `cargo run --release -p mcpbolt-benches --bin echo [SECONDS [PART OF A NAME]]`
 #![allow(
     clippy::print_stdout,
     reason = "a program that measures prints its figures"
@@ -11,15 +11,22 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::mcp::Revision;
 use mcpbolt_benches::echo::{Pair, Way};
+use mcpbolt_benches::harness::ran;
 
 const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
 
 fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
+    let mut args = std::env::args().skip(1);
+    let seconds = args.next().and_then(|text| text.parse().ok());
+    let wanted = args.next().unwrap_or_default();
     let slice = Duration::from_secs_f64(seconds.unwrap_or(8.0) / 8.0);
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         for way in [Way::Inline, Way::Deferred] {
             for at_once in [64, 1] {
+                let name = format!("{revision} {way:?}, {at_once:>2} at once");
+                if !name.contains(&wanted) {
+                    continue;
+                }
                 let mut pair = Pair::open(revision, way);
                 let answer = pair.check(PARAMS);
                 assert!(
@@ -28,7 +35,7 @@ fn main() {
                 );
                 let rate = rate_of(&mut pair, at_once, slice);
                 println!(
-                    "{revision} {way:?}, {at_once:>2} at once: {:.2} million calls/s, {:.0} ns each",
+                    "{name}: {:.2} million calls/s, {:.0} ns each",
                     rate / 1e6,
                     1e9 / rate
                 );
@@ -37,18 +44,17 @@ fn main() {
     }
 }
 
-/// The median of short rounds: what a neighbour takes away shows in few of them.
+/// Calls in a second that this thread ran: neighbours take none of it away but what they take of
+/// the caches.
 fn rate_of(pair: &mut Pair, at_once: usize, slice: Duration) -> f64 {
-    const CALLS: usize = 6400;
-    let mut times = Vec::new();
     let begin = Instant::now();
+    let start = ran(begin);
+    let mut calls = 0;
     while begin.elapsed() < slice {
-        let start = Instant::now();
-        for _ in 0..CALLS / at_once {
+        for _ in 0..100 {
             pair.round(at_once, PARAMS);
         }
-        times.push(start.elapsed().as_secs_f64() / CALLS as f64);
+        calls += 100 * at_once;
     }
-    times.sort_by(f64::total_cmp);
-    1.0 / times[times.len() / 2]
+    calls as f64 / (ran(begin) - start).as_secs_f64()
 }

@@ -1,25 +1,30 @@
 //! Deadlines: a hierarchical timing wheel (Varghese and Lauck, SOSP 1987, scheme 6).
 //!
 //! ```text
-//!   level 0   64 slots of 1 tick       what is due within 64 ticks
-//!   level 1   64 slots of 64 ticks     … within 4,096
+//!   level 0   256 slots of 1 tick       what is due within 256 ticks
+//!   level 1   256 slots of 256 ticks    … within 65,536: a minute of milliseconds
 //!   …
-//!   level 6   64 slots of 2^36 ticks   … within 2^42 ticks: 139 years of milliseconds
+//!   level 4   256 slots of 2^32 ticks   … within 2^40 ticks: 34 years of milliseconds
 //! ```
 //!
 //! A timer lies in the lowest level whose slot tells it apart from now, and moves down when its
-//! slot begins: at most once per level. Each slot is a ring through `links`; the first nodes of
-//! `links` are the rings' heads, so a timer leaves its ring in O(1) without knowing which it is.
+//! slot begins: at most once per level. Each slot is a list through the timers, which know their
+//! slot and neighbours, so a timer leaves in O(1).
+//!
+//! With many timers alive, what costs is memory that is not in the cache. So all of a timer is in
+//! one place, and levels are wide: the usual timeout is touched when it is set, once when its
+//! slot begins, and when it fires, soon after that. A level's slots are made when it is first
+//! used, so a wheel of few timers is small.
 
 use std::time::{Duration, Instant};
 
-const LEVEL_BITS: u32 = 6;
+const LEVEL_BITS: u32 = 8;
 const SLOTS: u32 = 1 << LEVEL_BITS;
-const LEVELS: u32 = 7;
-/// Head of the ring of timers that are due.
+const LEVELS: u32 = 5;
+/// The slot of timers that are due.
 const DUE: u32 = SLOTS * LEVELS;
-/// Heads, then timers.
-const HEADS: u32 = DUE + 1;
+/// No timer.
+const NONE: u32 = u32::MAX;
 /// Last tick. Later deadlines are put here.
 const LAST_TICK: u64 = (1 << (LEVEL_BITS * LEVELS)) - 1;
 /// What a deadline is rounded up to.
@@ -42,42 +47,84 @@ pub struct TimerWheel<K> {
     start: Instant,
     /// Ticks that have passed and been dealt with.
     elapsed: u64,
-    /// Per level, which slots hold a timer.
-    occupied: [u64; LEVELS as usize],
-    links: Vec<Link>,
-    timers: Vec<Timer<K>>,
-    /// Freed timer's node, or 0.
+    levels: [Option<Box<Level>>; LEVELS as usize],
+    due: List,
+    nodes: Vec<Node<K>>,
+    /// The node that was freed last, or [`NONE`].
     free: u32,
     len: usize,
 }
 
+/// The first and the last timer of a slot, or [`NONE`] twice.
 #[derive(Clone, Copy, Debug)]
-struct Link {
-    next: u32,
-    previous: u32,
+struct List {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: List = List {
+    first: NONE,
+    last: NONE,
+};
+
+#[derive(Debug)]
+struct Level {
+    /// Which slots hold a timer.
+    occupied: [u64; SLOTS as usize / 64],
+    lists: [List; SLOTS as usize],
 }
 
 #[derive(Debug)]
-struct Timer<K> {
+struct Node<K> {
+    next: u32,
+    previous: u32,
     at: u64,
     generation: u64,
+    slot: u32,
     key: Option<K>,
+}
+
+impl Level {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            occupied: [0; SLOTS as usize / 64],
+            lists: [EMPTY; SLOTS as usize],
+        })
+    }
+
+    /// The first occupied slot at or after one.
+    #[inline]
+    fn first_from(&self, slot: u32) -> Option<u32> {
+        let word = (slot / 64) as usize;
+        let rest = self.occupied[word] & (u64::MAX << (slot % 64));
+        if rest != 0 {
+            return Some(word as u32 * 64 + rest.trailing_zeros());
+        }
+        let later = &self.occupied[word + 1..];
+        let (skipped, bits) = (1..).zip(later).find(|(_, bits)| **bits != 0)?;
+        Some((word as u32 + skipped) * 64 + bits.trailing_zeros())
+    }
+
+    #[inline]
+    fn set_occupied(&mut self, slot: u32, occupied: bool) {
+        let (word, bit) = ((slot / 64) as usize, 1 << (slot % 64));
+        match occupied {
+            true => self.occupied[word] |= bit,
+            false => self.occupied[word] &= !bit,
+        }
+    }
 }
 
 impl<K> TimerWheel<K> {
     /// An empty wheel that begins now.
     pub fn new(now: Instant) -> Self {
-        let ring = |node| Link {
-            next: node,
-            previous: node,
-        };
         Self {
             start: now,
             elapsed: 0,
-            occupied: [0; LEVELS as usize],
-            links: (0..HEADS).map(ring).collect(),
-            timers: Vec::new(),
-            free: 0,
+            levels: [const { None }; LEVELS as usize],
+            due: EMPTY,
+            nodes: Vec::new(),
+            free: NONE,
             len: 0,
         }
     }
@@ -96,12 +143,12 @@ impl<K> TimerWheel<K> {
     ///
     /// # Panics
     ///
-    /// With more than 2^32 − 512 timers.
+    /// With 2^32 − 1 timers.
     #[inline]
     pub fn insert(&mut self, deadline: Instant, key: K) -> TimerKey {
         let at = self.tick_at_or_after(deadline);
         let node = self.take_node();
-        let timer = &mut self.timers[(node - HEADS) as usize];
+        let timer = &mut self.nodes[node as usize];
         timer.at = at;
         timer.key = Some(key);
         let generation = timer.generation;
@@ -113,12 +160,8 @@ impl<K> TimerWheel<K> {
     /// Stops a timer; its key, or `None` when it has fired or was cancelled.
     #[inline]
     pub fn cancel(&mut self, timer: TimerKey) -> Option<K> {
-        let entry = self.timers.get((timer.node - HEADS) as usize)?;
-        if entry.generation != timer.generation || entry.key.is_none() {
-            return None;
-        }
-        let neighbour = self.unlink(timer.node);
-        self.note_if_empty(neighbour);
+        self.live(timer)?;
+        self.unlink(timer.node);
         self.release(timer.node)
     }
 
@@ -126,32 +169,32 @@ impl<K> TimerWheel<K> {
     #[inline]
     pub fn reset(&mut self, timer: TimerKey, deadline: Instant) -> bool {
         let at = self.tick_at_or_after(deadline);
-        match self.timers.get_mut((timer.node - HEADS) as usize) {
-            Some(entry) if entry.generation == timer.generation && entry.key.is_some() => {
-                entry.at = at;
-            }
-            _ => return false,
-        }
-        let neighbour = self.unlink(timer.node);
-        self.note_if_empty(neighbour);
+        let Some(node) = self.live(timer) else {
+            return false;
+        };
+        node.at = at;
+        self.unlink(timer.node);
         self.place(timer.node, at);
         true
+    }
+
+    #[inline]
+    fn live(&mut self, timer: TimerKey) -> Option<&mut Node<K>> {
+        let node = self.nodes.get_mut(timer.node as usize)?;
+        (node.generation == timer.generation && node.key.is_some()).then_some(node)
     }
 
     /// One timer that is due at `now`; call it until there is none. Between the calls timers may
     /// be inserted and cancelled.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<K> {
-        let node = match self.links[DUE as usize].next {
-            DUE => {
-                self.advance(self.tick_before(now));
-                match self.links[DUE as usize].next {
-                    DUE => return None,
-                    node => node,
-                }
-            }
-            node => node,
-        };
+        if self.due.first == NONE {
+            self.advance(self.tick_before(now));
+        }
+        let node = self.due.first;
+        if node == NONE {
+            return None;
+        }
         self.unlink(node);
         self.release(node)
     }
@@ -160,8 +203,8 @@ impl<K> TimerWheel<K> {
     /// deadline's tick. It may be earlier: then nothing fires, timers move to a lower level, and
     /// the answer after that is nearer. That happens at most once per level and timer.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let tick = match self.links[DUE as usize].next {
-            DUE => self.next_slot()?.2,
+        let tick = match self.due.first {
+            NONE => self.next_slot()?.2,
             _ => self.elapsed,
         };
         self.start.checked_add(Duration::from_millis(tick))
@@ -170,16 +213,15 @@ impl<K> TimerWheel<K> {
     /// The first occupied slot: level, slot, and the tick at which it begins.
     #[inline]
     fn next_slot(&self) -> Option<(u32, u32, u64)> {
-        (0..LEVELS).find_map(|level| {
+        if self.len == 0 {
+            return None;
+        }
+        (0..).zip(&self.levels).find_map(|(level, slots)| {
             let shift = level * LEVEL_BITS;
-            let current = (self.elapsed >> shift) as u32 % SLOTS;
             // A level holds only slots of the current turn after the current one (or the
             // current one of level 0): what lies further ahead differs in a higher level.
-            let ahead = self.occupied[level as usize] >> current;
-            if ahead == 0 {
-                return None;
-            }
-            let slot = current + ahead.trailing_zeros();
+            let current = (self.elapsed >> shift) as u32 % SLOTS;
+            let slot = slots.as_ref()?.first_from(current)?;
             let turn = self.elapsed >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS);
             Some((level, slot, turn | u64::from(slot) << shift))
         })
@@ -187,106 +229,109 @@ impl<K> TimerWheel<K> {
 
     /// Lets time pass until `tick`, or until something is due.
     fn advance(&mut self, tick: u64) {
-        while self.links[DUE as usize].next == DUE {
+        while self.due.first == NONE {
             let Some((level, slot, begins)) = self.next_slot().filter(|next| next.2 <= tick) else {
                 self.elapsed = self.elapsed.max(tick);
                 return;
             };
             self.elapsed = self.elapsed.max(begins);
-            self.occupied[level as usize] &= !(1 << slot);
-            let head = level * SLOTS + slot;
-            if level == 0 {
-                self.splice(head);
-                continue;
-            }
-            let mut node = self.links[head as usize].next;
-            self.links[head as usize] = Link {
-                next: head,
-                previous: head,
+            let Some(slots) = &mut self.levels[level as usize] else {
+                return;
             };
-            while node != head {
-                let next = self.links[node as usize].next;
-                self.place(node, self.timers[(node - HEADS) as usize].at);
+            slots.set_occupied(slot, false);
+            let list = std::mem::replace(&mut slots.lists[slot as usize], EMPTY);
+            // In level 0 all of them are due.
+            let mut node = list.first;
+            while node != NONE {
+                let Node { next, at, .. } = self.nodes[node as usize];
+                self.place(node, at);
                 node = next;
             }
         }
     }
 
-    /// Puts an unlinked timer where its tick belongs.
+    #[inline]
+    fn list(&mut self, slot: u32) -> &mut List {
+        match slot {
+            DUE => &mut self.due,
+            _ => {
+                let level = &mut self.levels[(slot / SLOTS) as usize];
+                let level = level.get_or_insert_with(Level::new);
+                &mut level.lists[(slot % SLOTS) as usize]
+            }
+        }
+    }
+
+    fn set_occupied(&mut self, slot: u32, occupied: bool) {
+        if slot != DUE
+            && let Some(level) = &mut self.levels[(slot / SLOTS) as usize]
+        {
+            level.set_occupied(slot % SLOTS, occupied);
+        }
+    }
+
+    /// Puts an unlinked timer last where its tick belongs.
     #[inline]
     fn place(&mut self, node: u32, at: u64) {
-        let head = match (at ^ self.elapsed).checked_ilog2() {
+        let slot = match (at ^ self.elapsed).checked_ilog2() {
             _ if at < self.elapsed => DUE,
             // A tick that has begun still fires in it.
             None => DUE,
             Some(bit) => {
                 let level = bit / LEVEL_BITS;
-                let slot = (at >> (level * LEVEL_BITS)) as u32 % SLOTS;
-                self.occupied[level as usize] |= 1 << slot;
-                level * SLOTS + slot
+                level * SLOTS + (at >> (level * LEVEL_BITS)) as u32 % SLOTS
             }
         };
-        let last = self.links[head as usize].previous;
-        self.links[node as usize] = Link {
-            next: head,
-            previous: last,
-        };
-        self.links[last as usize].next = node;
-        self.links[head as usize].previous = node;
-    }
-
-    /// Moves a whole ring behind the timers that are due.
-    fn splice(&mut self, head: u32) {
-        let Link {
-            next: first,
-            previous: last,
-        } = self.links[head as usize];
-        if first == head {
-            return;
+        let list = self.list(slot);
+        let last = std::mem::replace(&mut list.last, node);
+        if last == NONE {
+            list.first = node;
+            self.set_occupied(slot, true);
+        } else {
+            self.nodes[last as usize].next = node;
         }
-        self.links[head as usize] = Link {
-            next: head,
-            previous: head,
-        };
-        let due = self.links[DUE as usize].previous;
-        self.links[due as usize].next = first;
-        self.links[first as usize].previous = due;
-        self.links[last as usize].next = DUE;
-        self.links[DUE as usize].previous = last;
+        let timer = &mut self.nodes[node as usize];
+        timer.next = NONE;
+        timer.previous = last;
+        timer.slot = slot;
     }
 
-    /// Takes a node out of its ring; its neighbour there.
+    /// Takes a timer out of its slot.
     #[inline]
-    fn unlink(&mut self, node: u32) -> u32 {
-        let Link { next, previous } = self.links[node as usize];
-        self.links[previous as usize].next = next;
-        self.links[next as usize].previous = previous;
-        next
-    }
-
-    /// Marks a slot free when only its head is left.
-    #[inline]
-    fn note_if_empty(&mut self, node: u32) {
-        if node < DUE && self.links[node as usize].next == node {
-            self.occupied[(node / SLOTS) as usize] &= !(1 << (node % SLOTS));
+    fn unlink(&mut self, node: u32) {
+        let Node {
+            next,
+            previous,
+            slot,
+            ..
+        } = self.nodes[node as usize];
+        match previous {
+            NONE => self.list(slot).first = next,
+            _ => self.nodes[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.list(slot).last = previous,
+            _ => self.nodes[next as usize].previous = previous,
+        }
+        if next == NONE && previous == NONE {
+            self.set_occupied(slot, false);
         }
     }
 
     fn take_node(&mut self) -> u32 {
-        if self.free != 0 {
+        if self.free != NONE {
             let node = self.free;
-            self.free = self.links[node as usize].next;
+            self.free = self.nodes[node as usize].next;
             return node;
         }
-        let node = u32::try_from(self.links.len()).unwrap_or(u32::MAX);
-        assert!(node < u32::MAX, "more timers than the wheel can name");
-        self.links.push(Link {
-            next: node,
-            previous: node,
-        });
-        self.timers.push(Timer {
+        let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        assert!(node < NONE, "more timers than the wheel can name");
+        self.nodes.push(Node {
+            next: NONE,
+            previous: NONE,
             at: 0,
             generation: 0,
+            slot: DUE,
             key: None,
         });
         node
@@ -294,10 +339,10 @@ impl<K> TimerWheel<K> {
 
     #[inline]
     fn release(&mut self, node: u32) -> Option<K> {
-        let timer = &mut self.timers[(node - HEADS) as usize];
+        let timer = &mut self.nodes[node as usize];
         timer.generation = timer.generation.wrapping_add(1);
         self.len -= 1;
-        self.links[node as usize].next = self.free;
+        timer.next = self.free;
         self.free = node;
         timer.key.take()
     }
