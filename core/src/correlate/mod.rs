@@ -14,6 +14,7 @@
 mod arena;
 mod beside;
 mod cancel;
+mod chunks;
 mod incoming;
 mod key;
 mod outgoing;

@@ -8,23 +8,24 @@
 //! ```
 //!
 //! A timer lies in the lowest level whose slot tells it apart from now, and moves down when its
-//! slot begins: at most once per level. Each slot is a list through the timers, which know their
-//! slot and neighbours, so a timer leaves in O(1).
+//! slot begins: at most once per level. A slot is a list of chunks (`chunks`), each a cache line
+//! that names thirteen timers; a timer knows its chunk and leaves in O(1), the slot's last one
+//! takes its place.
 //!
-//! With many timers alive, what costs is memory that is not in the cache. So all of a timer is in
-//! one place, and levels are wide: the usual timeout is touched when it is set, once when its
-//! slot begins, and when it fires, soon after that. A level's slots are made when it is first
-//! used, so a wheel of few timers is small.
+//! With many timers alive, what costs is memory that is not in the cache, and most of all a chain
+//! of it, where each address is found in what was just fetched. So levels are wide, which lets
+//! the usual timeout move once before it fires; and the timers to be touched next are read from
+//! a chunk, so that the processor can fetch them side by side.
 
 use std::time::{Duration, Instant};
+
+use super::chunks::{Chunks, List, Place};
 
 const LEVEL_BITS: u32 = 8;
 const SLOTS: u32 = 1 << LEVEL_BITS;
 const LEVELS: u32 = 5;
 /// The slot of timers that are due.
 const DUE: u32 = SLOTS * LEVELS;
-/// No timer.
-const NONE: u32 = u32::MAX;
 /// Last tick. Later deadlines are put here.
 const LAST_TICK: u64 = (1 << (LEVEL_BITS * LEVELS)) - 1;
 /// What a deadline is rounded up to.
@@ -49,23 +50,12 @@ pub struct TimerWheel<K> {
     elapsed: u64,
     levels: [Option<Box<Level>>; LEVELS as usize],
     due: List,
+    chunks: Chunks,
     nodes: Vec<Node<K>>,
-    /// The node that was freed last, or [`NONE`].
-    free: u32,
+    /// Nodes that were freed.
+    free: Vec<u32>,
     len: usize,
 }
-
-/// The first and the last timer of a slot, or [`NONE`] twice.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    first: u32,
-    last: u32,
-}
-
-const EMPTY: List = List {
-    first: NONE,
-    last: NONE,
-};
 
 #[derive(Debug)]
 struct Level {
@@ -76,11 +66,9 @@ struct Level {
 
 #[derive(Debug)]
 struct Node<K> {
-    next: u32,
-    previous: u32,
     at: u64,
     generation: u64,
-    slot: u32,
+    place: Place,
     key: Option<K>,
 }
 
@@ -88,7 +76,7 @@ impl Level {
     fn new() -> Box<Self> {
         Box::new(Self {
             occupied: [0; SLOTS as usize / 64],
-            lists: [EMPTY; SLOTS as usize],
+            lists: [List::EMPTY; SLOTS as usize],
         })
     }
 
@@ -122,9 +110,10 @@ impl<K> TimerWheel<K> {
             start: now,
             elapsed: 0,
             levels: [const { None }; LEVELS as usize],
-            due: EMPTY,
+            due: List::EMPTY,
+            chunks: Chunks::default(),
             nodes: Vec::new(),
-            free: NONE,
+            free: Vec::new(),
             len: 0,
         }
     }
@@ -184,18 +173,14 @@ impl<K> TimerWheel<K> {
         (node.generation == timer.generation && node.key.is_some()).then_some(node)
     }
 
-    /// One timer that is due at `now`; call it until there is none. Between the calls timers may
+    /// One timer that is due at `now`, in no particular order; call it until there is none. Between the calls timers may
     /// be inserted and cancelled.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<K> {
-        if self.due.first == NONE {
+        if self.due.is_empty() {
             self.advance(self.tick_before(now));
         }
-        let node = self.due.first;
-        if node == NONE {
-            return None;
-        }
-        self.unlink(node);
+        let node = self.chunks.pop(&mut self.due)?;
         self.release(node)
     }
 
@@ -203,9 +188,9 @@ impl<K> TimerWheel<K> {
     /// deadline's tick. It may be earlier: then nothing fires, timers move to a lower level, and
     /// the answer after that is nearer. That happens at most once per level and timer.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let tick = match self.due.first {
-            NONE => self.next_slot()?.2,
-            _ => self.elapsed,
+        let tick = match self.due.is_empty() {
+            true => self.next_slot()?.2,
+            false => self.elapsed,
         };
         self.start.checked_add(Duration::from_millis(tick))
     }
@@ -229,7 +214,7 @@ impl<K> TimerWheel<K> {
 
     /// Lets time pass until `tick`, or until something is due.
     fn advance(&mut self, tick: u64) {
-        while self.due.first == NONE {
+        while self.due.is_empty() {
             let Some((level, slot, begins)) = self.next_slot().filter(|next| next.2 <= tick) else {
                 self.elapsed = self.elapsed.max(tick);
                 return;
@@ -239,38 +224,29 @@ impl<K> TimerWheel<K> {
                 return;
             };
             slots.set_occupied(slot, false);
-            let list = std::mem::replace(&mut slots.lists[slot as usize], EMPTY);
-            // In level 0 all of them are due.
-            let mut node = list.first;
-            while node != NONE {
-                let Node { next, at, .. } = self.nodes[node as usize];
-                self.place(node, at);
-                node = next;
+            let mut list = std::mem::take(&mut slots.lists[slot as usize]);
+            if level == 0 {
+                self.chunks.rename(&list, DUE);
+                self.due = list;
+                return;
+            }
+            while let Some(chunk) = self.chunks.pop_chunk(&mut list) {
+                // All first, so that they are fetched side by side.
+                let timers = chunk.map(|node| self.nodes.get(node as usize).map(|timer| timer.at));
+                for (node, at) in chunk.into_iter().zip(timers) {
+                    if let Some(at) = at {
+                        self.place(node, at);
+                    }
+                }
             }
         }
     }
 
-    #[inline]
     fn list(&mut self, slot: u32) -> &mut List {
-        match slot {
-            DUE => &mut self.due,
-            _ => {
-                let level = &mut self.levels[(slot / SLOTS) as usize];
-                let level = level.get_or_insert_with(Level::new);
-                &mut level.lists[(slot % SLOTS) as usize]
-            }
-        }
+        list(&mut self.levels, &mut self.due, slot)
     }
 
-    fn set_occupied(&mut self, slot: u32, occupied: bool) {
-        if slot != DUE
-            && let Some(level) = &mut self.levels[(slot / SLOTS) as usize]
-        {
-            level.set_occupied(slot % SLOTS, occupied);
-        }
-    }
-
-    /// Puts an unlinked timer last where its tick belongs.
+    /// Puts an unlinked timer where its tick belongs.
     #[inline]
     fn place(&mut self, node: u32, at: u64) {
         let slot = match (at ^ self.elapsed).checked_ilog2() {
@@ -282,58 +258,53 @@ impl<K> TimerWheel<K> {
                 level * SLOTS + (at >> (level * LEVEL_BITS)) as u32 % SLOTS
             }
         };
-        let list = self.list(slot);
-        let last = std::mem::replace(&mut list.last, node);
-        if last == NONE {
-            list.first = node;
+        let list = list(&mut self.levels, &mut self.due, slot);
+        let was_empty = list.is_empty();
+        self.nodes[node as usize].place = self.chunks.push(list, slot, node);
+        if was_empty {
             self.set_occupied(slot, true);
-        } else {
-            self.nodes[last as usize].next = node;
         }
-        let timer = &mut self.nodes[node as usize];
-        timer.next = NONE;
-        timer.previous = last;
-        timer.slot = slot;
     }
 
     /// Takes a timer out of its slot.
     #[inline]
     fn unlink(&mut self, node: u32) {
-        let Node {
-            next,
-            previous,
-            slot,
-            ..
-        } = self.nodes[node as usize];
-        match previous {
-            NONE => self.list(slot).first = next,
-            _ => self.nodes[previous as usize].next = next,
+        let place = self.nodes[node as usize].place;
+        let slot = self.chunks.slot(place);
+        let list = list(&mut self.levels, &mut self.due, slot);
+        if let Some(moved) = self.chunks.remove(list, place) {
+            self.nodes[moved as usize].place = place;
         }
-        match next {
-            NONE => self.list(slot).last = previous,
-            _ => self.nodes[next as usize].previous = previous,
-        }
-        if next == NONE && previous == NONE {
+        if self.list(slot).is_empty() {
             self.set_occupied(slot, false);
         }
     }
 
+    #[inline]
+    fn set_occupied(&mut self, slot: u32, occupied: bool) {
+        if slot != DUE
+            && let Some(level) = &mut self.levels[(slot / SLOTS) as usize]
+        {
+            level.set_occupied(slot % SLOTS, occupied);
+        }
+    }
+
+    #[inline]
     fn take_node(&mut self) -> u32 {
-        if self.free != NONE {
-            let node = self.free;
-            self.free = self.nodes[node as usize].next;
+        if let Some(node) = self.free.pop() {
             return node;
         }
-        let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        assert!(node < NONE, "more timers than the wheel can name");
+        let node = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        // One number is no timer's: it fills the empty places of a chunk.
+        assert!(node < u32::MAX, "more timers than the wheel can name");
         self.nodes.push(Node {
-            next: NONE,
-            previous: NONE,
             at: 0,
             generation: 0,
-            slot: DUE,
+            place: Place::default(),
             key: None,
         });
+        // Room to free all of them, so that freeing allocates nothing.
+        self.free.reserve(self.nodes.len());
         node
     }
 
@@ -342,8 +313,7 @@ impl<K> TimerWheel<K> {
         let timer = &mut self.nodes[node as usize];
         timer.generation = timer.generation.wrapping_add(1);
         self.len -= 1;
-        timer.next = self.free;
-        self.free = node;
+        self.free.push(node);
         timer.key.take()
     }
 
@@ -368,4 +338,20 @@ fn ticks(passed: Duration) -> u64 {
     millis
         .saturating_add(u64::from(passed.subsec_millis()))
         .min(LAST_TICK)
+}
+
+/// The list of a slot; makes its level.
+#[inline]
+fn list<'a>(
+    levels: &'a mut [Option<Box<Level>>; LEVELS as usize],
+    due: &'a mut List,
+    slot: u32,
+) -> &'a mut List {
+    match slot {
+        DUE => due,
+        _ => {
+            let level = levels[(slot / SLOTS) as usize].get_or_insert_with(Level::new);
+            &mut level.lists[(slot % SLOTS) as usize]
+        }
+    }
 }

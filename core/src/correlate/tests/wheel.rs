@@ -109,16 +109,22 @@ fn a_reset_timer_fires_at_its_new_deadline_only() {
 
 #[test]
 fn timers_may_be_cancelled_and_inserted_while_others_fire() {
-    let start = Instant::now();
-    let mut wheel = TimerWheel::new(start);
-    let timers: Vec<_> = (0..5).map(|n| wheel.insert(start + MS, n)).collect();
-    let now = start + 3 * MS;
-    assert_eq!(wheel.poll(now), Some(0));
-    assert_eq!(wheel.cancel(timers[1]), Some(1));
-    wheel.insert(start + 2 * MS, 9);
-    assert!(wheel.reset(timers[2], start + 8 * MS));
-    assert_eq!(fired(&mut wheel, now), [3, 4, 9]);
-    assert_eq!(fired(&mut wheel, start + 8 * MS), [2]);
+    for count in [5, 13, 14, 40] {
+        let start = Instant::now();
+        let mut wheel = TimerWheel::new(start);
+        let timers: Vec<_> = (0..count).map(|n| wheel.insert(start + MS, n)).collect();
+        let now = start + 3 * MS;
+        let first = wheel.poll(now).unwrap();
+        let mut others = (0..count).filter(|&n| n != first);
+        let (cancelled, moved) = (others.next().unwrap(), others.next().unwrap());
+        assert_eq!(wheel.cancel(timers[cancelled as usize]), Some(cancelled));
+        wheel.insert(start + 2 * MS, 99);
+        assert!(wheel.reset(timers[moved as usize], start + 8 * MS));
+        let mut rest = fired(&mut wheel, now);
+        rest.sort_unstable();
+        assert_eq!(rest, others.chain([99]).collect::<Vec<_>>());
+        assert_eq!(fired(&mut wheel, start + 8 * MS), [moved]);
+    }
 }
 
 #[test]
