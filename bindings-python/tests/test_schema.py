@@ -141,3 +141,44 @@ async def test_descriptions_come_from_docstrings() -> None:
     async with Client(server) as client:
         (tool,) = await client.list_tools()
         assert tool.description == "First line.\n\n    Indented.\nLast line."
+
+
+@coroutine
+async def test_hints_may_name_what_is_local_to_a_function() -> None:
+    @dataclass
+    class Inner:
+        a: int
+
+    @dataclass
+    class Local:
+        inner: Inner
+
+    server = Server("local")
+
+    @server.tool
+    def use(value: Local) -> int:
+        return value.inner.a
+
+    @server.tool(name="again")
+    async def use_again(values: list[Local]) -> Inner:
+        return values[0].inner
+
+    async with Client(server) as client:
+        assert (await client.call_tool("use", {"value": {"inner": {"a": 7}}})).text == "7"
+        assert (await client.call_tool("again", {"values": [{"inner": {"a": 7}}]})).structured == {"a": 7}
+
+
+def test_hints_that_name_nothing_are_refused() -> None:
+    def function(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(TypeError, match="hint of .*function cannot be resolved.*Nowhere"):
+        Server("x").tool(function)
+
+    @dataclass
+    class Holder:
+        a: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+    def holding(a: Holder) -> None: ...
+
+    with pytest.raises(TypeError, match="parameter 'a' of .*holding: a hint of .*Holder cannot be resolved.*Nowhere"):
+        Server("x").tool(holding)

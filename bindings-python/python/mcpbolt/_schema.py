@@ -145,7 +145,7 @@ def _class(hint: Any) -> Described:
         return _pydantic(hint)
     if typing.is_typeddict(hint):
         optional = hint.__optional_keys__
-        return _members(hint, {name: name in optional for name in _hints(hint)}, None)
+        return _members(hint, {name: name in optional for name in hints_of(hint)}, None)
     if hasattr(hint, "__dataclass_fields__"):
         if hasattr(hint, "__pydantic_validator__"):
             return _pydantic(hint)
@@ -178,12 +178,33 @@ def _decode_base64(text: str) -> bytes:
     return a2b_base64(text)
 
 
-def _hints(owner: Any) -> dict[str, Any]:
-    return typing.get_type_hints(owner, include_extras=True)
+def hints_of(owner: Any) -> dict[str, Any]:
+    """The hints of a function or a class, as its module or, failing that, who decorates sees them.
+
+    Raises:
+        TypeError: A hint names what neither knows.
+    """
+    try:
+        return typing.get_type_hints(owner, include_extras=True)
+    except NameError:
+        pass
+    try:
+        return typing.get_type_hints(owner, localns=_names_of_the_caller(), include_extras=True)
+    except NameError as error:
+        name = getattr(owner, "__qualname__", repr(owner))
+        raise TypeError(f"a hint of {name} cannot be resolved where it is decorated: {error}") from error
+
+
+def _names_of_the_caller() -> dict[str, Any]:
+    """The local names of the innermost function that is not the package's."""
+    frame = sys._getframe()
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "mcpbolt":
+        frame = frame.f_back
+    return dict(frame.f_locals)
 
 
 def _members(owner: Any, optional: dict[str, bool], make: Convert | None) -> Described:
-    hints = _hints(owner)
+    hints = hints_of(owner)
     described = {name: describe(hints[name]) for name in optional}
     schema: Schema = {"type": "object", "properties": {name: one for name, (one, _) in described.items()}}
     if required := [name for name, may_miss in optional.items() if not may_miss]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,7 @@ class Signature:
         self.function = function
         self.parameters, self.is_async = _parameters(function)
         home = function if hasattr(function, "__code__") or hasattr(function, "__func__") else type(function).__call__
-        self.hints: dict[str, Any] = _hints(getattr(home, "func", home))
+        self.hints: dict[str, Any] = _schema.hints_of(getattr(home, "func", home))
         contexts = [name for name in self.parameters if self.hints.get(name) is _core.Context]
         self.context: str | None = contexts[0] if contexts else None
         if self.context:
@@ -99,13 +98,6 @@ def _preparing(converts: dict[str, _schema.Convert]) -> Function:
 
 def _name(function: Function) -> str:
     return getattr(function, "__qualname__", repr(function))
-
-
-def _hints(function: Any) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise TypeError(f"a hint of {_name(function)} cannot be resolved: {error}") from error
 
 
 def _parameters(function: Function) -> tuple[dict[str, Any], bool]:
