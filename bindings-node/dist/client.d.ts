@@ -5,6 +5,7 @@ import type { Server } from './server';
 export interface ClientOptions {
     /** The client's name, as the server is told; `mcpbolt` by default. */
     name?: string;
+    /** The client's version, as the server is told; `0` by default. */
     version?: string;
     /**
      * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
@@ -23,6 +24,7 @@ export interface ClientOptions {
     onNotification?: (method: string, params: unknown) => void;
 }
 export interface SpawnOptions extends ClientOptions {
+    /** The directory that it runs in; ours by default. */
     cwd?: string;
     /** Variables besides the few harmless ones that are inherited. */
     env?: Record<string, string>;
@@ -58,6 +60,7 @@ export declare class Client implements AsyncDisposable {
     get revision(): Revision;
     /** The server's name, version and more, if it named them. */
     get server(): Implementation | undefined;
+    /** What the server offers, by name. */
     get capabilities(): Record<string, unknown>;
     /** What the server tells the model about itself. */
     get instructions(): string | undefined;
@@ -69,13 +72,19 @@ export declare class Client implements AsyncDisposable {
     listTools(options?: RequestOptions): Promise<Tool[]>;
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
     callTool(name: string, args?: object | Json, options?: RequestOptions): Promise<CallToolResult>;
+    /** The server's resources, all pages. */
     listResources(options?: RequestOptions): Promise<Resource[]>;
+    /** The server's resource templates, all pages. */
     listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]>;
+    /** Reads a resource. */
     readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]>;
+    /** The server's prompts, all pages. */
     listPrompts(options?: RequestOptions): Promise<Prompt[]>;
+    /** Renders a prompt. */
     getPrompt(name: string, args?: Record<string, string>, options?: RequestOptions): Promise<GetPromptResult>;
     /** Tells the server the least severe log messages that are wanted. */
     setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void>;
+    /** Asks for a sign of life. */
     ping(options?: RequestOptions): Promise<void>;
     /** Sends a notification. */
     notify(method: string, params?: object | Json): void;

@@ -23,6 +23,7 @@ import type { Server } from './server';
 export interface ClientOptions {
     /** The client's name, as the server is told; `mcpbolt` by default. */
     name?: string;
+    /** The client's version, as the server is told; `0` by default. */
     version?: string;
     /**
      * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
@@ -42,6 +43,7 @@ export interface ClientOptions {
 }
 
 export interface SpawnOptions extends ClientOptions {
+    /** The directory that it runs in; ours by default. */
     cwd?: string;
     /** Variables besides the few harmless ones that are inherited. */
     env?: Record<string, string>;
@@ -78,6 +80,8 @@ interface Waiting {
 
 interface Opened {
     revision: Revision;
+    /** The method that asks for a sign of life in this revision. */
+    ping: string;
     server?: Implementation;
     capabilities?: Record<string, unknown>;
     instructions?: string;
@@ -160,6 +164,7 @@ export class Client implements AsyncDisposable {
         return this.#opened!.server;
     }
 
+    /** What the server offers, by name. */
     get capabilities(): Record<string, unknown> {
         return this.#opened!.capabilities ?? {};
     }
@@ -193,23 +198,28 @@ export class Client implements AsyncDisposable {
         return this.#ask('tools', 'tools/call', params, options);
     }
 
+    /** The server's resources, all pages. */
     listResources(options?: RequestOptions): Promise<Resource[]> {
         return this.#list('resources', 'resources/list', 'resources', options);
     }
 
+    /** The server's resource templates, all pages. */
     listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]> {
         return this.#list('resources', 'resources/templates/list', 'resourceTemplates', options);
     }
 
+    /** Reads a resource. */
     async readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]> {
         const result = await this.#ask<{ contents?: ResourceContents[] }>('resources', 'resources/read', { uri }, options);
         return arrayOf(result.contents, 'contents');
     }
 
+    /** The server's prompts, all pages. */
     listPrompts(options?: RequestOptions): Promise<Prompt[]> {
         return this.#list('prompts', 'prompts/list', 'prompts', options);
     }
 
+    /** Renders a prompt. */
     getPrompt(name: string, args: Record<string, string> = {}, options?: RequestOptions): Promise<GetPromptResult> {
         return this.#ask('prompts', 'prompts/get', { name, arguments: args }, options);
     }
@@ -219,8 +229,9 @@ export class Client implements AsyncDisposable {
         await this.#ask('logging', 'logging/setLevel', { level }, options);
     }
 
+    /** Asks for a sign of life. */
     async ping(options?: RequestOptions): Promise<void> {
-        await this.request('ping', undefined, options);
+        await this.request(this.#opened!.ping, undefined, options);
     }
 
     /** Sends a notification. */

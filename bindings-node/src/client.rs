@@ -7,7 +7,7 @@ use mcpbolt::connection::{
     ProgressFn,
 };
 use mcpbolt::error::ConnectionError;
-use mcpbolt::mcp::{Era, ErrorKind, Revision, Revisions, Side};
+use mcpbolt::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side};
 use mcpbolt::message::MessageRef;
 use napi_derive::napi;
 
@@ -84,6 +84,13 @@ impl Host for ClientHost {
         let peer = self.handle.peer().cloned().unwrap_or_default();
         let mut json = String::from("{\"revision\":");
         quote(&mut json, revision.name());
+        // What asks for a sign of life.
+        let ping = match Method::Ping.defined(revision, Side::Client) {
+            true => Method::Ping,
+            false => Method::Discover,
+        };
+        json.push_str(",\"ping\":");
+        quote(&mut json, ping.name());
         for (key, value) in [
             ("server", &peer.implementation),
             ("capabilities", &peer.capabilities),

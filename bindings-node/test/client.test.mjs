@@ -31,7 +31,7 @@ for (const [opening, revision] of [
         const seen = [];
         await client.callTool('progress', { n: 3 }, { onProgress: progress => seen.push(progress) });
         assert.deepEqual(seen, [1, 2, 3].map(progress => ({ progress, total: 3 })));
-        if (opening === 'handshake') await client.ping();
+        await client.ping();
         assert.deepEqual(await client.close(), { code: 0, signal: null });
         await assert.rejects(client.callTool('echo', { text: '' }), failsWith('ERR_MCP_CLOSED'));
     });
