@@ -108,12 +108,6 @@ pub const MAX_ID_BYTES: usize = 4096;
 /// outgrowing their cap.
 pub const WAITING_REQUEST_BYTES: usize = 512;
 
-/// Cancels of requests that never arrived which a connection of several streams remembers.
-pub const EARLY_CANCELS: usize = 64;
-
-/// How long they are remembered.
-pub const EARLY_CANCEL_TIME: Duration = Duration::from_secs(10);
-
 /// Smallest read offered to a driver, in bytes.
 pub const READ_BYTES: usize = 64 << 10;
 

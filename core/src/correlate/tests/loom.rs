@@ -2,7 +2,21 @@
 //!
 //! Loom tries each order of the atomic steps and each value a load may see; it reports a lost
 //! wake-up as a deadlock, an unsynchronised access to a cell as a race, and an outcome that is
-//! never dropped as a leak. `RUSTFLAGS="--cfg loom" cargo test -p mcpbolt --lib
+//! never dropped as a leak.
+//!
+//! Which model has which pair of events on one slot; `leaves` is a waiter that cancels or is
+//! dropped, `reuse` a registration that may get the slot while the event is under way:
+//!
+//! ```text
+//!             answer  expire  lose  leaves  register  reuse
+//!   answer      2       2      2      1        3        1     1 one_event, two_events
+//!   expire              2      2      1        3        1     2 two_events (and a waiter: triples)
+//!   lose                       2     1,5       3        1     3 registering_races
+//!   leaves                            5        4        4     4 popped_and_pushed, two_threads
+//!   register                                   4        4     5 two_that_leave
+//! ```
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p mcpbolt --lib
 //! --no-default-features --release correlate::tests::loom`.
 
 use std::future::Future;
@@ -351,6 +365,34 @@ fn cancelling_from_elsewhere_during_a_poll_and_an_answer_frees_the_slot_once() {
             "free, and once"
         );
     });
+}
+
+#[test]
+fn two_that_leave_while_the_connection_is_lost_free_the_slot_once() {
+    for lost in [false, true] {
+        explore(3, move || {
+            let table = table(1);
+            let key = table.register().unwrap();
+            let other = thread::spawn({
+                let table = table.clone();
+                move || table.cancel(key)
+            });
+            let close = lost.then(|| {
+                let table = table.clone();
+                thread::spawn(move || Event::Close.happen(&table, key))
+            });
+            let mine = table.cancel(key);
+            let theirs = other.join().unwrap();
+            assert!(!(mine && theirs), "one of them tells the peer");
+            assert!(lost || mine || theirs);
+            if let Some(close) = close {
+                close.join().unwrap();
+                assert_eq!(table.register(), Err(Unregistered::Closed));
+            } else {
+                assert!(table.register().is_ok() && table.register().is_err());
+            }
+        });
+    }
 }
 
 #[test]
