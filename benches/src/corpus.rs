@@ -59,9 +59,28 @@ pub fn all() -> Vec<Input> {
         Input::new("deep11k", deep(11_000)),
         Input::new("cjk100k", result(&repeat("数据协议引擎的速度😀很快，", 107_000))),
         Input::new("uescape100k", result(&repeat(r"\u6570\u636e\u5f15\u64ce ok ", 105_000))),
-        Input::new("text1m", result(&repeat(r"the quick brown fox jumps\nover", 1_000_000))),
+        Input::new("text1m", result(&escaped(1_000_000))),
         Input::new("blob10m", result(&repeat("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo", 10_000_000))),
     ]
+}
+
+/// Prose with an escape every 25 bytes on average, at gaps that no branch predictor knows.
+fn escaped(len: usize) -> String {
+    const WORDS: [&str; 6] = ["the", "quick", "brown", "fox", "jumps", "overly"];
+    const ESCAPES: [&str; 5] = [r"\n", r#"\""#, r"\\", r"\t", r"\/"];
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut text = String::with_capacity(len + 32);
+    while text.len() < len {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        text += WORDS[(random >> 20) as usize % WORDS.len()];
+        text += match random % 21 {
+            escape @ 0..5 => ESCAPES[escape as usize],
+            _ => " ",
+        };
+    }
+    text
 }
 
 fn call880() -> String {

@@ -6,9 +6,12 @@
     reason = "a measuring program stops at the first surprise"
 )]
 
+pub mod classes;
 pub mod contenders;
 pub mod corpus;
+pub mod count;
 pub mod echo;
 pub mod harness;
 #[cfg(feature = "peers")]
 pub mod peers;
+pub mod report;

@@ -10,7 +10,9 @@ use std::cell::Cell;
 
 use mcpbolt::buffer::Input;
 use mcpbolt::frame::line::{LineDeframer, LineEvent};
+use mcpbolt::message::encode::ErrorId;
 use mcpbolt::message::{Envelope, Frame, MessageRef, decode, encode};
+use serde_json::Value;
 
 struct Counting;
 
@@ -45,6 +47,52 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Longest message that the deframer of these tests lets through.
+const MAX_LEN: usize = 1 << 20;
+
+/// Every frame of `corpus/bad_frames.json` in every era, one after the other.
+fn corpus() -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/bad_frames.json");
+    let corpus: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut stream = Vec::new();
+    for era in corpus["eras"].as_object().unwrap().values() {
+        for line in era["open"].as_array().unwrap() {
+            stream.extend_from_slice(line.as_str().unwrap().as_bytes());
+            stream.push(b'\n');
+        }
+        for case in corpus["frames"].as_array().unwrap() {
+            for part in case["send"].as_array().unwrap() {
+                append_part(&mut stream, part, era);
+            }
+            stream.push(b'\n');
+        }
+    }
+    stream
+}
+
+fn append_part(stream: &mut Vec<u8>, part: &Value, era: &Value) {
+    if let Some(text) = part.as_str() {
+        let text = text.replace("$rest", era["rest"].as_str().unwrap());
+        let text = text.replace("$sleep", era["sleep"].as_str().unwrap_or_default());
+        stream.extend_from_slice(text.as_bytes());
+    } else if let Some(hex) = part["hex"].as_str() {
+        let digits: Vec<char> = hex.chars().filter(char::is_ascii_hexdigit).collect();
+        stream.extend(digits.chunks(2).map(|pair| {
+            let digit = |digit: char| digit.to_digit(16).unwrap() as u8;
+            digit(pair[0]) << 4 | digit(pair[1])
+        }));
+    } else {
+        let count = part["count"].as_u64().unwrap_or(MAX_LEN as u64 + 1);
+        stream.extend(
+            part["repeat"]
+                .as_str()
+                .unwrap()
+                .repeat(count as usize)
+                .bytes(),
+        );
+    }
+}
 
 /// One message of each kind, plain and long, with both member orders.
 fn stream() -> Vec<u8> {
@@ -97,4 +145,50 @@ fn a_warm_path_from_read_to_forward_allocates_nothing() {
     }
     assert_eq!(COUNT.get() - before, 0);
     assert_eq!(seen, 51 * 6);
+}
+
+#[test]
+fn the_whole_corpus_is_judged_and_answered_without_an_allocation() {
+    let stream = [corpus(), stream()].concat();
+    let mut input = Input::new();
+    let mut deframer = LineDeframer::new(MAX_LEN);
+    let mut envelope = Envelope::new();
+    let mut out = Vec::new();
+    let (mut forwarded, mut refused, mut oversize) = (0, 0, 0);
+    let mut pass = || {
+        out.clear();
+        for chunk in stream.chunks(60_000) {
+            input.extend(chunk);
+            while let Some(event) = deframer.next(input.filled()) {
+                let LineEvent::Frame(range) = event else {
+                    oversize += 1;
+                    continue;
+                };
+                let frame = Frame::new(&input.padded()[range.start..], range.len()).unwrap();
+                let verdict = decode(frame, 512, &mut envelope);
+                let message = MessageRef::new(frame, &envelope);
+                if verdict.is_ok() && message.fault().is_none() {
+                    forwarded += 1;
+                    encode::with_id(&mut out, message, 4711_u64);
+                } else {
+                    refused += 1;
+                    let id = message.id().map_or(ErrorId::Null, ErrorId::Id);
+                    let code = message.fault().map_or(-32700, |fault| fault.code().into());
+                    encode::error(&mut out, id, code, "refused", None);
+                }
+                out.push(b'\n');
+            }
+            input.consume(deframer.drain());
+        }
+    };
+    pass();
+    let before = COUNT.get();
+    for _ in 0..3 {
+        pass();
+    }
+    assert_eq!(COUNT.get() - before, 0);
+    assert!(
+        forwarded > 400 && refused > 400 && oversize > 12,
+        "{forwarded} {refused} {oversize}"
+    );
 }

@@ -5,16 +5,42 @@ use std::time::{Duration, Instant};
 use crate::random::Random;
 use crate::{corpus, laws};
 
+/// What is asked of one damaged input; the corpus is at hand for a second one.
+pub type Law = fn(&[u8], &[String], &mut Random);
+
+/// Grammar and meaning, by every kernel in turn: asked of each input.
+pub const MESSAGES: Law = |bytes, _, _| {
+    laws::grammar(bytes);
+    laws::message(bytes);
+};
+
+/// The further laws, of which [`all`] asks one for each input.
+pub const OTHERS: [Law; 4] = [
+    |bytes, _, _| laws::kernel_twins(bytes),
+    strings,
+    streams,
+    round_trips,
+];
+
 /// Breaks and checks until `time` is over; returns how many inputs it tried. `progress` is told
 /// the number so far, now and then.
-pub fn all(seed: u64, time: Duration, mut progress: impl FnMut(u64)) -> u64 {
+pub fn all(seed: u64, time: Duration, progress: impl FnMut(u64)) -> u64 {
+    let all: Law = |bytes, corpus, random| {
+        MESSAGES(bytes, corpus, random);
+        random.pick(&OTHERS)(bytes, corpus, random);
+    };
+    law(all, seed, time, progress)
+}
+
+/// The same with one law.
+pub fn law(law: Law, seed: u64, time: Duration, mut progress: impl FnMut(u64)) -> u64 {
     let end = Instant::now() + time;
     let corpus = corpus::messages();
     let mut random = Random::new(seed);
     let mut cases = 0;
     while Instant::now() < end {
         for _ in 0..64 {
-            one(&corpus, &mut random);
+            law(&input(&corpus, &mut random), &corpus, &mut random);
             cases += 1;
         }
         progress(cases);
@@ -22,31 +48,18 @@ pub fn all(seed: u64, time: Duration, mut progress: impl FnMut(u64)) -> u64 {
     cases
 }
 
-/// One input through the laws of grammar and messages, and through one further law.
-fn one(corpus: &[String], random: &mut Random) {
-    // Shifted by up to two blocks of the kernels, mostly by less.
+/// A damaged message of the corpus, shifted by up to two blocks of the kernels, mostly by less.
+fn input(corpus: &[String], random: &mut Random) -> Vec<u8> {
     let most = *random.pick(&[5, 5, 64, 130]);
     let mut bytes = vec![b' '; random.below(most)];
     bytes.extend_from_slice(random.pick(corpus).as_bytes());
     for _ in 0..random.below(4) {
         random.mutate(&mut bytes);
     }
-    laws::grammar(&bytes);
-    laws::message(&bytes);
-    match random.below(4) {
-        0 => laws::kernel_twins(&bytes),
-        1 => strings(&bytes),
-        2 => streams(&bytes, corpus, random),
-        _ => {
-            let text =
-                String::from_utf8_lossy(&bytes[..random.below(bytes.len() + 1)]).into_owned();
-            let id = random.number() >> random.below(64);
-            laws::round_trip(id, &text, random.pick(corpus).trim());
-        }
-    }
+    bytes
 }
 
-fn strings(bytes: &[u8]) {
+fn strings(bytes: &[u8], _: &[String], _: &mut Random) {
     let text = String::from_utf8_lossy(bytes);
     laws::escaping(&text);
     if let (Some(from), Some(to)) = (text.find('"'), text.rfind('"')) {
@@ -64,4 +77,10 @@ fn streams(bytes: &[u8], corpus: &[String], random: &mut Random) {
         bytes,
     ];
     laws::lines(&stream.concat(), max_len, random);
+}
+
+fn round_trips(bytes: &[u8], corpus: &[String], random: &mut Random) {
+    let text = String::from_utf8_lossy(&bytes[..random.below(bytes.len() + 1)]).into_owned();
+    let id = random.number() >> random.below(64);
+    laws::round_trip(id, &text, random.pick(corpus).trim());
 }

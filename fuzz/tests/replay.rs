@@ -45,6 +45,7 @@ fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
             assert_eq!(cut, whole, "cut at {at}: {stream}");
         }
     }
+    laws::lines(b" \x0c\n\x0c \n{}\n", 20, &mut random);
     laws::lines(b"{\"a\":1}\n   \n\r\n  \n", 2, &mut random);
     let short: String = stream.chars().take(1200).collect();
     let whole = laws::split([short.as_bytes()], 500);
@@ -54,12 +55,37 @@ fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
     }
 }
 
-/// Seconds of random input; `MCPBOLT_FUZZ_SECONDS` overrides the default of 3.
-#[test]
-fn random_damage_keeps_the_laws() {
+/// Seconds of random input for each law; `MCPBOLT_FUZZ_SECONDS` overrides the default of 1.
+fn for_a_while(law: run::Law) {
     let seconds = std::env::var("MCPBOLT_FUZZ_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(1);
     let seed = u64::from(std::process::id());
-    println!("seed {seed}");
-    assert!(run::all(seed, Duration::from_secs(seconds), |_| {}) > 1000);
+    let cases = run::law(law, seed, Duration::from_secs(seconds), |_| {});
+    println!("{cases} cases, seed {seed}");
+    assert!(cases > 200);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_messages() {
+    for_a_while(run::MESSAGES);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_kernels() {
+    for_a_while(run::OTHERS[0]);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_strings() {
+    for_a_while(run::OTHERS[1]);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_streams() {
+    for_a_while(run::OTHERS[2]);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_round_trips() {
+    for_a_while(run::OTHERS[3]);
 }

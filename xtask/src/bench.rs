@@ -15,6 +15,9 @@ pub struct Args {
     /// Also write one JSON line per figure to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also make the plot and the README's table of these figures (codec only)
+    #[arg(long)]
+    publish: bool,
     /// Handed on to the measuring program
     #[arg(last = true)]
     rest: Vec<String>,
@@ -48,6 +51,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if let Some(file) = &args.json {
         bench.arg("--json").arg(std::path::absolute(file)?);
+    }
+    if args.publish {
+        bench.arg("--publish").arg(repo::root());
     }
     let status = bench.args(&args.rest).status()?;
     Ok(ExitCode::from(u8::from(!status.success())))

@@ -8,15 +8,13 @@
     reason = "a measuring program stops at the first surprise"
 )]
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use mcpbolt::message::Envelope;
-use mcpbolt_benches::{contenders, corpus};
+use mcpbolt_benches::{contenders, corpus, count};
 
 /// Most instructions that decoding one message of a class may take.
 const GUARDS: [(&str, u64); 3] = [("ping", 520), ("call150", 1450), ("tools10k", 75_000)];
-
-const RUNS: u64 = 200;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +27,7 @@ fn main() -> ExitCode {
         .iter()
         .filter(|input| input.bytes().len() < 200_000)
     {
-        let count = (collected(input.class, RUNS) - collected(input.class, 0)) / RUNS;
+        let count = count::instructions(input.class).expect("valgrind counts");
         let guard = GUARDS.iter().find(|(class, _)| *class == input.class);
         let verdict = match guard {
             Some((_, most)) if count > *most => {
@@ -54,22 +52,4 @@ fn decode(class: &str, runs: u64) {
         ));
         std::hint::black_box(&envelope);
     }
-}
-
-/// What callgrind collects when this program decodes `runs` times.
-fn collected(class: &str, runs: u64) -> u64 {
-    let own = std::env::current_exe().expect("this program has a path");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(own)
-        .args([class, &runs.to_string()])
-        .output()
-        .expect("valgrind runs");
-    let text = String::from_utf8_lossy(&output.stderr);
-    let found = text
-        .lines()
-        .find_map(|line| line.split("Collected :").nth(1));
-    found
-        .and_then(|count| count.trim().parse().ok())
-        .expect("a count")
 }

@@ -93,9 +93,7 @@ impl LineDeframer {
             line.end -= 1;
         }
         match text(&line).first() {
-            Some(b' ' | b'\t' | b'\r')
-                if line.len() <= self.max_len && text(&line).trim_ascii().is_empty() =>
-            {
+            Some(b' ' | b'\t' | b'\r') if line.len() <= self.max_len && blank(text(&line)) => {
                 line.end..line.end
             }
             _ => line,
@@ -133,4 +131,9 @@ impl LineDeframer {
         self.start = 0;
         self.searched = 0;
     }
+}
+
+/// Whether there is nothing but what JSON takes for whitespace; a form feed is none.
+fn blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| b" \t\r".contains(byte))
 }

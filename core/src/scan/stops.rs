@@ -54,9 +54,8 @@ pub fn stops(chunk: &[u8; 16]) -> Stops {
     portable(chunk)
 }
 
-/// The same with words, for every processor.
-#[cfg_attr(target_arch = "x86_64", cfg(test))]
-fn portable(chunk: &[u8; 16]) -> Stops {
+/// The same with words, for every processor: what [`stops`] is where there is no SSE2.
+pub fn portable(chunk: &[u8; 16]) -> Stops {
     let word = u128::from_le_bytes(*chunk);
     let (low, high) = (word as u64, (word >> 64) as u64);
     Stops {
@@ -65,11 +64,9 @@ fn portable(chunk: &[u8; 16]) -> Stops {
     }
 }
 
-#[cfg_attr(target_arch = "x86_64", cfg(test))]
 const TOPS: u64 = 0x8080_8080_8080_8080;
 
 /// The top bit of each byte that stops; bits above the first may be false.
-#[cfg_attr(target_arch = "x86_64", cfg(test))]
 fn stop_bits(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let zero = |x: u64| x.wrapping_sub(ONES) & !x;
@@ -80,7 +77,6 @@ fn stop_bits(word: u64) -> u64 {
 }
 
 /// The top bits of eight bytes as eight bits.
-#[cfg_attr(target_arch = "x86_64", cfg(test))]
 fn gather(tops: u64) -> u32 {
     ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }

@@ -1,0 +1,57 @@
+//! Each kernel beside its safe twin: what the `unsafe` of the scan room buys.
+
+use std::hint::black_box;
+
+use mcpbolt::scan::{self, Isa, scalar};
+
+use super::{Run, available, name};
+use crate::corpus;
+use crate::harness::Contender;
+
+pub(super) fn kernels(run: &mut Run) {
+    for len in [16, 256, 65_536] {
+        let text = "plain text and one \\\" "
+            .repeat(len)
+            .split_at(len - 1)
+            .0
+            .to_owned()
+            + "\"";
+        each(run, &format!("kernel string {len}"), len, |isa| {
+            let found = isa.string_end(black_box(text.as_bytes()), 0);
+            found.map(|end| end.end)
+        });
+    }
+    let tools = corpus::input("tools10k").expect("a class");
+    each(run, "kernel container 10k", tools.bytes().len(), |isa| {
+        isa.container_end(black_box(tools.bytes()), 1)
+    });
+    if run.wants("kernel stops") {
+        let chunk = *b"notifications\"{}";
+        let all = vec![
+            Contender::new("mcpbolt sse2", || scan::stops(black_box(&chunk)).mask),
+            Contender::new("mcpbolt portable", || {
+                scan::portable_stops(black_box(&chunk)).mask
+            }),
+            Contender::new("byte by byte", || {
+                scalar::string_end(black_box(&chunk), 0).map(|end| end.end)
+            }),
+        ];
+        run.class("kernel stops", 16, 1, all);
+    }
+}
+
+fn each(run: &mut Run, label: &str, bytes: usize, kernel: impl Fn(Isa) -> Option<usize>) {
+    if !run.wants(label) {
+        return;
+    }
+    let expected = kernel(Isa::Scalar);
+    assert!(expected.is_some(), "{label}");
+    let mut all = Vec::new();
+    for isa in available() {
+        assert_eq!(kernel(isa), expected, "{label}");
+        let kernel = &kernel;
+        all.push(Contender::new(name(isa), move || kernel(isa)));
+    }
+    all.reverse();
+    run.class(label, bytes, 1, all);
+}
