@@ -2,13 +2,16 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 use std::{fs, io};
+
+use mcpbolt::scan::Isa;
 
 use crate::harness::Row;
 
 /// What the plot and the table show of the others, and by which name.
 const SHOWN: [(&str, &str); 6] = [
-    ("serde_json RawValue+routes", "serde_json RawValue"),
+    ("serde_json RawValue+routes", "RawValue + routing"),
     ("serde_json Value", "serde_json Value"),
     ("simd-json tape (+copy)", "simd-json tape"),
     ("sonic-rs LazyValue", "sonic-rs lazy"),
@@ -61,8 +64,33 @@ fn decoded(rows: &[Row]) -> impl Iterator<Item = (&Row, Vec<Option<f64>>)> {
     })
 }
 
+/// What the figures were taken on, and when.
+fn machine() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = info.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.and_then(|line| line.split_once(": "));
+        value.map_or("unknown", |(_, value)| value).to_owned()
+    };
+    let date = Command::new("date").arg("+%F").output().ok();
+    let date = date.map_or_else(String::new, |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    });
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!(
+        "{} (family {}, model {}), {} cores, a load of {}; kernels {:?}; {date}.",
+        field("model name"),
+        field("cpu family"),
+        field("model\t"),
+        std::thread::available_parallelism().map_or(1, usize::from),
+        load.split(' ').next().unwrap_or("unknown"),
+        Isa::chosen(),
+    )
+}
+
 fn table(rows: &[Row]) -> String {
-    let mut out = String::from("| class | bytes | mcpbolt, ns | GB/s |");
+    let mut out = format!("{}\n\n", machine());
+    out += "| class | bytes | mcpbolt, ns | GB/s |";
     for (_, name) in SHOWN {
         let _ = write!(out, " {name} |");
     }
