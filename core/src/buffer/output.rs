@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Small frames are copied together, because a system call costs as much as fifty encodes; a
-//! large one is queued as it is and never copied.
+//! large one is queued as it is and never copied. What is written is let go segment by segment,
+//! so a peer that is always a little behind costs no more than what waits.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -14,6 +15,9 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
+
+/// From here on small frames go to a new segment.
+const SEGMENT_BYTES: usize = 64 << 10;
 
 /// The bytes of one stream that are encoded and not yet written.
 #[derive(Debug, Default)]
@@ -49,6 +53,9 @@ impl Output {
 
     /// Encodes at the tail: `write` appends to the buffer it is given.
     pub fn append_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        if self.tail.len() >= SEGMENT_BYTES {
+            self.seal();
+        }
         let before = self.tail.len();
         let answer = write(&mut self.tail);
         debug_assert!(self.tail.len() >= before, "an encoder only appends");
@@ -58,8 +65,7 @@ impl Output {
 
     /// Appends a copy of `bytes`.
     pub fn append(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(bytes);
-        self.len += bytes.len();
+        self.append_with(|tail| tail.extend_from_slice(bytes));
     }
 
     /// Queues `bytes`, without a copy when they are many.
@@ -167,6 +173,20 @@ mod tests {
             output.advance(n);
         }
         seen
+    }
+
+    #[test]
+    fn what_is_written_is_let_go_although_it_never_drains() {
+        let mut output = Output::new();
+        let frame = [7; 1000];
+        (0..100).for_each(|_| output.append(&frame));
+        for _ in 0..10_000 {
+            output.append(&frame);
+            output.advance(frame.len());
+            let held: usize = output.segments.iter().map(Bytes::len).sum();
+            let held = held + output.tail.capacity();
+            assert!(held <= output.len() + 4 * SEGMENT_BYTES, "{held} bytes");
+        }
     }
 
     #[test]
