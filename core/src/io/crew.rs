@@ -63,7 +63,8 @@ impl<H: Host + Send> Lead for Crew<H> {
             Ok(Err(error)) => Some(Err(error)),
             Err(_) => None,
         };
-        if let (Some(Shift { over, .. }), Some(outcome)) = (slot.take(), outcome) {
+        let over = slot.take().map(Shift::end);
+        if let (Some(over), Some(outcome)) = (over, outcome) {
             // Whoever waits for the end cannot be gone.
             let _ = over.send(outcome);
         }
@@ -75,13 +76,23 @@ impl<H: Host> Shift<H> {
     /// Turns until the wire ends, or this thread is wanted elsewhere.
     fn run(&mut self, is_wanted: &dyn Fn() -> bool) -> io::Result<Option<Report>> {
         self.vigil.resume();
+        let mut has_looked = false;
         loop {
             let mut machine = Hosted::on(&mut self.connection, self.stream, &mut self.host);
             match self.vigil.step(&mut machine)? {
                 Next::Over(report) => return Ok(Some(report)),
-                Next::Wait { .. } if is_wanted() => return Ok(None),
-                Next::Wait { until, more } => self.vigil.wait(until, more)?,
+                Next::Wait { until, more } => match is_wanted() {
+                    // Jobs that never run out must not keep the wire and the signals unseen.
+                    true if has_looked => return Ok(None),
+                    wanted => self.vigil.wait(until, more || wanted)?,
+                },
             }
+            has_looked = true;
         }
+    }
+
+    /// Lets go of everything but the one to be told.
+    fn end(self) -> Sender<io::Result<Report>> {
+        self.over
     }
 }

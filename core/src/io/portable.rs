@@ -216,3 +216,8 @@ impl Drop for Process {
         let _ = self.reap();
     }
 }
+
+/// Not asked for here: the processors never count as busy.
+pub(super) fn processor_time() -> Duration {
+    Duration::ZERO
+}

@@ -13,3 +13,9 @@ pub(super) use parent::Parent;
 pub(super) use process::Process;
 pub(super) use redirect::Redirect;
 pub(super) use signals::Signals;
+
+/// What this process has used of the processors since it began.
+pub(super) fn processor_time() -> std::time::Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    std::time::Duration::try_from(used).unwrap_or_default()
+}

@@ -8,20 +8,21 @@
 //!                └─ no job taken for a tick? ─▶ the watch wakes as many workers again
 //! ```
 //!
-//! The worker that fell idle last is woken first: its stack is in the cache. A second worker
-//! gets work only when the first ones have not come back for the next job for a tick, however
-//! they are blocked; the number then doubles with each tick up to a cap. While the jobs that wait
-//! are long ones, there is a worker for each core. The watch itself sleeps while nobody waits.
+//! The worker that fell idle last is woken first: its stack is in the cache. A worker that has
+//! not come back from its job for a tick is away: it is not counted on, and others are called in
+//! its place, twice as many with each tick up to a cap. While the processors are busy with what
+//! runs already there is no use in that, so a tick is longer then; jobs that take long have a
+//! worker for each core. The watch itself sleeps while nobody waits.
 //!
 //! Answers leave in batches too: a handler's last act may leave the waking of the loop to its
 //! worker, which does so when the queue is empty or [`GATHER`] has passed; the watch does when a
 //! job behind it blocks.
 //!
 //! A pool may also drive a loop of its own, by leader and followers (Schmidt et al., 2000): one
-//! worker leads, that is, waits for the wire; the jobs that it brings in it runs itself, without
-//! a word to any other thread, and then it leads again. When it has not come back within a tick,
-//! another worker leads. So a quick call costs no wake-up at all, and a blocked one costs the
-//! others a tick.
+//! worker leads, that is, waits for the wire; the jobs that it brings in it runs itself and then
+//! it leads again. When it has not come back within a tick, another worker leads. So quick calls
+//! that follow one another cost no wake-up of another thread, and one that blocks costs the
+//! others a tick, once.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ mod watch;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
@@ -103,7 +104,10 @@ enum Leader {
     /// There is no loop, or not any more.
     #[default]
     NotNeeded,
-    Wanted,
+    /// There is none. Whether a worker was called to it.
+    Wanted {
+        called: bool,
+    },
     Is(ThreadId),
 }
 
@@ -114,9 +118,14 @@ struct State {
     put_off: Vec<Arc<LoopWake>>,
     /// Jobs taken so far.
     taken: u64,
-    /// Parked workers; the last one is the warmest.
-    idle: Vec<Arc<Parked>>,
+    /// All that have begun.
+    workers: Vec<Arc<Worker>>,
+    /// Those that are parked; the last one is the warmest.
+    idle: Vec<Arc<Worker>>,
+    /// Workers, and those on the way to be.
     threads: usize,
+    /// Those that the watch found in the same job twice: they are not counted on.
+    away: usize,
     leader: Leader,
     /// Times that somebody began to lead.
     terms: u64,
@@ -124,17 +133,22 @@ struct State {
     closed: bool,
 }
 
+/// What the others know of a worker. Changed under the lock only.
 #[derive(Debug)]
-struct Parked {
+struct Worker {
     thread: Thread,
-    /// Changed under the lock only, together with the place in [`State::idle`].
+    /// Not in [`State::idle`].
     woken: AtomicBool,
+    /// The number of the job at hand, or 0.
+    job: AtomicU64,
+    /// Counted in [`State::away`].
+    away: AtomicBool,
 }
 
 /// Who is to be woken once the lock is released.
 #[derive(Default)]
 struct Calls {
-    workers: Vec<Arc<Parked>>,
+    workers: Vec<Arc<Worker>>,
     new_workers: usize,
     watch: bool,
     new_watch: bool,
@@ -165,7 +179,7 @@ impl Workers {
         let mut calls = Calls::default();
         if self.pool.lead.set(lead).is_ok() {
             let mut state = self.pool.lock();
-            state.leader = Leader::Wanted;
+            state.leader = Leader::Wanted { called: false };
             state.call_leader(&self.pool.config, &mut calls);
         }
         self.pool.make(calls);
@@ -274,7 +288,11 @@ impl Pool {
                 .is_err()
             {
                 // The next job, or the next tick, tries again.
-                self.lock().threads -= 1;
+                let mut state = self.lock();
+                state.threads -= 1;
+                if state.is_leaderless() {
+                    state.leader = Leader::Wanted { called: false };
+                }
             }
         }
     }
@@ -291,32 +309,36 @@ impl Pool {
 
     /// A worker's life.
     fn work(self: &Arc<Self>) {
-        let parked = Arc::new(Parked {
+        let me = Arc::new(Worker {
             thread: thread::current(),
-            woken: AtomicBool::new(false),
+            woken: AtomicBool::new(true),
+            job: AtomicU64::new(0),
+            away: AtomicBool::new(false),
         });
         let mut state = self.lock();
+        state.workers.push(me.clone());
         loop {
             state = self.lead(state);
-            state = self.run_queue(state);
+            state = self.run_queue(&me, state);
             if state.closed && state.queue.is_empty() {
                 break;
             }
             if state.is_leaderless() || !state.queue.is_empty() {
                 continue;
             }
-            parked.woken.store(false, Ordering::Relaxed);
-            state.idle.push(parked.clone());
+            me.woken.store(false, Ordering::Relaxed);
+            state.idle.push(me.clone());
             drop(state);
-            self.park(&parked);
+            self.park(&me);
             state = self.lock();
-            if !parked.woken.load(Ordering::Acquire) {
-                state.idle.retain(|other| !Arc::ptr_eq(other, &parked));
+            if !me.woken.load(Ordering::Acquire) {
+                state.idle.retain(|other| !Arc::ptr_eq(other, &me));
                 if state.queue.is_empty() {
                     break;
                 }
             }
         }
+        state.workers.retain(|other| !Arc::ptr_eq(other, &me));
         state.threads -= 1;
     }
 
@@ -328,17 +350,18 @@ impl Pool {
         state.leader = Leader::Is(thread::current().id());
         state.terms += 1;
         drop(state);
-        // While others work the queue off, they need no help.
+        // While others work the queue off, they need no help; when all that may run jobs are away,
+        // somebody must still be there for the wire.
         let is_wanted = || {
             let state = self.lock();
-            !state.queue.is_empty() && state.awake() == 0
+            !state.queue.is_empty() && state.awake() == 0 && state.away < self.config.max_threads
         };
         let over = lead.lead(&is_wanted);
         let mut calls = Calls::default();
         let mut state = self.lock();
         state.leader = match over {
             true => Leader::NotNeeded,
-            false => Leader::Wanted,
+            false => Leader::Wanted { called: false },
         };
         if !over && state.watch != Watch::Awake {
             state.arm(&mut calls);
@@ -351,7 +374,11 @@ impl Pool {
 
     /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead;
     /// leaves no wake-up behind.
-    fn run_queue<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn run_queue<'a>(
+        &'a self,
+        me: &Worker,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
         let mut wakes = Vec::new();
         let mut since: Option<Instant> = None;
         loop {
@@ -370,6 +397,7 @@ impl Pool {
                 return self.lock();
             };
             state.taken += 1;
+            me.job.store(state.taken, Ordering::Relaxed);
             drop(state);
             wakes.drain(..).for_each(|wake| wake.wake());
             // A handler's panic is the handler's; the thread serves on.
@@ -378,13 +406,15 @@ impl Pool {
             since = since.or_else(|| Some(Instant::now()));
             state = self.lock();
             state.put_off.append(&mut wakes);
+            me.job.store(0, Ordering::Relaxed);
+            state.away -= usize::from(me.away.swap(false, Ordering::Relaxed));
         }
     }
 
     /// Sleeps until woken or for as long as a thread without work is kept.
-    fn park(&self, parked: &Parked) {
+    fn park(&self, me: &Worker) {
         let until = Instant::now() + self.config.keep_alive;
-        while !parked.woken.load(Ordering::Acquire) {
+        while !me.woken.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -395,13 +425,14 @@ impl Pool {
 }
 
 impl State {
-    /// Workers that run jobs, or are on the way to them.
+    /// Workers that come back for jobs soon, or are on the way to them.
     fn awake(&self) -> usize {
-        self.threads - self.idle.len() - usize::from(matches!(self.leader, Leader::Is(_)))
+        let leading = usize::from(matches!(self.leader, Leader::Is(_)));
+        self.threads - self.idle.len() - self.away - leading
     }
 
     fn is_leaderless(&self) -> bool {
-        self.leader == Leader::Wanted
+        matches!(self.leader, Leader::Wanted { .. })
     }
 
     fn is_led_by_me(&self) -> bool {
@@ -410,21 +441,28 @@ impl State {
 
     /// Calls so many more workers to the queue, the warmest first.
     fn call(&mut self, count: usize, config: &WorkersConfig, calls: &mut Calls) {
-        (0..count).for_each(|_| self.call_one(config.max_threads, calls));
+        (0..count).for_each(|_| {
+            self.call_one(config.max_threads, calls);
+        });
     }
 
     /// Calls a worker to lead; there is one for it even when all that may run jobs are blocked.
     fn call_leader(&mut self, config: &WorkersConfig, calls: &mut Calls) {
-        self.call_one(config.max_threads + 1, calls);
+        self.leader = Leader::Wanted {
+            called: self.call_one(config.max_threads + 1, calls),
+        };
     }
 
-    fn call_one(&mut self, max_threads: usize, calls: &mut Calls) {
+    fn call_one(&mut self, max_threads: usize, calls: &mut Calls) -> bool {
         if let Some(worker) = self.idle.pop() {
             worker.woken.store(true, Ordering::Release);
             calls.workers.push(worker);
         } else if self.threads < max_threads {
             self.threads += 1;
             calls.new_workers += 1;
+        } else {
+            return false;
         }
+        true
     }
 }

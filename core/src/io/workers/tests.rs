@@ -149,6 +149,55 @@ fn a_wake_up_that_is_put_off_does_not_wait_for_a_job_that_blocks() {
 }
 
 #[test]
+fn a_worker_that_blocks_is_not_waited_for() {
+    let workers = pool(8);
+    let (release, blocked) = channel::<()>();
+    workers.spawn(async move {
+        blocked.recv().unwrap_err();
+    });
+    thread::sleep(Duration::from_millis(50));
+    let (sender, receiver) = channel();
+    let start = Instant::now();
+    for _ in 0..200 {
+        let sender = sender.clone();
+        workers.spawn(async move { sender.send(()).unwrap() });
+        receiver.recv_timeout(LONG).unwrap();
+    }
+    // A tick for each, of 0.2 to 2 ms, would be ten times as much on an idle machine.
+    assert!(
+        start.elapsed() < Duration::from_millis(400),
+        "{:?}",
+        start.elapsed()
+    );
+    assert!(workers.thread_count() <= 4, "{}", workers.thread_count());
+    drop(release);
+}
+
+#[test]
+fn jobs_that_compute_do_not_call_a_crowd() {
+    let workers = pool(256);
+    let (sender, receiver) = channel();
+    let compute = |ms| {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(ms) {
+            std::hint::spin_loop();
+        }
+    };
+    workers.spawn_batch((0..100).map(|_| {
+        let sender = sender.clone();
+        async move {
+            compute(2);
+            sender.send(()).unwrap();
+        }
+    }));
+    for _ in 0..100 {
+        receiver.recv_timeout(LONG).unwrap();
+    }
+    // One for each core, and some when others take the processors away.
+    assert!(workers.thread_count() <= 32, "{}", workers.thread_count());
+}
+
+#[test]
 fn quick_jobs_keep_to_one_thread() {
     let workers = pool(64);
     let (sender, receiver) = channel();

@@ -2,17 +2,22 @@
 //!
 //! It sleeps while nothing depends on it, and its ticks grow while all goes well.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Calls, GATHER, Pool, State};
+use super::{Calls, GATHER, Leader, Pool, State};
+use crate::io::platform::processor_time;
 
-/// The first tick after jobs began to wait, and after a worker was found stuck.
+/// The first tick after jobs began to wait, and after a worker was found away.
 const SHORT_TICK: Duration = Duration::from_micros(200);
 /// The longest tick, reached while jobs wait but are taken.
 const LONG_TICK: Duration = Duration::from_millis(2);
+/// How long a job may hold its worker while the processors are busy.
+const PATIENCE: Duration = Duration::from_millis(10);
 /// Ticks without a job after which the watch sleeps.
 const QUIET_TICKS: u32 = 2;
 
@@ -34,12 +39,55 @@ impl State {
     }
 }
 
+/// What the watch saw at its last tick.
+struct Seen {
+    at: Instant,
+    processor: Duration,
+    taken: u64,
+    terms: u64,
+    /// The jobs under way, and when each was seen first.
+    jobs: HashMap<u64, Instant>,
+}
+
+impl Seen {
+    fn now(state: &State) -> Self {
+        let mut seen = Self {
+            at: Instant::now(),
+            processor: processor_time(),
+            taken: state.taken,
+            terms: state.terms,
+            jobs: HashMap::new(),
+        };
+        seen.note_jobs(state);
+        seen
+    }
+
+    fn note_jobs(&mut self, state: &State) {
+        let before = std::mem::take(&mut self.jobs);
+        let under_way = state.workers.iter().map(|worker| worker.job.load(Relaxed));
+        let entry = |job| (job, before.get(&job).copied().unwrap_or(self.at));
+        self.jobs = under_way.filter(|job| *job != 0).map(entry).collect();
+    }
+}
+
+impl State {
+    /// Finds the workers that have been in one job for `limit`, as far as was `seen`.
+    fn find_away(&mut self, seen: &Seen, limit: Duration) {
+        for worker in &self.workers {
+            let since = seen.jobs.get(&worker.job.load(Relaxed));
+            if since.is_some_and(|since| since.elapsed() >= limit) {
+                self.away += usize::from(!worker.away.swap(true, Relaxed));
+            }
+        }
+    }
+}
+
 impl Pool {
     /// The watch's life.
     pub(super) fn watch(self: &Arc<Self>) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let (mut tick, mut quiet) = (SHORT_TICK, 0);
-        let (mut taken, mut terms) = (0, 0);
+        let (mut tick, mut quiet, mut burst) = (SHORT_TICK, 0, 1);
+        let mut seen = Seen::now(&self.lock());
         loop {
             thread::sleep(tick);
             let mut calls = Calls::default();
@@ -47,31 +95,38 @@ impl Pool {
             if state.closed && state.queue.is_empty() {
                 return;
             }
-            let progress = state.taken - taken;
+            let passed = seen.at.elapsed();
+            let spent = processor_time().saturating_sub(seen.processor);
+            let busy = spent * 2 >= passed * u32::try_from(cores).unwrap_or(u32::MAX);
+            state.find_away(&seen, if busy { PATIENCE } else { Duration::ZERO });
+            let progress = state.taken - seen.taken;
             let still = progress == 0;
-            // The one who led has not come back from a job.
-            let unled = state.is_leaderless() && state.terms == terms;
             let waiting = !state.queue.is_empty();
-            let stuck = still && waiting;
-            (taken, terms) = (state.taken, state.terms);
             // The job that was to be followed by the wake-ups has not come back.
             let late = match still {
                 true => std::mem::take(&mut state.put_off),
                 false => Vec::new(),
             };
-            quiet = if still && !waiting { quiet + 1 } else { 0 };
+            // The one who led has not come back from a job, and nobody is on the way.
+            let unled =
+                state.leader == Leader::Wanted { called: false } && state.terms == seen.terms;
             if unled {
                 state.call_leader(&self.config, &mut calls);
             }
-            if stuck {
-                let more = state.awake().clamp(1, state.queue.len());
+            let held_up = waiting && state.awake() == 0;
+            if held_up {
+                let more = burst.min(state.queue.len());
                 state.call(more, &self.config, &mut calls);
-            } else if waiting && GATHER * u32::try_from(progress).unwrap_or(u32::MAX) < tick {
-                // The jobs are long ones: they are worth a core each.
-                let more = usize::from(state.awake() < cores);
-                state.call(more, &self.config, &mut calls);
+                burst *= 2;
+            } else {
+                burst = 1;
+                let brief = GATHER * u32::try_from(progress).unwrap_or(u32::MAX) >= passed;
+                if waiting && !brief && state.awake() < cores {
+                    state.call(1, &self.config, &mut calls);
+                }
             }
-            if stuck || unled {
+            quiet = if still && !waiting { quiet + 1 } else { 0 };
+            if held_up || unled {
                 tick = SHORT_TICK;
             } else if quiet < QUIET_TICKS || !late.is_empty() || state.is_leaderless() {
                 tick = (tick * 2).min(LONG_TICK);
@@ -84,8 +139,10 @@ impl Pool {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
                 (tick, quiet) = (SHORT_TICK, 0);
-                (taken, terms) = (state.taken, state.terms);
             }
+            (seen.at, seen.processor) = (Instant::now(), processor_time());
+            (seen.taken, seen.terms) = (state.taken, state.terms);
+            seen.note_jobs(&state);
             drop(state);
             late.iter().for_each(|wake| wake.wake());
             self.make(calls);
