@@ -122,13 +122,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             arguments["path"].as_str().unwrap_or_default().to_owned()
         });
     }
-    serve_stdio(
-        &server.build()?,
-        StdioOptions {
-            signals: true,
-            ..StdioOptions::default()
-        },
-    )?;
+    serve_stdio(&server.build()?, StdioOptions::default())?;
     // A wedged handler ends with the process.
     Ok(())
 }

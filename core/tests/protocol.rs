@@ -9,7 +9,8 @@ use mcpbolt::error::RequestError;
 use mcpbolt::io::connect_pair;
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::server::{
-    Arguments, Builder, Completions, Prompt, PromptResult, Resource, ResourceContents, Server, Tool,
+    Arguments, Builder, Completions, Content, HandlerError, Prompt, PromptResult, RegistryError,
+    Resource, ResourceContents, Server, Tool,
 };
 
 /// A client of the server in each revision in turn.
@@ -144,5 +145,103 @@ fn what_a_server_does_not_complete_fails_before_it_is_sent() {
             }
             _ => assert_eq!(error, RequestError::Unsupported("completions")),
         }
+    });
+}
+
+/// R-ERR-09, R-ERR-10.
+#[test]
+fn a_handler_says_what_kind_of_error_it_is() {
+    let server = server(0)
+        .resource_template(
+            Resource::new("users:{id}", "users"),
+            |uri, variables, _| async move {
+                let id: u32 = variables["id"].parse().map_err(HandlerError::invalid)?;
+                match id {
+                    1 => Ok(ResourceContents::text(uri, "Ada")),
+                    2 => Err(std::io::Error::other("the disk is gone"))?,
+                    _ => Err(HandlerError::not_found("no such user")),
+                }
+            },
+        )
+        .build()
+        .unwrap();
+    in_each_revision(&server, |revision, client| {
+        let read = |uri: &str| block_on(client.read_resource(uri));
+        assert_eq!(read("users:1").unwrap()[0].text.as_deref(), Some("Ada"));
+        let error = |uri: &str| match read(uri).unwrap_err() {
+            RequestError::Peer(error) => error,
+            other => panic!("{other}"),
+        };
+        let missing = error("users:3");
+        assert_eq!(missing.code, revision.rules().resource_missing);
+        assert_eq!(missing.data.as_deref(), Some("{\"uri\":\"users:3\"}"));
+        assert_eq!(error("users:x").code, -32602);
+        let broken = error("users:2");
+        assert_eq!(
+            (broken.code, &*broken.message),
+            (-32603, "the disk is gone")
+        );
+    });
+}
+
+/// R-LIF-12: nothing is sent that the revision does not know.
+#[test]
+fn content_takes_the_form_that_the_revision_knows() {
+    let server = server(0)
+        .tool(Tool::new("all"), |_: Arguments, _| async {
+            vec![
+                Content::Audio {
+                    data: vec![1, 2, 3],
+                    mime_type: "audio/wav".into(),
+                },
+                Content::ResourceLink {
+                    uri: "a:b".into(),
+                    name: "b".into(),
+                    mime_type: None,
+                },
+            ]
+        })
+        .build()
+        .unwrap();
+    in_each_revision(&server, |revision, client| {
+        let result = client
+            .call_tool("all", &serde_json::json!({}))
+            .wait()
+            .unwrap();
+        let value = serde_json::to_value(result).unwrap();
+        let types = [&value["content"][0]["type"], &value["content"][1]["type"]];
+        match revision {
+            Revision::V2024_11_05 => {
+                assert_eq!(types, ["resource", "text"]);
+                assert_eq!(value["content"][0]["resource"]["blob"], "AQID");
+                assert_eq!(value["content"][1]["text"], "b: a:b");
+            }
+            Revision::V2025_03_26 => assert_eq!(types, ["audio", "text"]),
+            _ => assert_eq!(types, ["audio", "resource_link"]),
+        }
+    });
+}
+
+#[test]
+fn what_a_tool_says_of_itself_must_be_json() {
+    let wrong = [
+        Tool::new("x").annotations("{readOnlyHint:true}"),
+        Tool::new("x").annotations("[]"),
+        Tool::new("x").output_schema("{"),
+    ];
+    for tool in wrong {
+        let built = server(0).tool(tool, |_: Arguments, _| async { "" }).build();
+        assert!(matches!(built, Err(RegistryError::Json(..))), "{built:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_panics_takes_nothing_along() {
+    let server = server(1)
+        .on_initialized(|_| panic!("a hook"))
+        .build()
+        .unwrap();
+    in_each_revision(&server, |_, client| {
+        assert_eq!(block_on(client.list_tools()).unwrap().len(), 1);
     });
 }

@@ -224,7 +224,11 @@ impl Client {
         (argument, value): (&str, &str),
         context: &[(&str, &str)],
     ) -> Result<Completions, RequestError> {
-        if self.revision() != Some(Revision::V2024_11_05) {
+        // Before there was the capability, nothing said who completes.
+        if self
+            .revision()
+            .is_some_and(|revision| revision.rules().completions)
+        {
             self.offers("completions")?;
         }
         let mut params = serde_json::json!({

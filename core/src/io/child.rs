@@ -297,6 +297,8 @@ impl Child {
         // Who else holds its pipes would keep them open.
         self.process.kill();
         self.driver.read_last(machine, now);
+        // Its last line may lack its end.
+        machine.receive_end(now);
         if let Some(drain) = &mut self.drain {
             drain.finish();
         }

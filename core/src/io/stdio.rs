@@ -33,9 +33,9 @@ pub struct StdioOptions {
     /// How long requests in flight may still be answered after the end of stdin, a signal or a
     /// stop. 5 s by default.
     pub grace: Duration,
-    /// Take SIGTERM, SIGINT and SIGHUP while the loop runs. Off by default: signals belong to
-    /// the program. Once taken, their default action comes back when the loop ends, but not a
-    /// handler that the program had set.
+    /// Take SIGTERM, SIGINT and SIGHUP while the loop runs, so that what is in flight is still
+    /// answered. On by default; turn it off in a program that deals with signals itself, as a
+    /// handler that it had set does not come back when the loop ends: the default action does.
     pub signals: bool,
     /// End when the process that started this one dies. On by default.
     pub watch_parent: bool,
@@ -49,7 +49,7 @@ impl Default for StdioOptions {
     fn default() -> Self {
         Self {
             grace: Duration::from_secs(5),
-            signals: false,
+            signals: true,
             watch_parent: true,
             exit_when_stuck: false,
         }

@@ -58,6 +58,8 @@ pub struct Rules {
     pub cache_hints: bool,
     /// Whether tools may have `title` and `outputSchema`, results `structuredContent`.
     pub structured_content: bool,
+    /// Whether content may be a link to a resource.
+    pub resource_links: bool,
     /// Whether `structuredContent` may be any JSON value rather than an object (R-STR-05, R-STR-06).
     pub any_structured_content: bool,
     /// Whether tools may have `annotations`, and audio content exists.
@@ -81,6 +83,7 @@ const RULES: [Rules; 5] = [
         result_type: false,
         cache_hints: false,
         structured_content: false,
+        resource_links: false,
         any_structured_content: false,
         annotations: false,
         icons: false,
@@ -97,6 +100,7 @@ const RULES: [Rules; 5] = [
         result_type: false,
         cache_hints: false,
         structured_content: false,
+        resource_links: false,
         any_structured_content: false,
         annotations: true,
         icons: false,
@@ -113,6 +117,7 @@ const RULES: [Rules; 5] = [
         result_type: false,
         cache_hints: false,
         structured_content: true,
+        resource_links: true,
         any_structured_content: false,
         annotations: true,
         icons: false,
@@ -129,6 +134,7 @@ const RULES: [Rules; 5] = [
         result_type: false,
         cache_hints: false,
         structured_content: true,
+        resource_links: true,
         any_structured_content: false,
         annotations: true,
         icons: true,
@@ -145,6 +151,7 @@ const RULES: [Rules; 5] = [
         result_type: true,
         cache_hints: true,
         structured_content: true,
+        resource_links: true,
         any_structured_content: true,
         annotations: true,
         icons: true,

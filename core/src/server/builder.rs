@@ -11,7 +11,7 @@ use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
-use super::output::{IntoToolResult, ToolError};
+use super::output::{HandlerError, IntoToolResult};
 use super::registry::{Registry, RegistryError};
 use crate::connection::{Call, Config, Handle, Trace};
 use crate::json::reader;
@@ -33,10 +33,10 @@ pub(super) struct Handlers {
     pub initialized: Option<Hook>,
     pub closed: Option<Hook>,
     pub tools: Vec<ToolHandler>,
-    pub resources: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
-    pub templates: Vec<Handler<Result<Vec<ResourceContents>, ToolError>>>,
-    pub prompts: Vec<Handler<Result<PromptResult, ToolError>>>,
-    pub completion: Option<Handler<Result<Completions, ToolError>>>,
+    pub resources: Vec<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
+    pub templates: Vec<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
+    pub prompts: Vec<Handler<Result<PromptResult, HandlerError>>>,
+    pub completion: Option<Handler<Result<Completions, HandlerError>>>,
 }
 
 /// A server: what it offers and the handlers of it. Cheap to clone; one server may serve many
@@ -201,7 +201,7 @@ impl Builder {
         handler: impl Fn(String, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<ResourceContents, ToolError>> + Send + 'static,
+        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
     {
         match self.registry.add_resource(resource) {
             Ok(_) => self.handlers.resources.push(Box::new(move |call, context| {
@@ -221,7 +221,7 @@ impl Builder {
         handler: impl Fn(String, HashMap<String, String>, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<ResourceContents, ToolError>> + Send + 'static,
+        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
     {
         let parsed = super::template::Template::parse(&template.uri);
         match self.registry.add_template(template) {
@@ -247,7 +247,7 @@ impl Builder {
         handler: impl Fn(HashMap<String, String>, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<PromptResult, ToolError>> + Send + 'static,
+        F: Future<Output = Result<PromptResult, HandlerError>> + Send + 'static,
     {
         match self.registry.add_prompt(prompt) {
             Ok(_) => self.handlers.prompts.push(Box::new(move |call, context| {
@@ -288,13 +288,13 @@ impl Builder {
         handler: impl Fn(CompletionRequest, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<C, ToolError>> + Send + 'static,
+        F: Future<Output = Result<C, HandlerError>> + Send + 'static,
         C: Into<Completions>,
     {
         self.registry.offer_completion();
         self.handlers.completion = Some(Box::new(move |call, context| {
             let params = call.message.as_ref().params().unwrap_or("{}");
-            let request = CompletionRequest::parse(params).map_err(ToolError::new);
+            let request = CompletionRequest::parse(params).map_err(HandlerError::new);
             let made = request.map(|request| handler(request, context));
             Box::pin(async move { Ok(made?.await?.into()) })
         }));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::definition::ObjectWriter;
 use crate::connection::ResultWriter;
 use crate::json::writer;
+use crate::mcp::Revision;
 
 /// One block of content.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,9 +48,19 @@ impl Content {
         Self::Text(text.into())
     }
 
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>, revision: Revision) {
+        let rules = revision.rules();
         let mut object = ObjectWriter::begin(out);
         match self {
+            Self::Audio { data, mime_type } if !rules.annotations => {
+                object.raw("type", Some("\"resource\""));
+                ResourceContents::blob("audio:inline", data.clone(), mime_type)
+                    .write(object.key("resource"));
+            }
+            Self::ResourceLink { uri, name, .. } if !rules.resource_links => {
+                object.raw("type", Some("\"text\""));
+                object.string("text", &format!("{name}: {uri}"));
+            }
             Self::Text(text) => {
                 object.raw("type", Some("\"text\""));
                 object.string("text", text);
@@ -192,12 +203,15 @@ impl ToolResult {
 
     /// Writes the members of a `CallToolResult`.
     pub fn write(&self, result: &mut ResultWriter<'_>) {
-        let rules = result.revision().rules();
+        let revision = result.revision();
+        let rules = revision.rules();
         result.with("content", |out| {
             out.push(b'[');
             match (&self.structured, self.content.is_empty()) {
-                (Some(json), true) => Content::text(json.as_str()).write(out),
-                _ => write_all(out, &self.content, Content::write),
+                (Some(json), true) => Content::text(json.as_str()).write(out, revision),
+                _ => write_all(out, &self.content, |content, out| {
+                    content.write(out, revision)
+                }),
             }
             out.push(b']');
         });
@@ -268,6 +282,7 @@ impl PromptResult {
         if let Some(description) = &self.description {
             result.string("description", description);
         }
+        let revision = result.revision();
         result.with("messages", |out| {
             out.push(b'[');
             write_all(out, &self.messages, |(role, content), out| {
@@ -279,7 +294,7 @@ impl PromptResult {
                         Role::Assistant => "\"assistant\"",
                     }),
                 );
-                content.write(object.key("content"));
+                content.write(object.key("content"), revision);
                 object.end();
             });
             out.push(b']');

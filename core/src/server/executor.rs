@@ -11,7 +11,8 @@ use super::builder::{Made, Server, ToolHandler};
 use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
-use super::output::ToolError;
+use super::host::missing_data;
+use super::output::HandlerError;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::correlate::Cancelled;
 use crate::handler::{Executor, Job, Operation, Spawner};
@@ -65,13 +66,13 @@ impl Executor for HandlerExecutor {
 
     fn initialized(&mut self) {
         if let Some(hook) = &self.server.handlers.initialized {
-            hook(&self.handle);
+            guard_hook(|| hook(&self.handle));
         }
     }
 
     fn closed(&mut self) {
         if let Some(hook) = &self.server.handlers.closed {
-            hook(&self.handle);
+            guard_hook(|| hook(&self.handle));
         }
     }
 
@@ -80,12 +81,18 @@ impl Executor for HandlerExecutor {
             let server = self.server.clone();
             let debt = Debt {
                 context: Context::new(self.handle.clone(), &call),
+                uri: call.message.as_ref().uri().map(Into::into),
                 paid: false,
             };
             Box::pin(carry_out(server, call, debt))
         });
         self.spawner.spawn_batch(&mut jobs);
     }
+}
+
+/// A hook's panic is the hook's: the connection goes on.
+fn guard_hook(hook: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(hook));
 }
 
 /// A handler's panic, told without its text.
@@ -159,6 +166,8 @@ async fn carry_out(server: Server, call: Call, debt: Debt) {
 /// caller waits for a handler that is gone.
 struct Debt {
     context: Context,
+    /// What is read, if something is.
+    uri: Option<Box<str>>,
     paid: bool,
 }
 
@@ -174,21 +183,28 @@ impl Debt {
         self.paid = true;
     }
 
-    fn refuse(&mut self, message: &str) {
+    fn refuse(&mut self, kind: ErrorKind, message: &str) {
         self.paid = true;
         let mut replies = self.context.connection().replies();
-        replies.error(self.context.reply_to(), ErrorKind::Internal, message, None);
+        let data = self
+            .uri
+            .as_deref()
+            .filter(|_| kind == ErrorKind::ResourceNotFound);
+        let data = data.map(missing_data);
+        replies.error(self.context.reply_to(), kind, message, data.as_deref());
     }
 
     fn settle<T>(
         mut self,
-        outcome: Outcome<Result<T, ToolError>>,
+        outcome: Outcome<Result<T, HandlerError>>,
         write: impl FnOnce(T, &mut ResultWriter<'_>),
     ) {
         match outcome {
             Outcome::Made(Ok(value)) => self.pay(|writer| write(value, writer)),
-            Outcome::Made(Err(error)) => self.refuse(&error.to_string()),
-            Outcome::Panicked => self.refuse("the handler failed unexpectedly"),
+            Outcome::Made(Err(error)) => self.refuse(error.kind, &error.to_string()),
+            Outcome::Panicked => {
+                self.refuse(ErrorKind::Internal, "the handler failed unexpectedly")
+            }
             Outcome::Cancelled => self.forgive(),
         }
     }
@@ -197,7 +213,7 @@ impl Debt {
 impl Drop for Debt {
     fn drop(&mut self) {
         if !self.paid {
-            self.refuse("the handler ended without an answer");
+            self.refuse(ErrorKind::Internal, "the handler ended without an answer");
         }
     }
 }

@@ -20,6 +20,7 @@ pub struct ServerHost<E> {
     registry: Arc<Registry>,
     handle: Handle,
     executor: E,
+    initialized: bool,
 }
 
 impl<E: Executor> ServerHost<E> {
@@ -29,6 +30,7 @@ impl<E: Executor> ServerHost<E> {
             registry,
             handle,
             executor,
+            initialized: false,
         }
     }
 
@@ -216,7 +218,9 @@ impl<E: Executor> Host for ServerHost<E> {
 
     fn notification(&mut self, message: MessageRef<'_>) {
         let method = message.method().and_then(|name| Method::parse(&name));
-        if matches!(method, Some(Method::Initialized | Method::InitializedBare)) {
+        let tells = matches!(method, Some(Method::Initialized | Method::InitializedBare));
+        if tells && !self.initialized && self.handle.revision().is_some() {
+            self.initialized = true;
             self.executor.initialized();
         }
     }

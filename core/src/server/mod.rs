@@ -43,7 +43,7 @@ pub use context::Context;
 pub use definition::{Prompt, PromptArgument, Resource, Tool};
 pub use executor::HandlerExecutor;
 pub use host::ServerHost;
-pub use output::{IntoToolResult, Json, ToolError};
+pub use output::{HandlerError, IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use schema::{InvalidSchema, Schema};
 pub use template::{InvalidTemplate, Template};

@@ -8,7 +8,11 @@ use super::definition::{Prompt, Resource, Tool};
 use super::schema::{InvalidSchema, Schema};
 use super::template::{InvalidTemplate, Template};
 use crate::connection::Config;
+use crate::json;
 use crate::mcp::{LogLevel, Revision, Side};
+
+/// Levels of nesting in what a tool says of itself.
+const MAX_DEPTH: usize = 64;
 
 /// Why something cannot be registered.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub enum RegistryError {
     Duplicate(String),
     /// A name is empty.
     EmptyName,
+    /// A tool's member, named second, is no JSON, or not of the type it must be.
+    Json(String, &'static str),
     /// A tool's schema is not valid.
     Schema(String, InvalidSchema),
     /// A URI template is not valid.
@@ -29,6 +35,10 @@ impl std::fmt::Display for RegistryError {
         match self {
             Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
             Self::EmptyName => f.write_str("a name is empty"),
+            Self::Json(tool, member) => write!(
+                f,
+                "the {member} of tool {tool:?} are not the JSON they must be"
+            ),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
         }
@@ -78,6 +88,19 @@ impl Registry {
     pub fn add_tool(&mut self, tool: Tool) -> Result<u32, RegistryError> {
         let schema = Schema::input(&tool.input_schema)
             .map_err(|error| RegistryError::Schema(tool.name.clone(), error))?;
+        for (member, json, opener) in [
+            ("output_schema", &tool.output_schema, '{'),
+            ("annotations", &tool.annotations, '{'),
+            ("icons", &tool.icons, '['),
+        ] {
+            let fits = |json: &String| {
+                let json = json.trim_start();
+                json.starts_with(opener) && json::validate(json.as_bytes(), MAX_DEPTH).is_ok()
+            };
+            if !json.as_ref().is_none_or(fits) {
+                return Err(RegistryError::Json(tool.name, member));
+            }
+        }
         let number = take(&mut self.tool_names, &tool.name)?;
         self.schemas.push(schema);
         self.tools.push(tool);
