@@ -1,7 +1,7 @@
 //! Every bound of the engine, with its unit and what it stops. Nothing is preallocated from a
 //! length the peer claims, and nothing a peer sends grows without one of these (R-RPC-23).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The bounds of one connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,3 +125,11 @@ pub const COPY_OUT_BYTES: usize = 32 << 10;
 /// Largest frame that is copied into the output's running segment; larger ones are queued as
 /// they are and written vectored.
 pub const COPY_IN_BYTES: usize = 32 << 10;
+
+/// A time that never comes.
+const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The instant `wait` from `now`, however long it is: [`Duration::MAX`] stands for "never".
+pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
+    now.checked_add(wait).unwrap_or(now + FAR)
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use mcpbolt::client::{Client, CompletionTarget, block_on};
 use mcpbolt::error::RequestError;
@@ -243,5 +244,23 @@ fn a_hook_that_panics_takes_nothing_along() {
         .unwrap();
     in_each_revision(&server, |_, client| {
         assert_eq!(block_on(client.list_tools()).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_time_without_end_is_a_time_like_any_other() {
+    let server = server(1)
+        .tool(Tool::new("sleep"), |_: Arguments, context| async move {
+            context.sleep(Duration::MAX).await;
+            "never"
+        })
+        .build()
+        .unwrap();
+    in_each_revision(&server, |_, client| {
+        let none = serde_json::json!({});
+        let sleeping = client.call_tool("sleep", &none).send().unwrap();
+        let call = client.call_tool("tool-0", &none).timeout(Duration::MAX);
+        assert_eq!(call.wait().unwrap().text(), "done");
+        sleeping.cancel(None);
     });
 }

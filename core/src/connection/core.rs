@@ -17,7 +17,7 @@ use super::stream::{Exchange, Stream};
 use crate::correlate::{RequestKey, TimerWheel};
 use crate::error::ConnectionError;
 use crate::json::{number, string};
-use crate::limits::Limits;
+use crate::limits::{Limits, later};
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -99,7 +99,8 @@ impl Core {
                 }
             }
             Submission::Sleep { alarm, duration } => {
-                self.timers.insert(now + duration, Timer::Sleep(alarm));
+                self.timers
+                    .insert(later(now, duration), Timer::Sleep(alarm));
             }
             Submission::Close | Submission::Drain(_) => {}
         }

@@ -8,6 +8,7 @@ use super::host::Host;
 use super::pending::Timer;
 use super::stream::Stream;
 use crate::error::ConnectionError;
+use crate::limits::later;
 use crate::mcp::ErrorKind;
 
 /// A drain under way.
@@ -52,7 +53,7 @@ impl Connection {
 impl Core {
     fn begin_drain(&mut self, now: Instant, grace: Duration, reason: ConnectionError) {
         self.shared().drain(&reason);
-        let until = now + grace;
+        let until = later(now, grace);
         match &mut self.drain {
             Some(drain) if drain.until <= until => return,
             Some(drain) => drain.until = until,

@@ -10,6 +10,7 @@ use super::pending::Timer;
 use super::stream::Stream;
 use crate::correlate::RequestKey;
 use crate::error::ConnectionError;
+use crate::limits::later;
 use crate::mcp::{Method, Revision};
 use crate::message::encode;
 
@@ -55,7 +56,7 @@ impl Core {
         ];
         for (wait, timer) in clocks {
             if let Some(wait) = wait {
-                self.timers.insert(now + wait, timer);
+                self.timers.insert(later(now, wait), timer);
             }
         }
     }
@@ -76,7 +77,7 @@ impl Core {
         }
         let mut next = heard + interval;
         if next <= now {
-            next = now + interval;
+            next = later(now, interval);
             if self.pings()
                 && let Some(first) = streams.first_mut()
                 && let Ok(key) = self.shared().outgoing.register()
@@ -85,7 +86,7 @@ impl Core {
                     .exchange
                     .write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
                 self.liveness.asked = Some((key, now));
-                next = now + self.limits().keepalive_timeout;
+                next = later(now, self.limits().keepalive_timeout);
             }
         }
         self.timers.insert(next, Timer::Silence);

@@ -19,6 +19,7 @@ use super::stream::Exchange;
 use crate::correlate::{RequestKey, TimerKey};
 use crate::error::ConnectionError;
 use crate::json::{reader, string};
+use crate::limits::later;
 use crate::mcp::code::{MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side, meta};
 use crate::message::{Kind, MessageRef, RequestId, encode};
@@ -111,7 +112,7 @@ impl Core {
         } else {
             limits.handshake_timeout
         };
-        let timer = self.timers.insert(now + wait, Timer::Opening(key));
+        let timer = self.timers.insert(later(now, wait), Timer::Opening(key));
         Ok(Step { key, timer, asked })
     }
 

@@ -8,6 +8,7 @@ use super::sleep::Alarm;
 use crate::correlate::{Beside, RequestKey, TimerKey, TimerWheel};
 use crate::error::RequestError;
 use crate::json::{number, reader};
+use crate::limits::later;
 use crate::message::{Field, MessageRef};
 
 /// Timers of one connection.
@@ -48,8 +49,8 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
-        let hard = now + request.max_timeout;
-        let soft = now + request.timeout;
+        let hard = later(now, request.max_timeout);
+        let soft = later(now, request.timeout);
         let timer = timers.insert(soft.min(hard), Timer::Request(request.key));
         let own = Own {
             timer,
@@ -107,7 +108,7 @@ impl Pending {
         let Some(progress) = value("progress") else {
             return false;
         };
-        own.soft = now + own.timeout;
+        own.soft = later(now, own.timeout);
         // R-PRG-02: what does not increase is no news.
         if progress <= own.last {
             return false;

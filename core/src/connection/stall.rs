@@ -7,6 +7,7 @@ use super::pending::Timer;
 use super::stream::Stream;
 use crate::correlate::TimerKey;
 use crate::error::ConnectionError;
+use crate::limits::later;
 
 /// The clock on such a peer.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ impl Core {
             .any(|stream| stream.exchange.output.len() > cap);
         if above && self.stall.timer.is_none() {
             self.stall.taken = taken(streams);
-            let deadline = now + self.limits().stall_timeout;
+            let deadline = later(now, self.limits().stall_timeout);
             self.stall.timer = Some(self.timers.insert(deadline, Timer::Stall));
         } else if !above && let Some(timer) = self.stall.timer.take() {
             self.timers.cancel(timer);

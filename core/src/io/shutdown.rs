@@ -1,5 +1,6 @@
 //! The steps by which a child is asked to end (R-STD-07), as a state machine on a clock.
 
+use crate::limits::later;
 use std::time::{Duration, Instant};
 
 /// How long each step may take before the next, harsher one.
@@ -63,7 +64,7 @@ impl Shutdown {
     pub(super) fn begin(&mut self, now: Instant) {
         if self.step == Step::None {
             self.step = Step::Closed;
-            self.due = Some(now + self.waits.after_close);
+            self.due = Some(later(now, self.waits.after_close));
         }
     }
 
@@ -74,7 +75,10 @@ impl Shutdown {
         }
         (self.step, self.due) = match self.step {
             Step::None => (Step::None, None),
-            Step::Closed => (Step::Terminated, Some(now + self.waits.after_terminate)),
+            Step::Closed => (
+                Step::Terminated,
+                Some(later(now, self.waits.after_terminate)),
+            ),
             Step::Terminated | Step::Killed => (Step::Killed, None),
         };
         Some(self.step)

@@ -20,6 +20,7 @@ use super::machine::Machine;
 use super::platform::{Guard, Parent, Redirect, Signals};
 use super::wake::LoopWake;
 use crate::error::ConnectionError;
+use crate::limits::later;
 
 const SIGNALS: Token = Token(FIRST_FREE);
 const PARENT: Token = Token(FIRST_FREE + 1);
@@ -218,12 +219,12 @@ impl Vigil {
             more = true;
         }
         if let Some((reason, allowed)) = self.cause(machine, now) {
-            let until = now + allowed;
+            let until = later(now, allowed);
             match &mut self.ending {
                 Some(ending) => ending.until = ending.until.min(until),
                 None => {
                     // This loop ends it in time, and counts what is left.
-                    machine.drain(now, allowed + ABRUPT, error_of(&reason));
+                    machine.drain(now, allowed.saturating_add(ABRUPT), error_of(&reason));
                     self.ending = Some(Ending { reason, until });
                     more = true;
                 }

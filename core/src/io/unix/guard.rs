@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::io::wake::LoopWake;
+use crate::limits::later;
 
 /// What a loop that is not stuck may need beyond the grace period to come to its end.
 const MARGIN: Duration = Duration::from_millis(50);
@@ -60,7 +61,7 @@ fn has_ended(ended: &OwnedFd, calls: &[(OwnedFd, PollFlags)], time: Option<Durat
 }
 
 fn is_stuck(ended: &OwnedFd, grace: Duration, wake: &LoopWake) -> bool {
-    let due = Instant::now() + grace + MARGIN;
+    let due = later(Instant::now(), grace.saturating_add(MARGIN));
     let (mut turn, mut since) = (wake.turn(), Instant::now());
     while !has_ended(ended, &[], Some(LOOK_EVERY)) {
         let now = Instant::now();

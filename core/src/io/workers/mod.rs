@@ -41,6 +41,7 @@ use async_task::Runnable;
 use self::watch::Watch;
 use super::wake::{LoopWake, gather};
 use crate::handler::{Job, Spawner};
+use crate::limits::later;
 
 /// How long an answer may wait for those that are computed right behind it.
 const GATHER: Duration = Duration::from_micros(100);
@@ -413,7 +414,7 @@ impl Pool {
 
     /// Sleeps until woken or for as long as a thread without work is kept.
     fn park(&self, me: &Worker) {
-        let until = Instant::now() + self.config.keep_alive;
+        let until = later(Instant::now(), self.config.keep_alive);
         while !me.woken.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
