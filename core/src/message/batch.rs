@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use crate::json::walk::Walker;
 
-/// The elements of a frame whose kind is [`Kind::Batch`], each as a frame of its own to be
+/// The elements of a frame whose kind is [`Kind::Batch`](super::Kind::Batch), each as a frame of its own to be
 /// decoded on its own; nothing for any other frame.
 pub fn batch(frame: Frame<'_>) -> Elements<'_> {
     let walker = Walker::new(frame.padded(), frame.len(), usize::MAX);
