@@ -87,6 +87,47 @@ fn a_silent_server_gets_its_handshake_after_the_probe() {
     assert_eq!(client.host.closed.len(), 1);
 }
 
+/// R-PNG-01.
+#[test]
+fn a_client_answers_a_ping_while_it_waits_for_the_server_to_open() {
+    let now = Instant::now();
+    let mut config = Config::new(Side::Client, "client", "1");
+    config.revisions = Revisions::only(Revision::V2025_11_25);
+    let mut client = End::new(config, now);
+    client.step(now);
+    assert!(client.last().contains("\"initialize\""));
+    client.receive(
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n",
+        now,
+    );
+    client.step(now);
+    assert_eq!(
+        client.last(),
+        "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}"
+    );
+}
+
+/// R-ERR-14.
+#[test]
+fn an_unknown_log_level_in_an_envelope_is_refused() {
+    let now = Instant::now();
+    let mut server = End::new(Config::new(Side::Server, "server", "1"), now);
+    let envelope = "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}";
+    for (level, refused) in [("bogus", true), ("debug", false)] {
+        let request = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{{\"_meta\":{{{envelope},\"io.modelcontextprotocol/logLevel\":\"{level}\"}}}}}}\n"
+        );
+        server.receive(request.as_bytes(), now);
+        server.step(now);
+        assert_eq!(
+            server.last().contains("-32602"),
+            refused,
+            "{}",
+            server.last()
+        );
+    }
+}
+
 #[test]
 fn without_a_common_revision_the_client_gives_up() {
     let mut client = Config::new(Side::Client, "client", "1");

@@ -80,7 +80,8 @@ impl Replies {
         let Some(token) = &to.progress_token else {
             return;
         };
-        if self.handle.shared.is_backed_up() {
+        // What is no number has no place in JSON.
+        if self.handle.shared.is_backed_up() || !progress.progress.is_finite() {
             return;
         }
         self.push(ItemKind::Progress(to.key), |out| {
@@ -88,7 +89,7 @@ impl Replies {
             out.extend_from_slice(token.as_ref().raw().as_bytes());
             out.extend_from_slice(b",\"progress\":");
             append_f64(out, progress.progress);
-            if let Some(total) = progress.total {
+            if let Some(total) = progress.total.filter(|total| total.is_finite()) {
                 out.extend_from_slice(b",\"total\":");
                 append_f64(out, total);
             }

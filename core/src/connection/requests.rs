@@ -12,7 +12,7 @@ use crate::error::{PeerError, RequestError};
 use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::code::REQUEST_CANCELLED;
-use crate::mcp::{Era, ErrorKind, Method, Revision, Side, revision::UnreadableId};
+use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{Field, Kind, MessageRef, RequestId};
 
 impl Core {
@@ -96,7 +96,12 @@ impl Core {
     ) -> Result<Revision, ()> {
         let negotiated = self.handle.revision();
         if self.config.side == Side::Client {
-            return negotiated.ok_or(());
+            // A ping is answered from the first moment on (R-PNG-01).
+            let unsettled = match method {
+                Some(Method::Ping) => self.config.revisions.newest(Era::Handshake),
+                _ => None,
+            };
+            return negotiated.or(unsettled).ok_or(());
         }
         let stateless = self.config.revisions.newest(Era::Stateless);
         if let (Some(asked), Some(newest)) = (message.raw(Field::ProtocolVersion), stateless) {
@@ -127,6 +132,12 @@ impl Core {
                     );
                 }
                 Some(revision) => match message.raw(Field::ClientCapabilities) {
+                    // R-ERR-14
+                    Some(capabilities)
+                        if capabilities.starts_with('{') && !has_known_level(message) =>
+                    {
+                        refuse(ErrorKind::InvalidParams, "unknown log level", None);
+                    }
                     Some(capabilities) if capabilities.starts_with('{') => return Ok(revision),
                     _ => refuse(
                         ErrorKind::InvalidParams,
@@ -318,4 +329,10 @@ pub(super) fn peer_error(message: &MessageRef<'_>) -> PeerError {
         message: text.into(),
         data: reader::find(error, "data").map(Box::from),
     }
+}
+
+/// Whether the log level that an envelope asks for, if it does, is one.
+fn has_known_level(message: &MessageRef<'_>) -> bool {
+    let known = |raw| reader::as_str(raw).is_some_and(|name| LogLevel::parse(&name).is_some());
+    message.raw(Field::LogLevel).is_none_or(known)
 }

@@ -12,7 +12,7 @@ use super::shared::Submission;
 /// Ends after a while. See [`Handle::sleep`].
 ///
 /// # Cancel safety
-/// May be dropped at any time.
+/// May be dropped at any time: the task is forgotten at once, the timer when its time has come.
 #[derive(Debug)]
 pub struct Sleep {
     handle: Handle,
@@ -27,6 +27,17 @@ struct Sleeper(Mutex<State>);
 struct State {
     over: bool,
     waker: Option<Waker>,
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(sleeper) = &self.sleeper {
+            let mut state = sleeper.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let forgotten = state.waker.take();
+            drop(state);
+            drop(forgotten);
+        }
+    }
 }
 
 /// What the driver keeps of it: dropped when the time has come, or will not come any more.

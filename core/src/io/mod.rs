@@ -1,7 +1,7 @@
 //! Drivers: the only room that blocks, spawns, reads a clock or names a descriptor.
 //!
-//! One thread runs one loop over one connection; it never waits for a handler, for a writer or
-//! for the peer. Linux is tested; the paths for other systems are portable and untested.
+//! One loop serves one connection, driven by one thread at a time: a thread of its own, or, on a
+//! server, whichever worker leads. It never waits for a handler, a writer or the peer. Linux is tested; the paths for other systems are portable and untested.
 //!
 //! | file | what it is for |
 //! |---|---|
