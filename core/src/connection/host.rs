@@ -241,6 +241,11 @@ impl Batch {
         })
     }
 
+    /// All of them, in the order of arrival, made one by one.
+    pub fn into_calls(self) -> impl Iterator<Item = Call> + Send {
+        (0..self.len()).filter_map(move |index| self.call(index))
+    }
+
     /// All of them, in the order of arrival.
     pub fn calls(&self) -> impl Iterator<Item = Call> {
         (0..self.len()).filter_map(|index| self.call(index))

@@ -88,13 +88,17 @@ pub trait Executor {
 /// A handler under way.
 pub type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Handlers still to be begun.
+pub type Jobs = Box<dyn Iterator<Item = Job> + Send>;
+
 /// Where handlers run.
 pub trait Spawner: Send + Sync {
     /// Runs a job to its end, somewhere else, soon.
     fn spawn(&self, job: Job);
 
-    /// The same for the jobs of one turn, so that they can be handed over in one piece.
-    fn spawn_batch(&self, jobs: &mut dyn Iterator<Item = Job>) {
+    /// The same for the jobs of one turn, handed over in one piece. A job is best made only when
+    /// its turn has come: the memory of the one before is still warm then.
+    fn spawn_batch(&self, jobs: Jobs) {
         jobs.for_each(|job| self.spawn(job));
     }
 }

@@ -77,16 +77,17 @@ impl Executor for HandlerExecutor {
     }
 
     fn run(&mut self, batch: Batch) {
-        let mut jobs = batch.calls().map(|call| -> Job {
-            let server = self.server.clone();
+        let (server, handle) = (self.server.clone(), self.handle.clone());
+        let jobs = batch.into_calls().map(move |call| -> Job {
+            let server = server.clone();
             let debt = Debt {
-                context: Context::new(self.handle.clone(), &call),
+                context: Context::new(handle.clone(), &call),
                 uri: call.message.as_ref().uri().map(Into::into),
                 paid: false,
             };
             Box::pin(carry_out(server, call, debt))
         });
-        self.spawner.spawn_batch(&mut jobs);
+        self.spawner.spawn_batch(Box::new(jobs));
     }
 }
 

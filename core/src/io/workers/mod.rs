@@ -40,7 +40,7 @@ use async_task::Runnable;
 
 use self::watch::Watch;
 use super::wake::{LoopWake, gather};
-use crate::handler::{Job, Spawner};
+use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::later;
 
 /// How long an answer may wait for those that are computed right behind it.
@@ -112,9 +112,39 @@ enum Leader {
     Is(ThreadId),
 }
 
+/// Something to be run.
+enum Work {
+    /// A job that was begun and is to go on.
+    Again(Runnable),
+    /// Jobs that are made as they are taken; never none.
+    New(Jobs),
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} jobs", self.len())
+    }
+}
+
+impl Work {
+    /// How many jobs, at most.
+    fn len(&self) -> usize {
+        match self {
+            Self::Again(_) => 1,
+            Self::New(jobs) => jobs.size_hint().1.unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// What a worker took.
+enum Taken {
+    Again(Runnable),
+    New(Job),
+}
+
 #[derive(Debug, Default)]
 struct State {
-    queue: VecDeque<Runnable>,
+    queue: VecDeque<Work>,
     /// Loops to be woken once the jobs at hand have run.
     put_off: Vec<Arc<LoopWake>>,
     /// Jobs taken so far.
@@ -200,15 +230,9 @@ impl Workers {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let runnables: Vec<Runnable> = futures.map(|future| self.runnable(future)).collect();
-        self.pool.push(runnables);
-    }
-
-    fn runnable(&self, future: impl Future<Output = ()> + Send + 'static) -> Runnable {
-        let pool = self.pool.clone();
-        let (runnable, task) = async_task::spawn(future, move |again| pool.push([again]));
-        task.detach();
-        runnable
+        let begun = futures.map(|future| Work::Again(self.pool.runnable(future)));
+        let begun: Vec<Work> = begun.collect();
+        self.pool.push(begun);
     }
 
     /// Threads that exist now.
@@ -222,8 +246,8 @@ impl Spawner for Workers {
         Self::spawn(self, job);
     }
 
-    fn spawn_batch(&self, jobs: &mut dyn Iterator<Item = Job>) {
-        Self::spawn_batch(self, jobs);
+    fn spawn_batch(&self, jobs: Jobs) {
+        self.pool.push([Work::New(jobs)]);
     }
 }
 
@@ -246,10 +270,19 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(self: &Arc<Self>, runnables: impl IntoIterator<Item = Runnable>) {
+    fn runnable(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) -> Runnable {
+        let pool = self.clone();
+        let again = move |again| pool.push([Work::Again(again)]);
+        let (runnable, task) = async_task::spawn(future, again);
+        task.detach();
+        runnable
+    }
+
+    fn push(self: &Arc<Self>, work: impl IntoIterator<Item = Work>) {
         let mut calls = Calls::default();
         let mut state = self.lock();
-        state.queue.extend(runnables);
+        let work = work.into_iter().filter(|work| work.len() > 0);
+        state.queue.extend(work);
         if state.queue.is_empty() {
             return;
         }
@@ -259,7 +292,7 @@ impl Pool {
             state.call(1, &self.config, &mut calls);
         }
         // Somebody waits behind somebody else.
-        if awake + state.queue.len() > 1 && state.watch != Watch::Awake {
+        if awake + state.waiting() > 1 && state.watch != Watch::Awake {
             state.arm(&mut calls);
         }
         drop(state);
@@ -376,7 +409,7 @@ impl Pool {
     /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead;
     /// leaves no wake-up behind.
     fn run_queue<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         me: &Worker,
         mut state: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
@@ -386,13 +419,13 @@ impl Pool {
             let due = since.is_some_and(|since| since.elapsed() >= GATHER);
             let next = match due && state.is_leaderless() {
                 true => None,
-                false => state.queue.pop_front(),
+                false => state.take(),
             };
             if due || next.is_none() {
                 wakes = std::mem::take(&mut state.put_off);
                 since = None;
             }
-            let Some(runnable) = next else {
+            let Some(taken) = next else {
                 drop(state);
                 wakes.drain(..).for_each(|wake| wake.wake());
                 return self.lock();
@@ -401,8 +434,12 @@ impl Pool {
             me.job.store(state.taken, Ordering::Relaxed);
             drop(state);
             wakes.drain(..).for_each(|wake| wake.wake());
+            let run = || match taken {
+                Taken::Again(runnable) => runnable.run(),
+                Taken::New(job) => self.runnable(job).run(),
+            };
             // A handler's panic is the handler's; the thread serves on.
-            let job = || drop(catch_unwind(AssertUnwindSafe(|| runnable.run())));
+            let job = || drop(catch_unwind(AssertUnwindSafe(run)));
             gather(&mut wakes, job);
             since = since.or_else(|| Some(Instant::now()));
             state = self.lock();
@@ -426,6 +463,32 @@ impl Pool {
 }
 
 impl State {
+    /// Jobs that wait, at most.
+    fn waiting(&self) -> usize {
+        self.queue
+            .iter()
+            .map(Work::len)
+            .fold(0, usize::saturating_add)
+    }
+
+    /// The next job.
+    fn take(&mut self) -> Option<Taken> {
+        while let Some(work) = self.queue.pop_front() {
+            match work {
+                Work::Again(runnable) => return Some(Taken::Again(runnable)),
+                Work::New(mut jobs) => {
+                    let Some(job) = jobs.next() else { continue };
+                    let rest = Work::New(jobs);
+                    if rest.len() > 0 {
+                        self.queue.push_front(rest);
+                    }
+                    return Some(Taken::New(job));
+                }
+            }
+        }
+        None
+    }
+
     /// Workers that come back for jobs soon, or are on the way to them.
     fn awake(&self) -> usize {
         let leading = usize::from(matches!(self.leader, Leader::Is(_)));

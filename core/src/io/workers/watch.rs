@@ -115,7 +115,7 @@ impl Pool {
             }
             let held_up = waiting && state.awake() == 0;
             if held_up {
-                let more = burst.min(state.queue.len());
+                let more = burst.min(state.waiting());
                 state.call(more, &self.config, &mut calls);
                 burst *= 2;
             } else {
