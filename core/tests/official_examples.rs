@@ -1,11 +1,16 @@
 //! The official examples of revision 2026-07-28: what is a message decodes as that message, what
-//! is a fragment is valid and keeps its members. Read from `../shared` or `$MCPBOLT_SHARED`.
+//! is a fragment is valid, keeps its members, and comes back from the type that holds it. Read from `../shared` or `$MCPBOLT_SHARED`.
+#![cfg(feature = "client")]
 #![allow(clippy::unwrap_used)]
 
 mod shared;
 
 use std::fs;
 
+use mcpbolt::client::{
+    CallToolResult, Completions, Content, GetPromptResult, PromptInfo, ResourceContents,
+    ResourceInfo, ResourceTemplateInfo, ToolInfo,
+};
 use mcpbolt::json::{self, reader};
 use mcpbolt::message::{Field, Kind, Message, encode};
 
@@ -14,7 +19,7 @@ fn every_official_example_decodes_and_encodes_back() {
     let Some(dir) = shared::path("spec/schema/2026-07-28/examples") else {
         return;
     };
-    let (mut messages, mut fragments) = (0, 0);
+    let (mut messages, mut fragments, mut typed) = (0, 0, 0);
     for folder in fs::read_dir(dir).unwrap() {
         let folder = folder.unwrap().path();
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
@@ -26,6 +31,7 @@ fn every_official_example_decodes_and_encodes_back() {
                 messages += 1;
             } else {
                 fragment(&text, &value);
+                typed += usize::from(through_its_type(&name, &value));
                 fragments += 1;
             }
         }
@@ -35,6 +41,58 @@ fn every_official_example_decodes_and_encodes_back() {
         (129, true),
         "{messages} messages"
     );
+    println!(
+        "{typed} of {fragments} fragments have a type of their own; the others are JSON to us"
+    );
+    assert!(typed >= 28, "{typed}");
+}
+
+/// Checks that a fragment survives the type that holds it; `false` when none does.
+fn through_its_type(name: &str, value: &serde_json::Value) -> bool {
+    match name {
+        "TextContent" | "ImageContent" | "AudioContent" | "EmbeddedResource" | "ResourceLink"
+        | "ToolUseContent" | "ToolResultContent" => survives::<Content>(name, value),
+        "TextResourceContents" | "BlobResourceContents" => {
+            survives::<ResourceContents>(name, value);
+        }
+        "Tool" => survives::<ToolInfo>(name, value),
+        "Resource" => survives::<ResourceInfo>(name, value),
+        "CallToolResult" => survives::<CallToolResult>(name, value),
+        "GetPromptResult" => survives::<GetPromptResult>(name, value),
+        "CompleteResult" => survives::<Completions>(name, &value["completion"]),
+        "ListToolsResult" => survives::<Vec<ToolInfo>>(name, &value["tools"]),
+        "ListResourcesResult" => survives::<Vec<ResourceInfo>>(name, &value["resources"]),
+        "ListResourceTemplatesResult" => {
+            survives::<Vec<ResourceTemplateInfo>>(name, &value["resourceTemplates"]);
+        }
+        "ListPromptsResult" => survives::<Vec<PromptInfo>>(name, &value["prompts"]),
+        "ReadResourceResult" => survives::<Vec<ResourceContents>>(name, &value["contents"]),
+        _ => return false,
+    }
+    true
+}
+
+fn survives<T: serde::de::DeserializeOwned + serde::Serialize>(
+    name: &str,
+    value: &serde_json::Value,
+) {
+    let typed: T = serde_json::from_value(value.clone()).unwrap();
+    let again = serde_json::to_value(&typed).unwrap();
+    assert_eq!(without_false(&again), without_false(value), "{name}");
+}
+
+/// The value without members that are `false`, which is what their absence means.
+fn without_false(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .filter(|(_, value)| **value != Value::Bool(false))
+            .map(|(name, value)| (name.clone(), without_false(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(without_false).collect(),
+        other => other.clone(),
+    }
 }
 
 fn message(name: &str, text: &str, value: &serde_json::Value) {

@@ -61,7 +61,7 @@ pub struct PromptInfo {
     /// The name it is got by.
     pub name: String,
     /// What it takes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
     /// Everything else.
     #[serde(flatten)]
@@ -90,6 +90,9 @@ pub enum Content {
     Text {
         /// The text.
         text: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
     },
     /// An image, in base64.
     #[serde(rename_all = "camelCase")]
@@ -98,6 +101,9 @@ pub enum Content {
         data: String,
         /// Its MIME type.
         mime_type: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
     },
     /// A sound, in base64.
     #[serde(rename_all = "camelCase")]
@@ -106,11 +112,17 @@ pub enum Content {
         data: String,
         /// Its MIME type.
         mime_type: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
     },
     /// A resource with its contents.
     Resource {
         /// The contents.
         resource: ResourceContents,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
     },
     /// A resource to be read.
     ResourceLink {
@@ -118,10 +130,13 @@ pub enum Content {
         uri: String,
         /// Its name.
         name: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
     },
-    /// A kind that is not known here.
-    #[serde(other)]
-    Unknown,
+    /// A kind that is not known here, as it came.
+    #[serde(untagged)]
+    Unknown(Map<String, Value>),
 }
 
 /// What was read at one URI: `text`, or `blob` in base64.
@@ -139,6 +154,9 @@ pub struct ResourceContents {
     /// Base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// The result of a tool.
@@ -163,7 +181,7 @@ impl CallToolResult {
     /// The blocks of text, joined by line ends.
     pub fn text(&self) -> String {
         let text = |content: &Content| match content {
-            Content::Text { text } => Some(text.clone()),
+            Content::Text { text, .. } => Some(text.clone()),
             _ => None,
         };
         self.content
@@ -182,6 +200,9 @@ pub struct GetPromptResult {
     pub description: Option<String>,
     /// Its messages.
     pub messages: Vec<PromptMessage>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// One message of a prompt.
@@ -191,6 +212,9 @@ pub struct PromptMessage {
     pub role: String,
     /// What is said.
     pub content: Content,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// What an argument to be completed belongs to.
@@ -218,7 +242,7 @@ pub struct Completions {
     /// The values; a server sends 100 at most (R-CMP-02).
     pub values: Vec<String>,
     /// How many there are in all, if the server knows.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Whether there are more than these.
     #[serde(default)]
