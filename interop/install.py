@@ -40,6 +40,8 @@ def _once(name: str, inputs: list[Path], make: Callable[[Path], None]) -> None:
 
 
 def _python(into: Path) -> None:
+    if sys.version_info < (3, 11):
+        sys.exit("the official SDKs, and so these tests, need Python 3.11 or newer: name one with PYTHON=…")
     _run([sys.executable, "-m", "venv", into])
     pip = [into / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--no-deps", "-r", HERE / "requirements.txt"])

@@ -205,8 +205,7 @@ class Wire:
         problems = schema.errors(f"JSONRPC{kind}", value)
         name = schema.of_method(f"{sender.capitalize()}{kind}", value["method"])
         if name is None:
-            # Sent on purpose by a client that probes for -32601; never by a server.
-            return problems + ([f"{sender} may not send {value['method']}"] if sender == record.SERVER else [])
+            return [*problems, f"a {sender} may not send {value['method']}"]
         return problems + schema.errors(name, value)
 
     def validate_result(self, method: str | None, revision: str, value: dict, asker: str) -> list[str]:

@@ -2,6 +2,10 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+#[path = "shared/schema.rs"]
+mod schema;
+mod shared;
+
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -14,14 +18,22 @@ use mcpbolt::server::{
     Resource, ResourceContents, Server, Tool,
 };
 
-/// A client of the server in each revision in turn.
+/// A client of the server in each revision in turn. What both say is held against the official
+/// schema.
 fn in_each_revision(server: &Server, check: impl Fn(Revision, Client)) {
     for revision in Revision::ALL {
         let mut config = Client::config("test", "1.0.0");
         config.revisions = Revisions::only(revision);
+        let watched = schema::watch(revision).map(|(trace, watched)| {
+            config.trace = Some(trace);
+            watched
+        });
         let client = block_on(Client::open(connect_pair(server, config).unwrap())).unwrap();
         assert_eq!(client.revision(), Some(revision));
         check(revision, client);
+        if let Some(watched) = watched {
+            watched.assert_clean();
+        }
     }
 }
 

@@ -15,11 +15,15 @@ pub fn node(log: &mut Log) -> Result<()> {
     test_node(Build::Checked, log)
 }
 
-/// Both, as users get them.
+/// Both, as users get them, with many more rounds where a leak would show.
 pub fn release(log: &mut Log) -> Result<()> {
     test_python(Build::Release, log)?;
     test_node(Build::Release, log)
 }
+
+/// Calls of the leak tests of Python, and what multiplies the rounds of Node's, in a soak.
+const LEAK_CALLS: &str = "400000";
+const SOAK_TIMES: &str = "50";
 
 fn test_python(how: Build, log: &mut Log) -> Result<()> {
     let venv = python::package(how, &mut |command| log.run(command))?;
@@ -27,6 +31,9 @@ fn test_python(how: Build, log: &mut Log) -> Result<()> {
     let mut tool = |args: &[&str]| {
         let mut command = command(venv.python(), args);
         command.current_dir(&folder);
+        if how == Build::Release {
+            command.env("MCPBOLT_LEAK_CALLS", LEAK_CALLS);
+        }
         log.run(command)
     };
     tool(&["-m", "pytest", "-q", "-rs", "tests"])?;
@@ -36,7 +43,11 @@ fn test_python(how: Build, log: &mut Log) -> Result<()> {
 
 fn test_node(how: Build, log: &mut Log) -> Result<()> {
     node::package(how, &mut |command| log.run(command))?;
-    log.run(node::npm(["test"]))?;
+    let mut test = node::npm(["test"]);
+    if how == Build::Release {
+        test.env("MCPBOLT_SOAK", SOAK_TIMES);
+    }
+    log.run(test)?;
     log.run(node::npm(["run", "types"]))
 }
 
