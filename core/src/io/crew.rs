@@ -23,11 +23,14 @@ struct Shift<H> {
 struct Crew<H>(Mutex<Option<Shift<H>>>);
 
 impl Stdio {
-    /// Has `workers` drive a connection until the wire ends, and waits for that.
+    /// Has `workers` drive a connection until the wire ends, and waits for that. The jobs that
+    /// the host spawns on them cost no wake-up of another thread while they are quick.
+    ///
+    /// A pool drives one connection in its life.
     ///
     /// # Errors
     /// As [`run`](Self::run), and when no thread can be started.
-    pub(super) fn drive_by<H: Host + Send + 'static>(
+    pub fn drive_by<H: Host + Send + 'static>(
         self,
         workers: &Workers,
         mut connection: Connection,

@@ -15,7 +15,6 @@
 
 mod blocking;
 mod child;
-#[cfg(feature = "server")]
 mod crew;
 mod drain;
 mod driver;

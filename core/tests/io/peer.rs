@@ -25,7 +25,9 @@ fn peer() {
         "parent" => {
             // Stdin and stdout are the server's, as with a wrapper.
             let mut child = command("serve").spawn().unwrap();
-            eprintln!("CHILD {}", child.id());
+            // In one piece: the child writes there too, perhaps before this.
+            let line = format!("CHILD {}\n", child.id());
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
             child.wait().unwrap();
         }
         "thread" => {

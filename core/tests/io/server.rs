@@ -149,7 +149,6 @@ fn the_death_of_the_parent_ends_it() {
         let mut peer = Peer::start("parent", LONG);
         let child = peer.await_stderr("CHILD ");
         let child: u32 = child["CHILD ".len()..].parse().unwrap();
-        peer.await_stderr("READY");
         peer.send("wedge");
         peer.roundtrip("echo through the wrapper");
         let start = std::time::Instant::now();

@@ -205,14 +205,17 @@ impl Workers {
     /// Has the pool drive a loop, from now until it is over. A pool drives one at most.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When it drives one already, and when no thread can be started.
     pub(super) fn drive(&self, lead: Arc<dyn Lead>) -> std::io::Result<()> {
-        let mut calls = Calls::default();
-        if self.pool.lead.set(lead).is_ok() {
-            let mut state = self.pool.lock();
-            state.leader = Leader::Wanted { called: false };
-            state.call_leader(&self.pool.config, &mut calls);
+        if self.pool.lead.set(lead).is_err() {
+            let why = "these workers drive another connection already";
+            return Err(std::io::Error::other(why));
         }
+        let mut calls = Calls::default();
+        let mut state = self.pool.lock();
+        state.leader = Leader::Wanted { called: false };
+        state.call_leader(&self.pool.config, &mut calls);
+        drop(state);
         self.pool.make(calls);
         match self.thread_count() {
             0 => Err(std::io::Error::other("no thread can be started")),
