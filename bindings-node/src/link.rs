@@ -220,7 +220,8 @@ impl Link {
     /// Sends a notification.
     #[napi]
     pub fn notify(&self, method: String, params: Option<String>) {
-        self.handle.notify(&method, params.as_deref());
+        // The face writes the params itself: they are an object.
+        let _ = self.handle.notify(&method, params.as_deref());
     }
 
     /// Answers that nobody waited for, and frames that were no messages, since the start.

@@ -41,11 +41,12 @@ pub enum RequestError {
     TimedOut,
     /// The connection ended before an answer came.
     Closed(ConnectionError),
-    /// A limit of this side was reached before anything was sent; try again later.
+    /// Nothing was sent: so many requests wait for answers, or so many bytes for the peer to read
+    /// them, as this side's limits allow. Try again later.
     Overloaded,
     /// The peer's answer is not what its revision allows.
     BadAnswer(&'static str),
-    /// The peer does not offer what was asked for; nothing was sent (R-CAP-03).
+    /// The peer did not declare the capability that is named; nothing was sent (R-CAP-03).
     Unsupported(&'static str),
     /// The call itself is wrong, for example params that are no JSON object.
     Misuse(&'static str),
@@ -103,9 +104,13 @@ impl fmt::Display for RequestError {
             Self::Cancelled(Some(reason)) => write!(f, "the request was cancelled: {reason}"),
             Self::TimedOut => f.write_str("the request timed out"),
             Self::Closed(error) => write!(f, "the connection ended before an answer came: {error}"),
-            Self::Overloaded => f.write_str("too many requests are waiting on this connection"),
+            Self::Overloaded => f.write_str(
+                "nothing was sent: too many requests or bytes wait on this connection already",
+            ),
             Self::BadAnswer(what) => write!(f, "the peer's answer is not valid: {what}"),
-            Self::Unsupported(what) => write!(f, "the peer does not offer {what}"),
+            Self::Unsupported(what) => {
+                write!(f, "nothing was sent: the peer did not declare {what}")
+            }
             Self::Misuse(what) => f.write_str(what),
         }
     }

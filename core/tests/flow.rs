@@ -280,7 +280,9 @@ fn a_notification_that_finds_the_output_full_ends_the_connection() {
         .request("roots/list", None, RequestOptions::default())
         .unwrap();
     for _ in 0..1000 {
-        handle.notify("notifications/tools/list_changed", None);
+        handle
+            .notify("notifications/tools/list_changed", None)
+            .unwrap();
     }
     let refused = handle.request("roots/list", None, RequestOptions::default());
     assert_eq!(refused.unwrap_err(), RequestError::Overloaded);

@@ -204,7 +204,9 @@ fn stall(notifications: u32) {
     // What may be neither dropped nor joined ends the connection instead.
     let peak = flood(&mut peers, notifications, now, |peer, _| {
         let handle = peer.connection.handle();
-        handle.notify("notifications/tools/list_changed", None);
+        handle
+            .notify("notifications/tools/list_changed", None)
+            .unwrap();
     });
     println!("other notifications: {peak} bytes more");
     assert!(peak <= PEERS * CAP, "{peak} bytes");

@@ -1,5 +1,7 @@
 //! The host of a client without roots, sampling or elicitation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::connection::{Answer, Batch, CallKey, Disposition, Host, Incoming};
 use crate::mcp::ErrorKind;
 use crate::message::MessageRef;
@@ -50,7 +52,8 @@ impl Host for ClientHost {
 
     fn notification(&mut self, message: MessageRef<'_>) {
         if let (Some(report), Some(method)) = (&mut self.on_notification, message.method()) {
-            report(&method, message.params());
+            // A report that panics takes nothing along.
+            let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Answers as the bytes of one frame: what a result and an error look like in each revision.
 
-use crate::json::string;
+use crate::json::{string, writer};
 use crate::mcp::{ErrorKind, Revision, meta};
 use crate::message::{
     RequestId,
@@ -34,13 +34,14 @@ impl ResultWriter<'_> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// A member whose value is JSON already. `name` needs no escaping.
+    /// A member whose value is JSON already; line breaks between its tokens are dropped (R-STD-01).
+    /// `name` needs no escaping.
     pub fn raw(&mut self, name: &str, json: &str) {
         self.key(name);
-        self.out.extend_from_slice(json.as_bytes());
+        writer::append_compact(self.out, json);
     }
 
-    /// A member whose value `write` appends as JSON.
+    /// A member whose value `write` appends as JSON without raw line breaks.
     pub fn with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
         self.key(name);
         write(self.out);
@@ -52,15 +53,27 @@ impl ResultWriter<'_> {
         string::append(self.out, value);
     }
 
-    /// Members that are JSON already: the inside of an object, without its braces.
+    /// Members that are JSON already: the inside of an object, without its braces. Line breaks
+    /// between the tokens are dropped (R-STD-01).
     pub fn members(&mut self, members: &str) {
-        if members.is_empty() {
-            return;
+        if self.begin_members(members) {
+            writer::append_compact(self.out, members);
         }
-        if !std::mem::take(&mut self.empty) {
+    }
+
+    /// The same for members that the engine wrote itself: they are copied as they are.
+    #[cfg(feature = "server")]
+    pub(crate) fn encoded(&mut self, members: &str) {
+        if self.begin_members(members) {
+            self.out.extend_from_slice(members.as_bytes());
+        }
+    }
+
+    fn begin_members(&mut self, members: &str) -> bool {
+        if !members.is_empty() && !std::mem::take(&mut self.empty) {
             self.out.push(b',');
         }
-        self.out.extend_from_slice(members.as_bytes());
+        !members.is_empty()
     }
 
     /// All members of a JSON object that a handler wrote; its `_meta` is merged with the
@@ -123,7 +136,7 @@ fn push_member(out: &mut Vec<u8>, empty: &mut bool, key: &str, value: &str) {
     out.push(b'"');
     out.extend_from_slice(key.as_bytes());
     out.extend_from_slice(b"\":");
-    out.extend_from_slice(value.as_bytes());
+    writer::append_compact(out, value);
 }
 
 /// Appends one result. `server_info` is this side's `Implementation`, empty for a client.

@@ -37,7 +37,8 @@ pub struct RequestOptions {
     /// How long to wait without news; [`Limits::request_timeout`](crate::limits::Limits) when
     /// `None`. Progress starts it again.
     pub timeout: Option<Duration>,
-    /// How long to wait in all, whatever the progress.
+    /// How long to wait in all, whatever the progress. When `None`, the longer of
+    /// [`Limits::max_request_timeout`](crate::limits::Limits) and `timeout`.
     pub max_timeout: Option<Duration>,
     /// Asks the peer for progress, and receives it.
     pub progress: Option<ProgressFn>,
@@ -168,10 +169,12 @@ impl Handle {
             &options,
         )?;
         let limits = &self.shared.config.limits;
+        let timeout = options.timeout.unwrap_or(limits.request_timeout);
+        let longest = limits.max_request_timeout.max(timeout);
         let request = Request {
             key,
-            timeout: options.timeout.unwrap_or(limits.request_timeout),
-            max_timeout: options.max_timeout.unwrap_or(limits.max_request_timeout),
+            timeout,
+            max_timeout: options.max_timeout.unwrap_or(longest),
             progress: options.progress,
         };
         self.submit(Submission::Request { bytes, request });
@@ -186,12 +189,17 @@ impl Handle {
         }
     }
 
-    /// Sends a notification. `params` is a JSON object. When the peer has stopped reading and the
-    /// output is at its cap, the connection ends instead.
-    pub fn notify(&self, method: &str, params: Option<&str>) {
+    /// Sends a notification. When the peer has stopped reading and the output is at its cap, the
+    /// connection ends instead.
+    ///
+    /// # Errors
+    /// When `params` is no JSON object; nothing is sent.
+    pub fn notify(&self, method: &str, params: Option<&str>) -> Result<(), RequestError> {
+        let params = params.map(params::object).transpose()?;
         let mut bytes = Vec::with_capacity(128 + params.map_or(0, str::len));
         encode::notification(&mut bytes, method, params);
         self.submit_frame(bytes, ItemKind::Notification);
+        Ok(())
     }
 
     /// A batch of answers and notifications for calls, to be submitted at once.

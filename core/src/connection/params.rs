@@ -5,6 +5,7 @@ use super::handle::RequestOptions;
 use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::json::{number, reader, string, writer};
+use crate::limits::Limits;
 use crate::mcp::{Era, Revision, Side, meta};
 
 /// Appends one request. The progress token is the request's own id, which is unique among the
@@ -21,12 +22,9 @@ pub(crate) fn request(
     params: Option<&str>,
     options: &RequestOptions,
 ) -> Result<(), RequestError> {
-    let params = params.map(str::trim_ascii);
-    if params.is_some_and(|params| !params.starts_with('{') || !valid(params)) {
-        return Err(RequestError::Misuse("params must be a JSON object"));
-    }
+    let params = params.map(object).transpose()?;
     let own = options.meta.as_deref().map(str::trim_ascii);
-    if own.is_some_and(|own| !own.starts_with('{') || !valid(own)) {
+    if own.is_some_and(|own| !is_object(own)) {
         return Err(RequestError::Misuse("_meta must be a JSON object"));
     }
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -67,10 +65,10 @@ pub(crate) fn request(
         string::append(out, revision.name());
         out.push(b',');
         raw_key(out, meta::CLIENT_INFO);
-        out.extend_from_slice(config.implementation.as_bytes());
+        writer::append_compact(out, &config.implementation);
         out.push(b',');
         raw_key(out, meta::CLIENT_CAPABILITIES);
-        out.extend_from_slice(config.capabilities(revision).as_bytes());
+        writer::append_compact(out, config.capabilities(revision));
         out.push(b',');
     }
     if options.progress.is_some() {
@@ -93,8 +91,17 @@ fn engine_key(name: &str) -> bool {
     )
 }
 
-fn valid(json: &str) -> bool {
-    crate::json::validate(json.as_bytes(), crate::limits::Limits::STDIO.max_depth).is_ok()
+/// `params` without the whitespace around them, if they are a JSON object.
+pub(super) fn object(params: &str) -> Result<&str, RequestError> {
+    let params = params.trim_ascii();
+    match is_object(params) {
+        true => Ok(params),
+        false => Err(RequestError::Misuse("params must be a JSON object")),
+    }
+}
+
+fn is_object(json: &str) -> bool {
+    json.starts_with('{') && crate::json::validate(json.as_bytes(), Limits::STDIO.max_depth).is_ok()
 }
 
 fn raw_key(out: &mut Vec<u8>, name: &str) {

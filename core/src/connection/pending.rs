@@ -1,5 +1,6 @@
 //! What the driver's side keeps of this side's own requests: deadlines and progress.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::handle::{Progress, ProgressFn};
@@ -116,11 +117,13 @@ impl Pending {
         own.last = progress;
         if let Some(report) = &own.progress {
             let sentence = reader::find(params, "message").and_then(reader::as_str);
-            report(Progress {
+            let news = Progress {
                 progress,
                 total: value("total"),
                 message: sentence.as_deref(),
-            });
+            };
+            // A report that panics takes nothing along.
+            let _ = catch_unwind(AssertUnwindSafe(|| report(news)));
         }
         true
     }

@@ -1,9 +1,10 @@
 //! An opt-in look at every frame of a connection, with secrets masked.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::json::{reader, string};
+use crate::json::{DecodeErrorKind, reader, string};
 
 /// Which way a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,16 +28,19 @@ impl Trace {
         Self(Arc::new(report))
     }
 
+    /// A report that panics takes nothing along.
     pub(crate) fn note(&self, direction: Direction, frame: &[u8]) {
-        match std::str::from_utf8(frame) {
-            Ok(text) if crate::json::validate(frame, MAX_DEPTH).is_ok() => {
-                (self.0)(direction, &redact(text))
-            }
-            _ => (self.0)(
-                direction,
-                &format!("<{} bytes that are no JSON>", frame.len()),
-            ),
-        }
+        let shown = match std::str::from_utf8(frame) {
+            Ok(text) => match crate::json::validate(frame, MAX_DEPTH) {
+                Ok(()) => redact(text),
+                Err(error) if error.kind == DecodeErrorKind::TooDeep => {
+                    format!("<{} bytes, nested more than {MAX_DEPTH} deep>", frame.len())
+                }
+                Err(_) => format!("<{} bytes that are no JSON>", frame.len()),
+            },
+            Err(_) => format!("<{} bytes that are no JSON>", frame.len()),
+        };
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(direction, &shown)));
     }
 }
 
@@ -64,7 +68,7 @@ const SECRET: [&str; 9] = [
 ];
 
 /// JSON as it may be logged: the values of members whose names speak of secrets are masked (at
-/// any depth), long strings are cut. `progressToken` is no secret.
+/// any depth), long strings and what is nested deeply are cut. `progressToken` is no secret.
 pub fn redact(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len().min(4096));
     value(&mut out, json.trim_ascii(), 0);
@@ -113,6 +117,7 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize) {
         Some(b'"') if json.len() > MAX_STRING_BYTES => {
             string::append(out, &format!("<{} bytes>", json.len() - 2));
         }
+        Some(b'{' | b'[') => string::append(out, &format!("<{} bytes>", json.len())),
         _ => out.extend_from_slice(json.as_bytes()),
     }
 }
@@ -140,5 +145,27 @@ mod tests {
         let trace = Trace::new(move |_, text| *sink.lock().unwrap() = text.to_owned());
         trace.note(Direction::In, b"password: hunter2");
         assert_eq!(*seen.lock().unwrap(), "<17 bytes that are no JSON>");
+    }
+
+    #[test]
+    fn what_is_nested_deeply_is_neither_shown_nor_called_broken() {
+        let deep = |levels: usize| {
+            let secret = "{\"password\":\"hunter2\"}";
+            format!("{}{secret}{}", "[".repeat(levels), "]".repeat(levels))
+        };
+        let shown = redact(&deep(MAX_DEPTH));
+        assert!(
+            !shown.contains("hunter2") && shown.contains("<22 bytes>"),
+            "{shown}"
+        );
+        assert!(redact(&deep(MAX_DEPTH - 1)).contains("\"***\""));
+        let seen = Arc::new(std::sync::Mutex::new(String::new()));
+        let sink = seen.clone();
+        let trace = Trace::new(move |_, text| *sink.lock().unwrap() = text.to_owned());
+        trace.note(Direction::In, deep(MAX_DEPTH).as_bytes());
+        assert_eq!(
+            *seen.lock().unwrap(),
+            "<150 bytes, nested more than 64 deep>"
+        );
     }
 }

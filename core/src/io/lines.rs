@@ -1,5 +1,7 @@
 //! A child's stderr, line by line.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use memchr::memchr;
 
 /// Longest line that is handed on whole, in bytes; a longer one comes in pieces of this length.
@@ -53,7 +55,8 @@ impl Lines {
 fn emit(sink: &mut (dyn FnMut(&str) + Send), line: &[u8]) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    sink(&String::from_utf8_lossy(line));
+    // A sink that panics takes nothing along.
+    let _ = catch_unwind(AssertUnwindSafe(|| sink(&String::from_utf8_lossy(line))));
 }
 
 #[cfg(test)]
@@ -82,6 +85,20 @@ mod tests {
         assert_eq!(lines_of(&[text]), expected);
         let bytes: Vec<&[u8]> = text.chunks(1).collect();
         assert_eq!(lines_of(&bytes), expected);
+    }
+
+    #[test]
+    fn a_sink_that_panics_gets_the_next_line() {
+        let seen = Arc::new(Mutex::new(0));
+        let into = seen.clone();
+        let mut lines = Lines::new(Box::new(move |_| {
+            *into
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+            panic!("a sink");
+        }));
+        lines.push(b"one\ntwo\n");
+        assert_eq!(*seen.lock().unwrap(), 2);
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct Rules {
     pub progress_message: bool,
     /// Whether `completions` is a capability.
     pub completions: bool,
+    /// Whether a request for completions may carry the other arguments as `context`.
+    pub completion_context: bool,
 }
 
 const RULES: [Rules; 5] = [
@@ -89,6 +91,7 @@ const RULES: [Rules; 5] = [
         icons: false,
         progress_message: false,
         completions: false,
+        completion_context: false,
     },
     Rules {
         name: "2025-03-26",
@@ -106,6 +109,7 @@ const RULES: [Rules; 5] = [
         icons: false,
         progress_message: true,
         completions: true,
+        completion_context: false,
     },
     Rules {
         name: "2025-06-18",
@@ -123,6 +127,7 @@ const RULES: [Rules; 5] = [
         icons: false,
         progress_message: true,
         completions: true,
+        completion_context: true,
     },
     Rules {
         name: "2025-11-25",
@@ -140,6 +145,7 @@ const RULES: [Rules; 5] = [
         icons: true,
         progress_message: true,
         completions: true,
+        completion_context: true,
     },
     Rules {
         name: "2026-07-28",
@@ -157,6 +163,7 @@ const RULES: [Rules; 5] = [
         icons: true,
         progress_message: true,
         completions: true,
+        completion_context: true,
     },
 ];
 
