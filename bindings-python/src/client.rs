@@ -387,7 +387,9 @@ impl Link {
 fn complete(message: Message) -> Result<Message, RequestError> {
     match message.as_ref().result_type().as_deref() {
         None | Some("complete") => Ok(message),
-        Some("input_required") => Err(RequestError::Unsupported("an answer without further input")),
+        Some("input_required") => Err(RequestError::BadAnswer(
+            "the server asks for input, which this client does not give",
+        )),
         Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
     }
 }

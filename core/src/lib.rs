@@ -44,5 +44,7 @@ pub mod mcp;
 pub mod message;
 #[allow(unsafe_code)]
 pub mod scan;
+#[cfg(any(feature = "server", feature = "client"))]
+pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;

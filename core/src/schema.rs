@@ -1,7 +1,7 @@
-//! Validation of tool arguments, compiled once per tool.
+//! JSON Schema: what tools take and what they give back, compiled once.
 //!
 //! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
-//! so; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
+//! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
 //! members, and for those a [shortcut](Shape) accepts without building a tree; it never
 //! refuses: what it cannot accept goes to the full validator, which also words the error.
 //!
@@ -95,17 +95,26 @@ impl Schema {
         let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
         match self.validator.iter_errors(&value).next() {
             None => Ok(()),
-            Some(error) => {
-                let path = error.instance_path().to_string();
-                let place = if path.is_empty() {
-                    String::new()
-                } else {
-                    format!(" at {path}")
-                };
-                Err(format!("{error}{place}"))
-            }
+            Some(error) => Err(wording(&error)),
         }
     }
+}
+
+/// Longest value that an error repeats, in bytes of the sentence.
+const MAX_SENTENCE_BYTES: usize = 200;
+
+/// What is wrong and where, without the value when it is long.
+fn wording(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let mut text = error.to_string();
+    if text.len() > MAX_SENTENCE_BYTES {
+        text = error.masked().to_string();
+    }
+    if !path.is_empty() {
+        text.push_str(" at ");
+        text.push_str(&path);
+    }
+    text
 }
 
 /// Whether a surrogate is escaped anywhere, paired or not.
@@ -329,5 +338,12 @@ mod tests {
             .check(r#"{"text":7}"#)
             .unwrap_err();
         assert!(error.contains("/text"), "{error}");
+    }
+
+    #[test]
+    fn an_error_does_not_repeat_what_is_long() {
+        let long = format!("{{\"n\":\"{}\",\"text\":\"\"}}", "x".repeat(1 << 20));
+        let error = Schema::input(ECHO).unwrap().check(&long).unwrap_err();
+        assert!(error.contains("/n") && error.len() < 300, "{}", error.len());
     }
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::known::OutputSchema;
 use super::results::CallToolResult;
 use super::{complete, parse};
 use crate::connection::{Handle, Progress, RequestOptions, Response};
 use crate::error::RequestError;
-use crate::json::string;
+use crate::json::{reader, string};
 use crate::mcp::Method;
 
 /// A call of a tool, to be awaited. Dropping the future cancels the call.
@@ -23,12 +24,14 @@ pub struct CallTool {
     handle: Handle,
     params: Result<String, RequestError>,
     options: RequestOptions,
+    schema: Option<Arc<OutputSchema>>,
 }
 
 impl CallTool {
     pub(super) fn new(
         handle: &Handle,
         offered: Result<(), RequestError>,
+        schema: Option<Arc<OutputSchema>>,
         name: &str,
         arguments: &impl Serialize,
     ) -> Self {
@@ -37,12 +40,31 @@ impl CallTool {
             handle: handle.clone(),
             params,
             options: RequestOptions::default(),
+            schema,
         }
     }
 
-    /// How long to wait without news; progress starts it again.
+    /// How long to wait without news; progress starts it again, until
+    /// [`max_timeout`](Self::max_timeout) has passed.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// How long to wait in all, whatever the progress (R-CAN-09). Without it, the longer of
+    /// [`Limits::max_request_timeout`](crate::limits::Limits) and [`timeout`](Self::timeout).
+    pub fn max_timeout(mut self, timeout: Duration) -> Self {
+        self.options.max_timeout = Some(timeout);
+        self
+    }
+
+    /// Members for the call's `_meta`: an object. Those that the engine writes itself (the
+    /// revision, the progress token and so on) are left out of it.
+    pub fn meta(mut self, members: &impl Serialize) -> Self {
+        match serde_json::to_string(members) {
+            Ok(json) => self.options.meta = Some(json.into()),
+            Err(_) => self.params = Err(RequestError::Misuse("_meta must be a JSON object")),
+        }
         self
     }
 
@@ -57,13 +79,17 @@ impl CallTool {
     ///
     /// # Errors
     /// When it cannot be sent: the connection has ended, too many calls wait, or the arguments
-    /// are no JSON object.
+    /// are no JSON object; or when the tool's output schema is not valid.
     pub fn send(self) -> Result<Calling, RequestError> {
         let params = self.params?;
+        if let Some(schema) = &self.schema {
+            schema.is_usable()?;
+        }
         let response = self
             .handle
             .request(Method::CallTool.name(), Some(&params), self.options)?;
-        Ok(Calling { response })
+        let schema = self.schema;
+        Ok(Calling { response, schema })
     }
 
     /// Waits for the result on this thread.
@@ -91,6 +117,7 @@ impl IntoFuture for CallTool {
 #[derive(Debug)]
 pub struct Calling {
     response: Response,
+    schema: Option<Arc<OutputSchema>>,
 }
 
 impl Calling {
@@ -106,7 +133,12 @@ impl Future for Calling {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(Pin::new(&mut self.response).poll(cx))?;
         complete(&message)?;
-        Poll::Ready(parse(message.as_ref().result().unwrap_or("{}")))
+        let json = message.as_ref().result().unwrap_or("{}");
+        let result = parse(json)?;
+        if let Some(schema) = &self.schema {
+            schema.check(&result, reader::find(json, "structuredContent"))?;
+        }
+        Poll::Ready(Ok(result))
     }
 }
 

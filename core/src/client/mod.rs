@@ -5,12 +5,16 @@
 
 mod call;
 mod host;
+mod known;
 mod results;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
 pub use self::call::{CallTool, Calling, block_on};
 pub use self::host::ClientHost;
+use self::known::Known;
 pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
@@ -28,13 +32,15 @@ const MAX_PAGES: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Handle,
+    known: Arc<Known>,
 }
 
 impl Client {
     /// A client on an open connection. Wait for [`Handle::opened`] first, or use
     /// [`open`](Self::open).
     pub fn new(handle: Handle) -> Self {
-        Self { handle }
+        let known = Arc::default();
+        Self { handle, known }
     }
 
     /// What a client brings to a connection: name, version, every revision, no capabilities.
@@ -129,14 +135,17 @@ impl Client {
         Err(RequestError::BadAnswer("a list without end"))
     }
 
-    /// The server's tools, all pages.
+    /// The server's tools, all pages. From then on, results are held against the output schemas
+    /// of this list (R-STR-02).
     ///
     /// # Errors
     /// As every call: the server's error, a timeout, the end of the connection, or an answer of
     /// another shape.
     pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
         self.offers("tools")?;
-        self.list(Method::ListTools, "tools").await
+        let tools: Vec<ToolInfo> = self.list(Method::ListTools, "tools").await?;
+        self.known.learn(&tools);
+        Ok(tools)
     }
 
     /// Calls a tool. `arguments` is a JSON object.
@@ -151,7 +160,8 @@ impl Client {
     /// # }
     /// ```
     pub fn call_tool(&self, name: &str, arguments: &impl serde::Serialize) -> CallTool {
-        CallTool::new(&self.handle, self.offers("tools"), name, arguments)
+        let schema = self.known.output_schema(name);
+        CallTool::new(&self.handle, self.offers("tools"), schema, name, arguments)
     }
 
     /// The server's resources, all pages.
@@ -213,8 +223,8 @@ impl Client {
     }
 
     /// The values that an argument of a prompt or resource template may take, given how it
-    /// begins. `context` holds the other arguments, as far as they are decided; revisions before
-    /// 2025-06-18 do not know it.
+    /// begins. `context` holds the other arguments, as far as they are decided; it is not sent in
+    /// revisions before 2025-06-18, which do not know it.
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
@@ -235,7 +245,10 @@ impl Client {
             "ref": target,
             "argument": { "name": argument, "value": value },
         });
-        if !context.is_empty() {
+        let known = self
+            .revision()
+            .is_some_and(|revision| revision.rules().completion_context);
+        if known && !context.is_empty() {
             let arguments: serde_json::Map<String, Value> = context
                 .iter()
                 .map(|(key, value)| ((*key).into(), (*value).into()))
@@ -285,7 +298,9 @@ impl Client {
 fn complete(message: &Message) -> Result<(), RequestError> {
     match message.as_ref().result_type().as_deref() {
         None | Some("complete") => Ok(()),
-        Some("input_required") => Err(RequestError::Unsupported("an answer without further input")),
+        Some("input_required") => Err(RequestError::BadAnswer(
+            "the server asks for input, which this client does not give",
+        )),
         Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
     }
 }

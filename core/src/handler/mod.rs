@@ -69,6 +69,14 @@ pub trait Executor {
         Err(answer)
     }
 
+    /// Whether this executor itself checks the arguments of such a call when they are longer than
+    /// [`CHECK_HERE_BYTES`](crate::limits::CHECK_HERE_BYTES), away from the driver's thread. The
+    /// rest is checked before.
+    fn checks_arguments(&self, operation: Operation) -> bool {
+        let _ = operation;
+        false
+    }
+
     /// The operations of one turn; [`Call::target`](crate::connection::Call) is
     /// [`Operation::to_target`].
     fn run(&mut self, batch: Batch);

@@ -16,6 +16,7 @@ use super::output::HandlerError;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::correlate::Cancelled;
 use crate::handler::{Executor, Job, Operation, Spawner};
+use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
 
 /// Runs handlers on a [`Spawner`]; inline tools at once.
@@ -61,7 +62,18 @@ impl Executor for HandlerExecutor {
         let arguments = request.message.arguments().unwrap_or("{}");
         let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
         let result = outcome.unwrap_or_else(|_| panicked());
-        Ok(answer.result(|writer| result.write(writer)))
+        Ok(match self.server.registry.check_result(number, &result) {
+            Ok(()) => answer.result(|writer| result.write(writer)),
+            Err(why) => answer.error(ErrorKind::Internal, &why, None),
+        })
+    }
+
+    fn checks_arguments(&self, operation: Operation) -> bool {
+        let Operation::CallTool(number) = operation else {
+            return false;
+        };
+        let handler = self.server.handlers.tools.get(number as usize);
+        matches!(handler, Some(ToolHandler::Spawned(_)))
     }
 
     fn initialized(&mut self) {
@@ -102,7 +114,7 @@ fn panicked() -> ToolResult {
 }
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
-async fn carry_out(server: Server, call: Call, debt: Debt) {
+async fn carry_out(server: Server, call: Call, mut debt: Debt) {
     let operation = Operation::from_target(call.target);
     let cancelled = call.cancel.cancelled();
     let context = debt.context.clone();
@@ -112,8 +124,17 @@ async fn carry_out(server: Server, call: Call, debt: Debt) {
             let Some(ToolHandler::Spawned(handler)) = handlers.tools.get(number as usize) else {
                 return;
             };
+            let arguments = call.message.as_ref().arguments().unwrap_or("{}");
+            if arguments.len() > CHECK_HERE_BYTES
+                && let Err(why) = server.registry.check_arguments(number, arguments)
+            {
+                return debt.refuse_arguments(why);
+            }
             match guarded(cancelled, || handler(call, context)).await {
-                Outcome::Made(result) => debt.pay(|writer| result.write(writer)),
+                Outcome::Made(result) => match server.registry.check_result(number, &result) {
+                    Ok(()) => debt.pay(|writer| result.write(writer)),
+                    Err(why) => debt.refuse(ErrorKind::Internal, &why),
+                },
                 Outcome::Panicked => debt.pay(|writer| panicked().write(writer)),
                 Outcome::Cancelled => debt.forgive(),
             }
@@ -193,6 +214,14 @@ impl Debt {
             .filter(|_| kind == ErrorKind::ResourceNotFound);
         let data = data.map(missing_data);
         replies.error(self.context.reply_to(), kind, message, data.as_deref());
+    }
+
+    /// R-TOL-05
+    fn refuse_arguments(mut self, why: String) {
+        match self.context.revision().rules().bad_arguments_is_tool_error {
+            true => self.pay(|writer| ToolResult::error(why).write(writer)),
+            false => self.refuse(ErrorKind::InvalidParams, &why),
+        }
     }
 
     fn settle<T>(

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
-use super::registry::{Pages, Registry, level, page};
+use super::registry::{Pages, Registry, level, page, quoted};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
 use crate::handler::{Executor, Operation};
 use crate::json::{reader, string};
+use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::{ErrorKind, Method};
 use crate::message::{Field, MessageRef};
 
@@ -50,7 +51,7 @@ impl<E: Executor> ServerHost<E> {
             return not_offered(answer, request);
         }
         match page(pages, request.message.raw(Field::Cursor)) {
-            Some(members) => answer.result(|result| result.members(members)),
+            Some(members) => answer.result(|result| result.encoded(members)),
             None => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
         }
     }
@@ -91,15 +92,16 @@ impl<E: Executor> ServerHost<E> {
                 );
             }
         };
-        if let Err(why) = self.registry.schemas[number as usize].check(arguments) {
-            let text = format!("invalid arguments for tool {}: {why}", quoted(&name));
+        let operation = Operation::CallTool(number);
+        let later = arguments.len() > CHECK_HERE_BYTES && self.executor.checks_arguments(operation);
+        if !later && let Err(why) = self.registry.check_arguments(number, arguments) {
             // R-TOL-05
             return match request.revision.rules().bad_arguments_is_tool_error {
-                true => answer.result(|result| ToolResult::error(text).write(result)),
-                false => answer.error(ErrorKind::InvalidParams, &text, None),
+                true => answer.result(|result| ToolResult::error(why).write(result)),
+                false => answer.error(ErrorKind::InvalidParams, &why, None),
             };
         }
-        self.operate(Operation::CallTool(number), request, answer)
+        self.operate(operation, request, answer)
     }
 
     fn read(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
@@ -256,12 +258,4 @@ pub(super) fn missing_data(uri: &str) -> String {
     string::append(&mut data, uri);
     data.push(b'}');
     String::from_utf8(data).unwrap_or_default()
-}
-
-/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
-fn quoted(name: &str) -> String {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => format!("\"{}…\"", &name[..end]),
-        None => format!("\"{name}\""),
-    }
 }

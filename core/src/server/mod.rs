@@ -32,9 +32,9 @@ mod executor;
 mod host;
 mod output;
 mod registry;
-mod schema;
 mod template;
 
+pub use crate::schema::{InvalidSchema, Schema};
 pub use arguments::{Arguments, FromArguments};
 pub use builder::{Builder, Server};
 pub use completion::{CompletionRequest, CompletionTarget, Completions, MAX_VALUES};
@@ -45,6 +45,5 @@ pub use executor::HandlerExecutor;
 pub use host::ServerHost;
 pub use output::{HandlerError, IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
-pub use schema::{InvalidSchema, Schema};
 pub use template::{InvalidTemplate, Template};
 pub use {schemars, serde, serde_json};

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
+use super::content::ToolResult;
 use super::definition::{Prompt, Resource, Tool};
-use super::schema::{InvalidSchema, Schema};
 use super::template::{InvalidTemplate, Template};
 use crate::connection::Config;
 use crate::json;
 use crate::mcp::{LogLevel, Revision, Side};
+use crate::schema::{InvalidSchema, Schema};
 
 /// Levels of nesting in what a tool says of itself.
 const MAX_DEPTH: usize = 64;
@@ -51,7 +52,7 @@ impl std::error::Error for RegistryError {}
 #[derive(Debug, Default)]
 pub struct Registry {
     pub(super) tools: Vec<Tool>,
-    pub(super) schemas: Vec<Schema>,
+    schemas: Vec<Schemas>,
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<(Resource, Template)>,
     pub(super) prompts: Vec<Prompt>,
@@ -61,6 +62,13 @@ pub struct Registry {
     pub(super) completes: bool,
     page_size: Option<NonZeroUsize>,
     lists: [OnceLock<Lists>; 5],
+}
+
+/// The compiled schemas of a tool.
+#[derive(Debug)]
+struct Schemas {
+    input: Schema,
+    output: Option<Schema>,
 }
 
 /// The members of one list's results, a page each.
@@ -86,8 +94,8 @@ impl Registry {
     /// # Errors
     /// When the name is taken or empty, or a schema is not valid (R-SCH-11).
     pub fn add_tool(&mut self, tool: Tool) -> Result<u32, RegistryError> {
-        let schema = Schema::input(&tool.input_schema)
-            .map_err(|error| RegistryError::Schema(tool.name.clone(), error))?;
+        let invalid = |error| RegistryError::Schema(tool.name.clone(), error);
+        let input = Schema::input(&tool.input_schema).map_err(invalid)?;
         for (member, json, opener) in [
             ("output_schema", &tool.output_schema, '{'),
             ("annotations", &tool.annotations, '{'),
@@ -101,8 +109,10 @@ impl Registry {
                 return Err(RegistryError::Json(tool.name, member));
             }
         }
+        let output = tool.output_schema.as_deref().map(Schema::new);
+        let output = output.transpose().map_err(invalid)?;
         let number = take(&mut self.tool_names, &tool.name)?;
-        self.schemas.push(schema);
+        self.schemas.push(Schemas { input, output });
         self.tools.push(tool);
         self.changed();
         Ok(number)
@@ -170,6 +180,42 @@ impl Registry {
     /// The number of a tool.
     pub fn tool(&self, name: &str) -> Option<u32> {
         self.tool_names.get(name).copied()
+    }
+
+    /// Checks the arguments of a call, a validated JSON text, against the tool's input schema
+    /// (R-TOL-03).
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the caller.
+    pub fn check_arguments(&self, number: u32, arguments: &str) -> Result<(), String> {
+        let Some(schemas) = self.schemas.get(number as usize) else {
+            return Ok(());
+        };
+        let name = &self.tools[number as usize].name;
+        let wrong = |why| format!("invalid arguments for tool {}: {why}", quoted(name));
+        schemas.input.check(arguments).map_err(wrong)
+    }
+
+    /// Checks what a tool gave back against its output schema, if it has one. A result that is an
+    /// error need not fit (R-STR-01, R-STR-07).
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the tool's author.
+    pub fn check_result(&self, number: u32, result: &ToolResult) -> Result<(), String> {
+        let schemas = self.schemas.get(number as usize);
+        let Some(schema) = schemas.and_then(|schemas| schemas.output.as_ref()) else {
+            return Ok(());
+        };
+        let verdict = match &result.structured {
+            _ if result.is_error => Ok(()),
+            Some(json) => schema.check(json),
+            None => Err("there is no structured content".to_owned()),
+        };
+        let name = &self.tools[number as usize].name;
+        verdict.map_err(|why| {
+            let name = quoted(name);
+            format!("the result of tool {name} does not fit its output schema: {why}")
+        })
     }
 
     /// The number of a resource.
@@ -318,4 +364,12 @@ pub(super) fn page<'a>(pages: &'a Pages, raw: Option<&str>) -> Option<&'a str> {
 pub(super) fn level(params: &str) -> Option<LogLevel> {
     let name = crate::json::reader::find(params, "level").and_then(crate::json::reader::as_str)?;
     LogLevel::parse(&name)
+}
+
+/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
+pub(super) fn quoted(name: &str) -> String {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => format!("\"{}…\"", &name[..end]),
+        None => format!("\"{name}\""),
+    }
 }

@@ -2,9 +2,14 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
-#[path = "shared/schema.rs"]
+mod calls;
+#[path = "../shared/schema.rs"]
 mod schema;
+#[path = "../shared/mod.rs"]
 mod shared;
+mod validation;
+#[path = "../shared/world.rs"]
+mod world;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -132,9 +137,14 @@ fn arguments_of_prompts_and_templates_are_completed() {
             uri: "file:///{name}",
         };
         let found = block_on(client.complete(&template, ("name", ""), &[("last", "2")])).unwrap();
+        // Older revisions do not know the context, and get none (R-LIF-12).
+        let count = match revision.rules().completion_context {
+            true => 2,
+            false => 150,
+        };
         assert_eq!(
             (found.values.len(), found.total, found.has_more),
-            (2, Some(2), false)
+            (count.min(100), Some(count as u64), count > 100)
         );
         let unknown = CompletionTarget::Prompt { name: "nobody" };
         let error = block_on(client.complete(&unknown, ("to", ""), &[])).unwrap_err();

@@ -1,0 +1,79 @@
+//! The output schemas of the tools that were listed, so that what tools give back can be held
+//! against them (R-STR-02).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::results::{CallToolResult, ToolInfo};
+use crate::error::RequestError;
+use crate::schema::Schema;
+
+/// Shared by the clones of a client. Holds no more than the last list.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    tools: Mutex<HashMap<String, Arc<OutputSchema>>>,
+}
+
+/// Compiled when its tool is called first.
+#[derive(Debug)]
+pub(super) struct OutputSchema {
+    json: String,
+    compiled: OnceLock<Option<Schema>>,
+}
+
+impl Known {
+    /// Takes over a whole list.
+    pub fn learn(&self, tools: &[ToolInfo]) {
+        let schema = |tool: &ToolInfo| {
+            let json = tool.output_schema.as_ref()?.to_string();
+            let compiled = OnceLock::new();
+            Some((tool.name.clone(), Arc::new(OutputSchema { json, compiled })))
+        };
+        let tools = tools.iter().filter_map(schema).collect();
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
+    }
+
+    pub fn output_schema(&self, tool: &str) -> Option<Arc<OutputSchema>> {
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        tools.get(tool).cloned()
+    }
+}
+
+impl OutputSchema {
+    fn schema(&self) -> Result<&Schema, RequestError> {
+        let compiled = self.compiled.get_or_init(|| Schema::new(&self.json).ok());
+        // R-SCH-07, R-SCH-11: a schema that cannot be used allows nothing.
+        compiled.as_ref().ok_or(RequestError::BadAnswer(
+            "the tool's output schema is not valid",
+        ))
+    }
+
+    /// Whether results can be checked at all.
+    ///
+    /// # Errors
+    /// When the schema is not valid.
+    pub fn is_usable(&self) -> Result<(), RequestError> {
+        self.schema().map(drop)
+    }
+
+    /// Checks a result; `structured` is its structured content, raw.
+    ///
+    /// # Errors
+    /// When it does not fit. One that is an error need not (R-STR-07).
+    pub fn check(
+        &self,
+        result: &CallToolResult,
+        structured: Option<&str>,
+    ) -> Result<(), RequestError> {
+        if result.is_error {
+            return Ok(());
+        }
+        let structured = structured.ok_or(RequestError::BadAnswer(
+            "there is no structured content although the tool has an output schema",
+        ))?;
+        let fits = self.schema()?.check(structured);
+        fits.map_err(|_| {
+            RequestError::BadAnswer("the structured content does not fit the tool's output schema")
+        })
+    }
+}
