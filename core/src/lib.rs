@@ -8,15 +8,30 @@
 //! ```
 //! # #[cfg(all(feature = "server", feature = "client", feature = "stdio"))] {
 //! use mcpbolt::client::{Client, block_on};
-//! use mcpbolt::io::connect_pair;
 //! use mcpbolt::server::{Arguments, Server, Tool};
 //!
 //! let server = Server::builder("greeter", "1.0.0")
 //!     .tool(Tool::new("greet"), |_: Arguments, _| async { "hello" })
 //!     .build()?;
 //! // In one process, as in a test; `io::serve_stdio` serves on stdin and stdout.
-//! let client = block_on(Client::open(connect_pair(&server, Client::config("me", "1"))?))?;
+//! let client = block_on(Client::builder("me", "1").connect(&server))?;
 //! assert_eq!(client.call_tool("greet", &serde_json::json!({})).wait()?.text(), "hello");
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A client of a server that is a program of its own:
+//!
+//! ```no_run
+//! # #[cfg(all(feature = "client", feature = "stdio"))] {
+//! use mcpbolt::client::{Client, block_on};
+//! use mcpbolt::io::ChildCommand;
+//!
+//! let client = block_on(Client::spawn(ChildCommand::new("path/to/server").arg("--quiet")))?;
+//! for tool in block_on(client.list_tools())? {
+//!     println!("{}: {}", tool.name, tool.description.unwrap_or_default());
+//! }
+//! // The child ends when the last clone of the client is dropped.
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,32 +1,45 @@
-//! The host of a client without roots, sampling or elicitation.
+//! The application's side of a client's connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use crate::connection::{Answer, Batch, CallKey, Disposition, Host, Incoming};
+use super::Client;
+use super::builder::Notices;
+use super::context::Context;
+use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming};
+use crate::handler::guarded::{Outcome, guarded};
+use crate::handler::{HandlerError, Job, Spawner};
 use crate::mcp::ErrorKind;
 use crate::message::MessageRef;
 
-/// Called with each notification of the server that the engine does not consume: its method and
-/// its params, raw JSON. On the driver's thread; must not block.
-type OnNotification = Box<dyn FnMut(&str, Option<&str>) + Send>;
-
-/// The [`Host`] of a client: answers the server's requests with an error and hands its
-/// notifications on.
+/// The [`Host`] of a client: has its handlers answer what the server asks, refuses what there is
+/// no handler for, and hands notifications on.
 #[derive(Default)]
 pub struct ClientHost {
-    on_notification: Option<OnNotification>,
+    notices: Notices,
+    serving: Option<(Client, Arc<dyn Spawner>)>,
 }
 
 impl ClientHost {
-    /// One that ignores notifications.
+    /// One without handlers that ignores notifications.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that hands notifications on.
+    /// One without handlers that hands notifications on: the method and the params, raw JSON. On
+    /// the driver's thread; must not block.
     pub fn on_notification(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
         Self {
-            on_notification: Some(Box::new(report)),
+            notices: Notices::raw(report),
+            serving: None,
+        }
+    }
+
+    /// That of a client with handlers.
+    pub(super) fn serving(client: Client, spawner: Arc<dyn Spawner>, notices: Notices) -> Self {
+        Self {
+            notices,
+            serving: Some((client, spawner)),
         }
     }
 }
@@ -38,22 +51,62 @@ impl std::fmt::Debug for ClientHost {
 }
 
 impl Host for ClientHost {
-    fn request(&mut self, _request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
-        answer.error(
-            ErrorKind::MethodNotFound,
-            "this client does not offer that",
-            None,
-        )
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let offers = |(client, _): &(Client, _)| {
+            request
+                .method
+                .is_some_and(|method| client.handlers().offers(method))
+        };
+        if self.serving.as_ref().is_some_and(offers) {
+            return Disposition::Deferred(0);
+        }
+        let why = "this client does not offer that";
+        answer.error(ErrorKind::MethodNotFound, why, None)
     }
 
-    fn dispatch(&mut self, _batch: Batch) {}
+    fn dispatch(&mut self, batch: Batch) {
+        let Some((client, spawner)) = &self.serving else {
+            return;
+        };
+        let client = client.clone();
+        let jobs = batch
+            .into_calls()
+            .map(move |call| -> Job { Box::pin(carry_out(client.clone(), call)) });
+        spawner.spawn_batch(Box::new(jobs));
+    }
 
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
 
     fn notification(&mut self, message: MessageRef<'_>) {
-        if let (Some(report), Some(method)) = (&mut self.on_notification, message.method()) {
+        if let (Some(report), Some(method)) = (&mut self.notices.0, message.method()) {
             // A report that panics takes nothing along.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
         }
     }
+}
+
+/// One request of the server, from handler to answer. Nothing is answered once it is cancelled.
+async fn carry_out(client: Client, call: Call) {
+    let Some(method) = call.method else { return };
+    let Call {
+        message,
+        reply,
+        cancel,
+        ..
+    } = call;
+    let params = message.as_ref().params().unwrap_or("{}").to_owned();
+    let context = Context::new(client.clone(), reply.revision(), cancel.clone());
+    let handlers = client.handlers().clone();
+    let make = || handlers.answer(method, params, context);
+    let outcome = match guarded(cancel.cancelled(), make).await {
+        Outcome::Made(outcome) => outcome,
+        Outcome::Panicked => Err(HandlerError::new("the handler failed unexpectedly")),
+        Outcome::Cancelled => return,
+    };
+    let mut replies = client.handle().replies();
+    match outcome {
+        Ok(result) => replies.result(&reply, |writer| writer.object(&result)),
+        Err(error) => replies.error(&reply, error.kind(), &error.to_string(), None),
+    }
+    replies.submit_last();
 }

@@ -3,18 +3,29 @@
 //! A [`Client`] is a [`Handle`] with MCP's vocabulary on it. It sends only what the server
 //! offers: what it does not is a local error that says so (R-CAP-03).
 
+mod builder;
 mod call;
+mod context;
+mod handlers;
 mod host;
 mod known;
+mod notice;
+mod pages;
 mod results;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::builder::{ClientBuilder, Prepared};
 pub use self::call::{CallTool, Calling, block_on};
+pub use self::context::Context;
+use self::handlers::Handlers;
 pub use self::host::ClientHost;
 use self::known::Known;
+pub use self::notice::Notice;
+use self::pages::List;
+pub use self::pages::Pages;
 pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
@@ -22,25 +33,70 @@ pub use self::results::{
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::{Method, Revision, Side};
+use crate::mcp::{Method, Revision, Root, Side};
 use crate::message::Message;
 
-/// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
-const MAX_PAGES: usize = 10_000;
-
 /// A server, seen from the client's side. Cheap to clone.
+///
+/// With `io`, `Client::spawn` starts a server as a child process, and
+/// [`builder`](Self::builder) makes a client that servers may ask things.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Handle,
     known: Arc<Known>,
+    handlers: Arc<Handlers>,
+    /// What ends the connection when the last clone is dropped.
+    wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Client {
     /// A client on an open connection. Wait for [`Handle::opened`] first, or use
     /// [`open`](Self::open).
     pub fn new(handle: Handle) -> Self {
-        let known = Arc::default();
-        Self { handle, known }
+        Self::with(handle, Arc::default())
+    }
+
+    /// Begins a client of that name and version, with what it does for servers.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "server", feature = "stdio"))] {
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::mcp::Sampled;
+    /// # use mcpbolt::server::Server;
+    /// # let server = Server::builder("test", "1").build()?;
+    ///
+    /// let client = Client::builder("chat", "1.0.0")
+    ///     .on_sampling(|sampling, _| async move {
+    ///         let asked = sampling.messages.len();
+    ///         Ok(Sampled::text("a-model", format!("an answer to {asked} messages")))
+    ///     })
+    ///     .connect(&server); // or `.spawn(ChildCommand::new("path/to/server"))`
+    /// let client = block_on(client)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: &str, version: &str) -> ClientBuilder {
+        ClientBuilder::new(name, version)
+    }
+
+    fn with(handle: Handle, handlers: Arc<Handlers>) -> Self {
+        Self {
+            handle,
+            known: Arc::default(),
+            handlers,
+            wire: None,
+        }
+    }
+
+    /// The same client; `wire` is dropped with its last clone.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn held_by(mut self, wire: Arc<dyn std::any::Any + Send + Sync>) -> Self {
+        self.wire = Some(wire);
+        self
+    }
+
+    fn handlers(&self) -> &Arc<Handlers> {
+        &self.handlers
     }
 
     /// What a client brings to a connection: name, version, every revision, no capabilities.
@@ -105,36 +161,6 @@ impl Client {
         Ok(message)
     }
 
-    /// All items of a list, page by page.
-    async fn list<T>(&self, method: Method, key: &'static str) -> Result<Vec<T>, RequestError>
-    where
-        T: serde::de::DeserializeOwned,
-    {
-        let mut items = Vec::new();
-        let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let params = cursor
-                .as_deref()
-                .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
-            let page = self.request(method, params.as_deref()).await?;
-            let result = page.as_ref().result().unwrap_or("{}");
-            let list = reader::find(result, key).unwrap_or("[]");
-            let mut more: Vec<T> = serde_json::from_str(list)
-                .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
-            items.append(&mut more);
-            // An empty string is a cursor too (R-PAG-03); null is none (R-PAG-07).
-            let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
-            match next {
-                Some(next) if cursor.as_deref() == Some(next) => {
-                    return Err(RequestError::BadAnswer("the same page again and again"));
-                }
-                Some(next) => cursor = Some(next.to_owned()),
-                None => return Ok(items),
-            }
-        }
-        Err(RequestError::BadAnswer("a list without end"))
-    }
-
     /// The server's tools, all pages. From then on, results are held against the output schemas
     /// of this list (R-STR-02).
     ///
@@ -142,10 +168,19 @@ impl Client {
     /// As every call: the server's error, a timeout, the end of the connection, or an answer of
     /// another shape.
     pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
-        self.offers("tools")?;
-        let tools: Vec<ToolInfo> = self.list(Method::ListTools, "tools").await?;
+        let tools = self.tool_pages().all().await?;
         self.known.learn(&tools);
         Ok(tools)
+    }
+
+    /// The server's tools, page by page.
+    pub fn tool_pages(&self) -> Pages<ToolInfo> {
+        let list = List {
+            method: Method::ListTools,
+            key: "tools",
+            capability: "tools",
+        };
+        Pages::new(self, list)
     }
 
     /// Calls a tool. `arguments` is a JSON object.
@@ -169,8 +204,7 @@ impl Client {
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
     pub async fn list_resources(&self) -> Result<Vec<ResourceInfo>, RequestError> {
-        self.offers("resources")?;
-        self.list(Method::ListResources, "resources").await
+        self.resource_pages().all().await
     }
 
     /// The server's resource templates, all pages.
@@ -178,9 +212,27 @@ impl Client {
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplateInfo>, RequestError> {
-        self.offers("resources")?;
-        self.list(Method::ListResourceTemplates, "resourceTemplates")
-            .await
+        self.resource_template_pages().all().await
+    }
+
+    /// The server's resources, page by page.
+    pub fn resource_pages(&self) -> Pages<ResourceInfo> {
+        let list = List {
+            method: Method::ListResources,
+            key: "resources",
+            capability: "resources",
+        };
+        Pages::new(self, list)
+    }
+
+    /// The server's resource templates, page by page.
+    pub fn resource_template_pages(&self) -> Pages<ResourceTemplateInfo> {
+        let list = List {
+            method: Method::ListResourceTemplates,
+            key: "resourceTemplates",
+            capability: "resources",
+        };
+        Pages::new(self, list)
     }
 
     /// Reads a resource.
@@ -199,8 +251,17 @@ impl Client {
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
     pub async fn list_prompts(&self) -> Result<Vec<PromptInfo>, RequestError> {
-        self.offers("prompts")?;
-        self.list(Method::ListPrompts, "prompts").await
+        self.prompt_pages().all().await
+    }
+
+    /// The server's prompts, page by page.
+    pub fn prompt_pages(&self) -> Pages<PromptInfo> {
+        let list = List {
+            method: Method::ListPrompts,
+            key: "prompts",
+            capability: "prompts",
+        };
+        Pages::new(self, list)
     }
 
     /// Renders a prompt. The values of `arguments` are strings (R-PRM-02).
@@ -259,6 +320,28 @@ impl Client {
         let answer = self.request(Method::Complete, Some(&params)).await?;
         let result = answer.as_ref().result().unwrap_or("{}");
         parse(reader::find(result, "completion").unwrap_or("{}"))
+    }
+
+    /// Replaces the roots that servers see, and tells this one where the revision has a word for
+    /// it (R-ROO-02).
+    ///
+    /// # Errors
+    /// When the client was built without roots, one is not at a `file://` URI, or the connection
+    /// has ended.
+    pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), RequestError> {
+        let roots: Vec<_> = roots.into_iter().collect();
+        if !roots.iter().all(Root::is_valid) {
+            let why = "a root is at a file:// URI without \"..\"";
+            return Err(RequestError::Misuse(why));
+        }
+        if !self.handlers.replace_roots(roots) {
+            return Err(RequestError::Misuse("this client was built without roots"));
+        }
+        let defined = |revision| Method::RootsChanged.defined(revision, Side::Client);
+        match self.revision().is_some_and(defined) {
+            true => self.handle.notify(Method::RootsChanged.name(), None),
+            false => Ok(()),
+        }
     }
 
     /// Asks for a sign of life. Revisions from 2026-07-28 have none (R-PNG-03): there it asks

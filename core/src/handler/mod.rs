@@ -4,9 +4,14 @@
 //! back is encoded for the dialect and revision of the request. This room has no runtime: a
 //! [`Spawner`] says where handlers run.
 
+mod error;
+#[cfg(any(feature = "server", feature = "client"))]
+pub(crate) mod guarded;
+
 use std::future::Future;
 use std::pin::Pin;
 
+pub use self::error::HandlerError;
 use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming};
 
 /// Something of a server's registry that a request asks for; the number counts the entries of

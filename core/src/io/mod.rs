@@ -9,7 +9,7 @@
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
-//! | `serve`, `pair` | both, without a loop of one's own; a client and a server in one process |
+//! | `serve`, `spawn`, `pair` | both, without a loop of one's own; a client and a server in one process |
 //! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
@@ -27,6 +27,8 @@ mod pair;
 mod portable;
 mod serve;
 mod shutdown;
+#[cfg(feature = "client")]
+mod spawn;
 mod stdio;
 #[cfg(unix)]
 mod unix;

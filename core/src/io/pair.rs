@@ -70,19 +70,29 @@ pub fn connect_pair(
     server: &crate::server::Server,
     config: crate::connection::Config,
 ) -> io::Result<crate::connection::Handle> {
-    use crate::server::{HandlerExecutor, ServerHost};
-    let now = Instant::now();
-    let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
-    let served = Connection::new(server.config().clone(), now);
-    let executor = HandlerExecutor::new(server.clone(), served.handle(), workers);
-    let host = ServerHost::new(server.registry().clone(), served.handle(), executor);
-    let connection = Connection::new(Arc::new(config), now);
+    let connection = Connection::new(Arc::new(config), Instant::now());
     let handle = connection.handle();
     join(
-        (served, host),
+        served(server),
         (connection, crate::client::ClientHost::new()),
     )?;
     Ok(handle)
+}
+
+/// A connection to a server in this process, the server's end of it.
+#[cfg(all(feature = "server", feature = "client"))]
+pub(super) fn served(
+    server: &crate::server::Server,
+) -> (
+    Connection,
+    crate::server::ServerHost<crate::server::HandlerExecutor>,
+) {
+    use crate::server::{HandlerExecutor, ServerHost};
+    let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
+    let connection = Connection::new(server.config().clone(), Instant::now());
+    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
+    let host = ServerHost::new(server.registry().clone(), connection.handle(), executor);
+    (connection, host)
 }
 
 /// Moves bytes both ways until one side has ended.

@@ -3,12 +3,16 @@
 //! What differs between protocol revisions is a row of [`revision::Rules`]; no other room
 //! compares versions.
 
+#[cfg(any(feature = "server", feature = "client"))]
+mod ask;
 pub mod code;
 pub mod level;
 pub mod meta;
 pub mod method;
 pub mod revision;
 
+#[cfg(any(feature = "server", feature = "client"))]
+pub use ask::{Block, Elicitation, Elicited, Role, Root, Sampled, Sampling, SamplingMessage};
 pub use code::ErrorKind;
 pub use level::LogLevel;
 pub use method::{Method, Side};

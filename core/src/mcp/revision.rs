@@ -70,6 +70,14 @@ pub struct Rules {
     pub progress_message: bool,
     /// Whether `completions` is a capability.
     pub completions: bool,
+    /// Whether the server may ask the user for something.
+    pub elicitation: bool,
+    /// Whether it may do so in several modes.
+    pub elicitation_modes: bool,
+    /// Whether an elicitation by URL has an id.
+    pub elicitation_ids: bool,
+    /// Whether sampling knows tools, and several blocks of content in a message.
+    pub sampling_tools: bool,
     /// Whether a request for completions may carry the other arguments as `context`.
     pub completion_context: bool,
 }
@@ -92,6 +100,10 @@ const RULES: [Rules; 5] = [
         progress_message: false,
         completions: false,
         completion_context: false,
+        elicitation: false,
+        elicitation_modes: false,
+        elicitation_ids: false,
+        sampling_tools: false,
     },
     Rules {
         name: "2025-03-26",
@@ -110,6 +122,10 @@ const RULES: [Rules; 5] = [
         progress_message: true,
         completions: true,
         completion_context: false,
+        elicitation: false,
+        elicitation_modes: false,
+        elicitation_ids: false,
+        sampling_tools: false,
     },
     Rules {
         name: "2025-06-18",
@@ -128,6 +144,10 @@ const RULES: [Rules; 5] = [
         progress_message: true,
         completions: true,
         completion_context: true,
+        elicitation: true,
+        elicitation_modes: false,
+        elicitation_ids: false,
+        sampling_tools: false,
     },
     Rules {
         name: "2025-11-25",
@@ -146,6 +166,10 @@ const RULES: [Rules; 5] = [
         progress_message: true,
         completions: true,
         completion_context: true,
+        elicitation: true,
+        elicitation_modes: true,
+        elicitation_ids: true,
+        sampling_tools: true,
     },
     Rules {
         name: "2026-07-28",
@@ -164,6 +188,10 @@ const RULES: [Rules; 5] = [
         progress_message: true,
         completions: true,
         completion_context: true,
+        elicitation: true,
+        elicitation_modes: true,
+        elicitation_ids: false,
+        sampling_tools: true,
     },
 ];
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use super::arguments::FromArguments;
@@ -11,14 +10,15 @@ use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
-use super::output::{HandlerError, IntoToolResult};
+use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
 use crate::connection::{Call, Config, Handle, Trace};
+use crate::handler::HandlerError;
+use crate::handler::guarded::Made;
 use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::Revisions;
 
-pub(super) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Hook = Box<dyn Fn(&Handle) + Send + Sync>;
 type Handler<T> = Box<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
 pub(super) type InlineTool = Box<dyn Fn(&str) -> ToolResult + Send + Sync>;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::definition::ObjectWriter;
 use crate::connection::ResultWriter;
 use crate::json::writer;
-use crate::mcp::Revision;
+use crate::mcp::{Revision, Role};
 
 /// One block of content.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,15 +249,6 @@ pub(super) fn write_contents(contents: &[ResourceContents], result: &mut ResultW
         result.raw("ttlMs", "0");
         result.raw("cacheScope", "\"private\"");
     }
-}
-
-/// Who speaks in a prompt's message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
 }
 
 /// A prompt, rendered.

@@ -1,21 +1,16 @@
 //! Carries out the operations of one connection with the handlers of a [`Server`].
 
-use std::any::Any;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
 
-use super::builder::{Made, Server, ToolHandler};
+use super::builder::{Server, ToolHandler};
 use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
 use super::host::missing_data;
-use super::output::HandlerError;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
-use crate::correlate::Cancelled;
-use crate::handler::{Executor, Job, Operation, Spawner};
+use crate::handler::guarded::{Outcome, guarded};
+use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
 
@@ -231,7 +226,7 @@ impl Debt {
     ) {
         match outcome {
             Outcome::Made(Ok(value)) => self.pay(|writer| write(value, writer)),
-            Outcome::Made(Err(error)) => self.refuse(error.kind, &error.to_string()),
+            Outcome::Made(Err(error)) => self.refuse(error.kind(), &error.to_string()),
             Outcome::Panicked => {
                 self.refuse(ErrorKind::Internal, "the handler failed unexpectedly")
             }
@@ -244,45 +239,6 @@ impl Drop for Debt {
     fn drop(&mut self) {
         if !self.paid {
             self.refuse(ErrorKind::Internal, "the handler ended without an answer");
-        }
-    }
-}
-
-enum Outcome<T> {
-    Made(T),
-    Panicked,
-    Cancelled,
-}
-
-/// Runs what `make` gives until it is done, panics or is cancelled.
-fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -> Guarded<T> {
-    let made = catch_unwind(AssertUnwindSafe(make));
-    Guarded {
-        cancelled,
-        made: Some(made),
-    }
-}
-
-struct Guarded<T> {
-    cancelled: Cancelled,
-    made: Option<Result<Made<T>, Box<dyn Any + Send>>>,
-}
-
-impl<T> Future for Guarded<T> {
-    type Output = Outcome<T>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Outcome<T>> {
-        let this = &mut *self;
-        if Pin::new(&mut this.cancelled).poll(cx).is_ready() {
-            this.made = None;
-            return Poll::Ready(Outcome::Cancelled);
-        }
-        let Some(Ok(made)) = &mut this.made else {
-            return Poll::Ready(Outcome::Panicked);
-        };
-        match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Outcome::Made),
-            Err(_) => Poll::Ready(Outcome::Panicked),
         }
     }
 }

@@ -23,6 +23,7 @@
 //! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
 
 mod arguments;
+mod ask;
 mod builder;
 mod completion;
 mod content;
@@ -34,16 +35,18 @@ mod output;
 mod registry;
 mod template;
 
+pub use crate::handler::HandlerError;
+pub use crate::mcp::Role;
 pub use crate::schema::{InvalidSchema, Schema};
 pub use arguments::{Arguments, FromArguments};
 pub use builder::{Builder, Server};
 pub use completion::{CompletionRequest, CompletionTarget, Completions, MAX_VALUES};
-pub use content::{Content, PromptResult, ResourceBody, ResourceContents, Role, ToolResult};
+pub use content::{Content, PromptResult, ResourceBody, ResourceContents, ToolResult};
 pub use context::Context;
 pub use definition::{Prompt, PromptArgument, Resource, Tool};
 pub use executor::HandlerExecutor;
 pub use host::ServerHost;
-pub use output::{HandlerError, IntoToolResult, Json};
+pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use template::{InvalidTemplate, Template};
 pub use {schemars, serde, serde_json};

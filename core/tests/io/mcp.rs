@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, Incoming};
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::io::{Running, Stderr, StdioOptions, serve_stdio};
+use mcpbolt::io::{ChildCommand, Running, Stderr, StdioOptions, serve_stdio};
 use mcpbolt::mcp::{ErrorKind, Side};
-use mcpbolt::server::{Server, Tool, schemars, serde};
+use mcpbolt::server::{Arguments, Server, Tool, schemars, serde};
 use serde_json::json;
 
 use super::peer::{child, is_running};
@@ -31,6 +31,9 @@ struct Block {
 pub fn serve(grace: Duration) {
     let server = Server::builder("test", "1.0.0")
         .tool(Tool::new("echo"), |echo: Echo, _| async move { echo.text })
+        .tool(Tool::new("pid"), |_: Arguments, _| async {
+            std::process::id().to_string()
+        })
         .tool(Tool::new("block"), |block: Block, _| async move {
             std::thread::sleep(Duration::from_millis(block.ms));
             println!("not for the wire");
@@ -69,6 +72,40 @@ fn connect() -> (Client, Running) {
     let handle = running.handle().clone();
     block_on(handle.opened()).unwrap();
     (Client::new(handle), running)
+}
+
+#[test]
+fn a_client_is_had_in_one_line_and_its_child_ends_with_its_last_clone() {
+    let client = block_on(Client::spawn(child("mcp").stderr(Stderr::Discard))).unwrap();
+    let pid = client.call_tool("pid", &json!({})).wait().unwrap().text();
+    let pid = pid.parse().unwrap();
+    let clone = client.clone();
+    drop(client);
+    let echo = clone.call_tool("echo", &json!({"text": "still here"}));
+    assert_eq!(echo.wait().unwrap().text(), "still here");
+    assert!(is_running(pid));
+    let handle = clone.handle().clone();
+    drop(clone);
+    let begun = Instant::now();
+    while is_running(pid) || !handle.is_closed() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it is still there"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_cannot_be_started_is_an_error_at_once() {
+    let error = block_on(Client::spawn(ChildCommand::new("/no/such/program"))).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let deaf = ChildCommand::new("true");
+    let error = block_on(Client::spawn(deaf)).unwrap_err();
+    let why = error
+        .get_ref()
+        .and_then(|why| why.downcast_ref::<RequestError>());
+    assert!(matches!(why, Some(RequestError::Closed(_))), "{error}");
 }
 
 #[test]

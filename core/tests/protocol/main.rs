@@ -2,6 +2,7 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+mod asks;
 mod calls;
 #[path = "../shared/schema.rs"]
 mod schema;

@@ -1,0 +1,176 @@
+//! Building a client: what it is called, and what it does for servers.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::Client;
+use super::context::Context;
+use super::handlers::Handlers;
+use super::host::ClientHost;
+use super::notice::Notice;
+use crate::connection::{Config, Handle, Opening, Trace};
+use crate::error::RequestError;
+use crate::handler::{HandlerError, Spawner};
+use crate::limits::Limits;
+use crate::mcp::{Elicitation, Elicited, Revision, Revisions, Root, Sampled, Sampling};
+
+/// Gathers what a client brings to a connection. See [`Client::builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is connected"]
+pub struct ClientBuilder {
+    config: Config,
+    handlers: Handlers,
+    notices: Notices,
+}
+
+/// Called with the method and the params of each notification of the server.
+#[derive(Default)]
+pub(super) struct Notices(pub Option<Report>);
+
+type Report = Box<dyn FnMut(&str, Option<&str>) + Send>;
+
+impl Notices {
+    pub fn raw(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
+        Self(Some(Box::new(report)))
+    }
+}
+
+impl std::fmt::Debug for Notices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Notices").field(&self.0.is_some()).finish()
+    }
+}
+
+impl ClientBuilder {
+    pub(super) fn new(name: &str, version: &str) -> Self {
+        Self {
+            config: Client::config(name, version),
+            handlers: Handlers::default(),
+            notices: Notices::default(),
+        }
+    }
+
+    /// The bounds of the connection.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// The revisions to speak; all of them by default.
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.config.revisions = revisions;
+        self
+    }
+
+    /// How to open; by default the server is asked what it speaks.
+    pub fn opening(mut self, opening: Opening) -> Self {
+        self.config.opening = opening;
+        self
+    }
+
+    /// Shows every frame, with secrets masked.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.config.trace = Some(trace);
+        self
+    }
+
+    /// Lets servers ask the model. The handler decides what the model sees and what of its
+    /// answer the server gets; it should ask the user (R-SMP-09).
+    pub fn on_sampling<F>(
+        mut self,
+        handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Sampled, HandlerError>> + Send + 'static,
+    {
+        self.handlers.set_sampling(false, handler);
+        self
+    }
+
+    /// The same for a model that may be given the server's tools (from 2025-11-25).
+    pub fn on_sampling_with_tools<F>(
+        mut self,
+        handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Sampled, HandlerError>> + Send + 'static,
+    {
+        self.handlers.set_sampling(true, handler);
+        self
+    }
+
+    /// Lets servers show the user a form (from 2025-06-18). What is accepted is held against the
+    /// form before it is sent (R-ELI-06).
+    pub fn on_form<F>(
+        mut self,
+        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
+    {
+        self.handlers.set_forms(handler);
+        self
+    }
+
+    /// Lets servers send the user to a page (from 2025-11-25). The handler shows the whole URL,
+    /// asks for consent and opens it outside this program's reach (R-ELI-09).
+    pub fn on_page<F>(
+        mut self,
+        handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
+    {
+        self.handlers.set_pages(handler);
+        self
+    }
+
+    /// Shows servers these roots; [`Client::set_roots`] replaces them later.
+    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
+        self.handlers.set_roots(roots.into_iter().collect());
+        self
+    }
+
+    /// Calls `report` with each notification of the server: lists that changed, resources that
+    /// were updated, log messages. On the driver's thread; must not block.
+    pub fn on_notice(mut self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
+        self.notices = Notices::raw(move |method, params| report(Notice::parse(method, params)));
+        self
+    }
+
+    /// The configuration of the connection, and the rest, which becomes the client on it.
+    ///
+    /// # Errors
+    /// When a root is not at a `file://` URI or leads out of itself (R-ROO-01).
+    pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
+        if !self.handlers.has_valid_roots() {
+            return Err(RequestError::Misuse(
+                "a root is at a file:// URI without \"..\"",
+            ));
+        }
+        self.config.capabilities =
+            Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
+        let prepared = Prepared {
+            handlers: Arc::new(self.handlers),
+            notices: self.notices,
+        };
+        Ok((self.config, prepared))
+    }
+}
+
+/// A client that waits for its connection. See [`ClientBuilder::prepare`].
+#[derive(Debug)]
+pub struct Prepared {
+    handlers: Arc<Handlers>,
+    notices: Notices,
+}
+
+impl Prepared {
+    /// The client on the connection of `handle`, and the host that answers for it; its handlers
+    /// run on `spawner`.
+    pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
+        let client = Client::with(handle, self.handlers);
+        let host = ClientHost::serving(client.clone(), spawner, self.notices);
+        (client, host)
+    }
+}

@@ -1,0 +1,112 @@
+//! Lists, page by page.
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use super::{Client, complete};
+use crate::connection::RequestOptions;
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::mcp::Method;
+
+/// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
+const MAX_PAGES: usize = 10_000;
+
+/// The pages of one list, asked for one by one.
+///
+/// ```no_run
+/// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+/// let mut pages = client.tool_pages();
+/// while let Some(page) = pages.next().await {
+///     for tool in page? {
+///         println!("{}", tool.name);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Pages<T> {
+    client: Client,
+    list: List,
+    cursor: Option<String>,
+    taken: usize,
+    ended: bool,
+    items: PhantomData<fn() -> T>,
+}
+
+/// Which list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub method: Method,
+    /// The member of the result that holds the items.
+    pub key: &'static str,
+    pub capability: &'static str,
+}
+
+impl<T: DeserializeOwned> Pages<T> {
+    pub(super) fn new(client: &Client, list: List) -> Self {
+        Self {
+            client: client.clone(),
+            list,
+            cursor: None,
+            taken: 0,
+            ended: false,
+            items: PhantomData,
+        }
+    }
+
+    /// The next page; `None` after the last one and after an error.
+    pub async fn next(&mut self) -> Option<Result<Vec<T>, RequestError>> {
+        if self.ended {
+            return None;
+        }
+        let page = self.ask().await;
+        self.ended |= page.is_err();
+        Some(page)
+    }
+
+    /// The items of all pages that are left.
+    ///
+    /// # Errors
+    /// The first error of a page.
+    pub async fn all(mut self) -> Result<Vec<T>, RequestError> {
+        let mut items = Vec::new();
+        while let Some(page) = self.next().await {
+            items.append(&mut page?);
+        }
+        Ok(items)
+    }
+
+    async fn ask(&mut self) -> Result<Vec<T>, RequestError> {
+        self.client.offers(self.list.capability)?;
+        if self.taken == MAX_PAGES {
+            return Err(RequestError::BadAnswer("a list without end"));
+        }
+        self.taken += 1;
+        let params = self
+            .cursor
+            .as_deref()
+            .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
+        let (method, options) = (self.list.method.name(), RequestOptions::default());
+        let answer = self
+            .client
+            .handle()
+            .request(method, params.as_deref(), options)?;
+        let answer = answer.await?;
+        complete(&answer)?;
+        let result = answer.as_ref().result().unwrap_or("{}");
+        let items = reader::find(result, self.list.key).unwrap_or("[]");
+        let items = serde_json::from_str(items)
+            .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
+        // An empty string is a cursor too (R-PAG-03); null is none (R-PAG-07).
+        let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
+        if next.is_some() && self.cursor.as_deref() == next {
+            return Err(RequestError::BadAnswer("the same page again and again"));
+        }
+        self.cursor = next.map(str::to_owned);
+        self.ended = self.cursor.is_none();
+        Ok(items)
+    }
+}

@@ -1,0 +1,56 @@
+//! What a handler reports when it fails.
+
+use std::fmt;
+
+use crate::mcp::ErrorKind;
+
+/// A failure that a handler reports; its text goes to the peer. Any other failure (a panic) is
+/// told without its text.
+///
+/// Every [`std::error::Error`] is one, so that `?` works in handlers that return
+/// `Result<_, HandlerError>`. That of a tool is a result for the model to read; that of any other
+/// handler is an error of the protocol, which has kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandlerError {
+    kind: ErrorKind,
+    text: String,
+}
+
+impl HandlerError {
+    /// A failure of that text.
+    pub fn new(text: impl fmt::Display) -> Self {
+        Self::of(ErrorKind::Internal, text)
+    }
+
+    /// What was asked for does not exist, for example a resource that matches a template.
+    pub fn not_found(text: impl fmt::Display) -> Self {
+        Self::of(ErrorKind::ResourceNotFound, text)
+    }
+
+    /// The arguments are wrong.
+    pub fn invalid(text: impl fmt::Display) -> Self {
+        Self::of(ErrorKind::InvalidParams, text)
+    }
+
+    pub(crate) fn of(kind: ErrorKind, text: impl fmt::Display) -> Self {
+        let text = text.to_string();
+        Self { kind, text }
+    }
+
+    /// What kind of failure it is on the wire.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<E: std::error::Error> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}

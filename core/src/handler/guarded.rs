@@ -1,0 +1,52 @@
+//! A handler's future that may panic and may be cancelled.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::correlate::Cancelled;
+
+/// What a handler gives in the end.
+pub(crate) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// How a handler ended.
+pub(crate) enum Outcome<T> {
+    Made(T),
+    Panicked,
+    Cancelled,
+}
+
+/// Runs what `make` gives until it is done, panics or is cancelled.
+pub(crate) fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -> Guarded<T> {
+    let made = catch_unwind(AssertUnwindSafe(make));
+    Guarded {
+        cancelled,
+        made: Some(made),
+    }
+}
+
+pub(crate) struct Guarded<T> {
+    cancelled: Cancelled,
+    made: Option<Result<Made<T>, Box<dyn Any + Send>>>,
+}
+
+impl<T> Future for Guarded<T> {
+    type Output = Outcome<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
+        let this = &mut *self;
+        if Pin::new(&mut this.cancelled).poll(cx).is_ready() {
+            this.made = None;
+            return Poll::Ready(Outcome::Cancelled);
+        }
+        let Some(Ok(made)) = &mut this.made else {
+            return Poll::Ready(Outcome::Panicked);
+        };
+        match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Outcome::Made),
+            Err(_) => Poll::Ready(Outcome::Panicked),
+        }
+    }
+}

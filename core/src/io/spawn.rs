@@ -1,0 +1,98 @@
+//! Clients on their wires in one line: of a child process, or of a server in this one.
+
+use std::io;
+use std::sync::Arc;
+
+use super::child::ChildCommand;
+use super::workers::{Workers, WorkersConfig};
+use crate::client::{Client, ClientBuilder};
+use crate::error::RequestError;
+
+impl Client {
+    /// Starts a server as a child process and waits until the connection is open. The client
+    /// bears this crate's name; [`builder`](Self::builder) gives it one and more.
+    ///
+    /// ```no_run
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::io::ChildCommand;
+    /// let client = block_on(Client::spawn(ChildCommand::new("path/to/server")))?;
+    /// for tool in block_on(client.list_tools())? {
+    ///     println!("{}", tool.name);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ClientBuilder::spawn`].
+    pub async fn spawn(command: ChildCommand) -> io::Result<Self> {
+        let builder = Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        builder.spawn(command).await
+    }
+}
+
+impl ClientBuilder {
+    /// Starts a server as a child process and waits until the connection is open. A thread of
+    /// its own drives the wire.
+    ///
+    /// When the last clone of the client is dropped, the child is shut down in the background:
+    /// its stdin is closed first, then it is asked to end, at last it is killed.
+    ///
+    /// # Errors
+    /// When the program cannot be started, or why the connection could not be opened, a
+    /// [`RequestError`] within.
+    pub async fn spawn(self, command: ChildCommand) -> io::Result<Client> {
+        let (config, prepared) = self.prepare().map_err(invalid)?;
+        let mut made = None;
+        let running = command.spawn()?.connect(Arc::new(config), |handle| {
+            let (client, host) = prepared.connect(handle.clone(), workers());
+            made = Some(client);
+            host
+        })?;
+        let client = made.ok_or_else(|| io::Error::other("the child has no connection"))?;
+        client.held_by(Arc::new(running)).until_open().await
+    }
+
+    /// Connects to a server in this process and waits until the connection is open: for tests
+    /// and for servers that need no process of their own. The connection is closed when the last
+    /// clone of the client is dropped.
+    ///
+    /// # Errors
+    /// When a thread cannot be started, or why the connection could not be opened.
+    #[cfg(feature = "server")]
+    pub async fn connect(self, server: &crate::server::Server) -> io::Result<Client> {
+        use crate::connection::Connection;
+        let (config, prepared) = self.prepare().map_err(invalid)?;
+        let near = Connection::new(Arc::new(config), std::time::Instant::now());
+        let (client, host) = prepared.connect(near.handle(), workers());
+        super::pair::join(super::pair::served(server), (near, host))?;
+        let closing = Closing(client.handle().clone());
+        client.held_by(Arc::new(closing)).until_open().await
+    }
+}
+
+impl Client {
+    async fn until_open(self) -> io::Result<Self> {
+        self.handle().opened().await.map_err(io::Error::other)?;
+        Ok(self)
+    }
+}
+
+/// Closes a connection that nobody holds any more.
+#[cfg(feature = "server")]
+#[derive(Debug)]
+struct Closing(crate::connection::Handle);
+
+#[cfg(feature = "server")]
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn workers() -> Arc<Workers> {
+    Arc::new(Workers::new(WorkersConfig::default()))
+}
+
+fn invalid(error: RequestError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}

@@ -1,0 +1,41 @@
+//! Roots: the folders and files that a server should keep to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A folder or a file that the client shows to servers. Guidance, not access control (R-ROO-04).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Root {
+    /// Where it is: begins with `file://` (R-ROO-01).
+    pub uri: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Root {
+    /// A root at that URI.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: None,
+            other: Map::new(),
+        }
+    }
+
+    /// Sets a name for people.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Whether its URI is one that a root may have (R-ROO-01).
+    pub fn is_valid(&self) -> bool {
+        let path = self.uri.strip_prefix("file://");
+        path.is_some_and(|path| path.split(['/', '\\']).all(|step| step != ".."))
+    }
+}

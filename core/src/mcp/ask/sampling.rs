@@ -1,0 +1,373 @@
+//! Sampling: the client's model continues a conversation of the server's.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::declared;
+use crate::error::RequestError;
+use crate::mcp::Revision;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A conversation that the client's model is to continue: the params of
+/// `sampling/createMessage`.
+///
+/// ```
+/// use mcpbolt::mcp::Sampling;
+/// let sampling = Sampling::user("Summarise this in a sentence: …", 200).system_prompt("Be brief.");
+/// assert_eq!(sampling.messages.len(), 1);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sampling {
+    /// What was said so far.
+    pub messages: Vec<SamplingMessage>,
+    /// The most tokens to generate; fewer are fine, more are not (R-SMP-05).
+    pub max_tokens: u64,
+    /// What the model is told beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// How much chance there is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// What ends the generation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop_sequences: Vec<String>,
+    /// Which model the server would like: `ModelPreferences`. Advice only (R-SMP-06).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_preferences: Option<Value>,
+    /// Tools that the model may use: `Tool` objects (from 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Value>>,
+    /// Whether it must use one: `ToolChoice`; absent means that it may (R-SMP-12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<Value>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SamplingMessage {
+    /// Who says it.
+    pub role: Role,
+    /// What is said; one block before 2025-11-25.
+    #[serde(with = "one_or_many")]
+    pub content: Vec<Block>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// What the model said: the result of `sampling/createMessage`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sampled {
+    /// Who says it.
+    pub role: Role,
+    /// What is said; one block before 2025-11-25.
+    #[serde(with = "one_or_many")]
+    pub content: Vec<Block>,
+    /// The model's name.
+    pub model: String,
+    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// One block of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Block {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+    /// An image, in base64.
+    #[serde(rename_all = "camelCase")]
+    Image {
+        /// Base64.
+        data: String,
+        /// Its MIME type.
+        mime_type: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+    /// A sound, in base64 (from 2025-03-26).
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        /// Base64.
+        data: String,
+        /// Its MIME type.
+        mime_type: String,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+    /// The model wants a tool to be called (from 2025-11-25).
+    ToolUse {
+        /// Its id, which the result repeats.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The arguments.
+        input: Map<String, Value>,
+        /// Everything else.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+    /// What the tool gave (from 2025-11-25).
+    #[serde(rename_all = "camelCase")]
+    ToolResult {
+        /// The id of the use.
+        tool_use_id: String,
+        /// Blocks of content.
+        content: Vec<Value>,
+        /// Everything else, `structuredContent` and `isError` among it.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+    /// A kind that is not known here, as it came.
+    #[serde(untagged)]
+    Unknown(Map<String, Value>),
+}
+
+impl Block {
+    /// A block of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text {
+            text: text.into(),
+            other: Map::new(),
+        }
+    }
+
+    fn is_of_tools(&self) -> bool {
+        matches!(self, Self::ToolUse { .. } | Self::ToolResult { .. })
+    }
+}
+
+impl SamplingMessage {
+    /// A message of one block of text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: vec![Block::text(text)],
+            other: Map::new(),
+        }
+    }
+}
+
+impl Sampled {
+    /// One block of text that the model of that name said.
+    pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: vec![Block::text(text)],
+            model: model.into(),
+            stop_reason: Some("endTurn".to_owned()),
+            other: Map::new(),
+        }
+    }
+
+    /// The blocks of text, joined by line ends.
+    pub fn to_text(&self) -> String {
+        let text = |block: &Block| match block {
+            Block::Text { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        let texts: Vec<_> = self.content.iter().filter_map(text).collect();
+        texts.join("\n")
+    }
+}
+
+impl Sampling {
+    /// A conversation that the user begins with that text.
+    pub fn user(text: impl Into<String>, max_tokens: u64) -> Self {
+        Self {
+            messages: vec![SamplingMessage::text(Role::User, text)],
+            max_tokens,
+            system_prompt: None,
+            temperature: None,
+            stop_sequences: Vec::new(),
+            model_preferences: None,
+            tools: None,
+            tool_choice: None,
+            other: Map::new(),
+        }
+    }
+
+    /// Sets what the model is told beforehand.
+    #[must_use]
+    pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.system_prompt = Some(text.into());
+        self
+    }
+
+    /// Whether a client of these capabilities may be asked this in that revision.
+    ///
+    /// # Errors
+    /// It did not declare what this needs (R-CAP-05, R-SMP-02), the revision has no words for it,
+    /// or the uses of tools have no results (R-SMP-03, R-SMP-04).
+    pub fn check(&self, revision: Revision, capabilities: &str) -> Result<(), RequestError> {
+        declared(capabilities, &["sampling"], "sampling")?;
+        let rules = revision.rules();
+        let blocks = || self.messages.iter().flat_map(|message| &message.content);
+        if self.tools.is_some() || self.tool_choice.is_some() || blocks().any(Block::is_of_tools) {
+            declared(capabilities, &["sampling", "tools"], "sampling.tools")?;
+            if !rules.sampling_tools {
+                return Err(RequestError::Unsupported("sampling.tools"));
+            }
+        }
+        let context = self.other.get("includeContext").and_then(Value::as_str);
+        if rules.sampling_tools && context.is_some_and(|context| context != "none") {
+            declared(capabilities, &["sampling", "context"], "sampling.context")?;
+        }
+        let one_block = |message: &SamplingMessage| message.content.len() == 1;
+        if !rules.sampling_tools && !self.messages.iter().all(one_block) {
+            let why = "before 2025-11-25 a message to be sampled has one block of content";
+            return Err(RequestError::Misuse(why));
+        }
+        let is_sound = |block: &Block| matches!(block, Block::Audio { .. });
+        if !rules.annotations && blocks().any(is_sound) {
+            return Err(RequestError::Misuse("2024-11-05 has no audio"));
+        }
+        self.check_uses()
+    }
+
+    /// R-SMP-03, R-SMP-04.
+    fn check_uses(&self) -> Result<(), RequestError> {
+        let mut open = BTreeSet::new();
+        for message in &self.messages {
+            let mut results = BTreeSet::new();
+            let mut uses = BTreeSet::new();
+            let mut others = false;
+            for block in &message.content {
+                match block {
+                    Block::ToolUse { id, .. } => drop(uses.insert(id)),
+                    Block::ToolResult { tool_use_id, .. } => drop(results.insert(tool_use_id)),
+                    _ => others = true,
+                }
+            }
+            if results != open || !results.is_empty() && (others || !uses.is_empty()) {
+                let why = "each use of a tool is followed by a message of the results and no more";
+                return Err(RequestError::Misuse(why));
+            }
+            open = uses;
+        }
+        match open.is_empty() {
+            true => Ok(()),
+            false => Err(RequestError::Misuse("a use of a tool lacks its result")),
+        }
+    }
+}
+
+/// One block stands alone, several in an array; both are read.
+mod one_or_many {
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Many(Vec<Block>),
+        One(Block),
+    }
+
+    pub fn serialize<S: Serializer>(blocks: &[Block], to: S) -> Result<S::Ok, S::Error> {
+        match blocks {
+            [block] => block.serialize(to),
+            blocks => blocks.serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
+        Ok(match Either::deserialize(from)? {
+            Either::Many(blocks) => blocks,
+            Either::One(block) => vec![block],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn with_tools(messages: Value) -> Result<(), RequestError> {
+        let sampling = json!({ "messages": messages, "maxTokens": 1 });
+        let sampling: Sampling = serde_json::from_value(sampling).unwrap();
+        let capabilities = r#"{"sampling":{"tools":{}}}"#;
+        sampling.check(Revision::V2025_11_25, capabilities)
+    }
+
+    #[test]
+    fn each_use_of_a_tool_is_followed_by_its_results() {
+        let user = json!({"role": "user", "content": {"type": "text", "text": "?"}});
+        let uses = json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "1", "name": "a", "input": {}},
+            {"type": "tool_use", "id": "2", "name": "a", "input": {}},
+        ]});
+        let result = |id: &str| json!({"type": "tool_result", "toolUseId": id, "content": []});
+        let results = json!({"role": "user", "content": [result("2"), result("1")]});
+        let half = json!({"role": "user", "content": [result("1")]});
+        let mixed = json!({"role": "user", "content": [
+            result("1"), result("2"), {"type": "text", "text": "!"}
+        ]});
+        assert_eq!(with_tools(json!([user, uses, results, user])), Ok(()));
+        for wrong in [
+            json!([user, uses]),
+            json!([user, uses, user]),
+            json!([user, uses, half]),
+            json!([user, uses, mixed]),
+            json!([user, results]),
+        ] {
+            let verdict = with_tools(wrong.clone());
+            assert!(matches!(verdict, Err(RequestError::Misuse(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_did_not_declare_is_not_asked() {
+        let plain = Sampling::user("?", 1);
+        let mut tools = plain.clone();
+        tools.tools = Some(Vec::new());
+        let mut context = plain.clone();
+        context
+            .other
+            .insert("includeContext".into(), "thisServer".into());
+        let newest = Revision::V2026_07_28;
+        let unsupported = |name| Err(RequestError::Unsupported(name));
+        assert_eq!(plain.check(newest, "{}"), unsupported("sampling"));
+        let sampling = r#"{"sampling":{}}"#;
+        assert_eq!(plain.check(newest, sampling), Ok(()));
+        assert_eq!(tools.check(newest, sampling), unsupported("sampling.tools"));
+        assert_eq!(
+            context.check(newest, sampling),
+            unsupported("sampling.context")
+        );
+        let more = r#"{"sampling":{"tools":{},"context":{}}}"#;
+        assert_eq!(tools.check(newest, more), Ok(()));
+        assert_eq!(context.check(newest, more), Ok(()));
+        let older = tools.check(Revision::V2025_06_18, more);
+        assert_eq!(older, unsupported("sampling.tools"));
+    }
+}

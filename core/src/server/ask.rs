@@ -1,0 +1,173 @@
+//! What a handler may ask of the client while it serves a call.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::context::Context;
+use crate::connection::RequestOptions;
+use crate::error::RequestError;
+use crate::mcp::{Elicitation, Elicited, Era, Method, Root, Sampled, Sampling};
+use crate::schema::Schema;
+
+/// What the client must have declared, and in which revisions it is a request of the server.
+///
+/// All of these fail at once, before anything is sent, when the client did not declare what they
+/// need (R-CAP-03); they wait for the user as long as
+/// [`Limits::max_request_timeout`](crate::limits::Limits) allows, and are cancelled when the call
+/// is. While one waits, the connection goes on: the client may call further tools meanwhile, whose
+/// handlers may ask in turn.
+impl Context {
+    /// Has the client's model continue a conversation.
+    ///
+    /// ```
+    /// use mcpbolt::mcp::Sampling;
+    /// use mcpbolt::server::{Arguments, Context, HandlerError, Server, Tool};
+    ///
+    /// let server = Server::builder("summary", "1.0.0")
+    ///     .tool(Tool::new("summarise"), |text: Arguments, context: Context| async move {
+    ///         let question = format!("Summarise in a sentence: {}", text.0);
+    ///         let said = context.sample(Sampling::user(question, 100)).await?;
+    ///         Ok::<_, HandlerError>(said.to_text())
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RequestError::Unsupported`] when the client has no model to offer; or its error, a
+    /// timeout, the end of the connection.
+    pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, RequestError> {
+        self.may_ask(|capabilities| sampling.check(self.revision(), capabilities))?;
+        let result = self
+            .ask(Method::CreateMessage, Some(json(&sampling)?))
+            .await?;
+        parse(&result)
+    }
+
+    /// Asks the user for something. What is filled into a form is held against it (R-ELI-06).
+    ///
+    /// # Errors
+    /// [`RequestError::Unsupported`] when the client has no user to ask in that way; or its
+    /// error, a timeout, the end of the connection.
+    pub async fn elicit(&self, elicitation: Elicitation) -> Result<Elicited, RequestError> {
+        self.may_ask(|capabilities| elicitation.check(self.revision(), capabilities))?;
+        let params = elicitation.to_json(self.revision()).to_string();
+        let elicited = Elicited::parse(&self.ask(Method::Elicit, Some(params)).await?)?;
+        if let (Elicited::Accepted(content), Elicitation::Form { schema, .. }) =
+            (&elicited, &elicitation)
+        {
+            let misfit = |_| RequestError::BadAnswer("what was filled in does not fit the form");
+            let schema = Schema::new(&schema.to_string())
+                .map_err(|_| RequestError::Misuse("the form's schema is not valid"))?;
+            schema.check(&json(content)?).map_err(misfit)?;
+        }
+        Ok(elicited)
+    }
+
+    /// Shows the user a form made from the fields of `T`, which must be plain; `None` when the
+    /// user says no or goes away.
+    ///
+    /// # Errors
+    /// As [`elicit`](Self::elicit).
+    pub async fn fill_in<T: DeserializeOwned + JsonSchema>(
+        &self,
+        message: &str,
+    ) -> Result<Option<T>, RequestError> {
+        let mut schema = schemars::generate::SchemaSettings::draft2020_12()
+            .with(|settings| settings.inline_subschemas = true)
+            .into_generator()
+            .into_root_schema_for::<T>()
+            .to_value();
+        if let Some(members) = schema.as_object_mut() {
+            members.retain(|name, _| matches!(&**name, "type" | "properties" | "required"));
+        }
+        let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+        fields
+            .into_iter()
+            .flatten()
+            .for_each(|(_, field)| plain(field));
+        match self.elicit(Elicitation::form(message, schema)).await? {
+            Elicited::Accepted(content) => {
+                let filled = serde_json::from_value(Value::Object(content));
+                let misfit = RequestError::BadAnswer("what was filled in does not fit the form");
+                filled.map(Some).map_err(|_| misfit)
+            }
+            Elicited::Declined | Elicited::Cancelled => Ok(None),
+        }
+    }
+
+    /// The folders and files that the client wants servers to keep to.
+    ///
+    /// # Errors
+    /// [`RequestError::Unsupported`] when the client shows none; or its error, a timeout, the end
+    /// of the connection.
+    pub async fn roots(&self) -> Result<Vec<Root>, RequestError> {
+        #[derive(serde::Deserialize)]
+        struct Roots {
+            roots: Vec<Root>,
+        }
+        self.may_ask(|capabilities| {
+            let declared = crate::json::reader::find(capabilities, "roots");
+            declared.map(drop).ok_or(RequestError::Unsupported("roots"))
+        })?;
+        let result = self.ask(Method::ListRoots, None).await?;
+        Ok(parse::<Roots>(&result)?.roots)
+    }
+
+    fn may_ask(
+        &self,
+        check: impl FnOnce(&str) -> Result<(), RequestError>,
+    ) -> Result<(), RequestError> {
+        match self.revision().era() {
+            Era::Handshake => {
+                let peer = self.connection().peer();
+                check(peer.map_or("{}", |peer| &peer.capabilities))
+            }
+            Era::Stateless => Err(RequestError::Unsupported(
+                "requests of the server: revisions from 2026-07-28 have none",
+            )),
+        }
+    }
+
+    /// One request; gives its result, raw JSON.
+    async fn ask(&self, method: Method, params: Option<String>) -> Result<String, RequestError> {
+        let patience: Duration = self.connection().config().limits.max_request_timeout;
+        let options = RequestOptions {
+            timeout: Some(patience),
+            ..RequestOptions::default()
+        };
+        let asked = self
+            .connection()
+            .request(method.name(), params.as_deref(), options)?;
+        let answer = asked.await?;
+        Ok(answer.as_ref().result().unwrap_or("{}").to_owned())
+    }
+}
+
+/// A field as forms have it: not required is said elsewhere, and few formats have a name.
+fn plain(field: &mut Value) {
+    let Some(field) = field.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = field.get("type") {
+        let own = types.iter().find(|name| *name != "null").cloned();
+        field.insert("type".to_owned(), own.unwrap_or_default());
+    }
+    let formats = ["email", "uri", "date", "date-time"];
+    let has_name = |format: &Value| format.as_str().is_some_and(|name| formats.contains(&name));
+    if field.get("format").is_some_and(|format| !has_name(format)) {
+        field.remove("format");
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, RequestError> {
+    serde_json::to_string(value).map_err(|_| RequestError::Misuse("this cannot be JSON"))
+}
+
+fn parse<T: DeserializeOwned>(json: &str) -> Result<T, RequestError> {
+    serde_json::from_str(json).map_err(|_| RequestError::BadAnswer("a result of another shape"))
+}
