@@ -46,6 +46,7 @@ pub struct Client {
     known: Arc<Known>,
     handlers: Arc<Handlers>,
     /// What ends the connection when the last clone is dropped.
+    #[cfg(feature = "stdio")]
     wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
@@ -84,6 +85,7 @@ impl Client {
             handle,
             known: Arc::default(),
             handlers,
+            #[cfg(feature = "stdio")]
             wire: None,
         }
     }

@@ -103,6 +103,7 @@ impl Elicitation {
     }
 
     /// As params of that revision.
+    #[cfg(feature = "server")]
     pub(crate) fn to_json(&self, revision: Revision) -> Value {
         let rules = revision.rules();
         match self {
@@ -124,6 +125,7 @@ impl Elicitation {
     }
 
     /// Reads params.
+    #[cfg(feature = "client")]
     pub(crate) fn parse(json: &str) -> Result<Self, &'static str> {
         let params: Value =
             serde_json::from_str(json).map_err(|_| "the params are not readable")?;
@@ -150,6 +152,7 @@ impl Elicitation {
 
 impl Elicited {
     /// As a result; `form` says whether a form was asked for.
+    #[cfg(feature = "client")]
     pub(crate) fn to_json(&self, form: bool) -> Value {
         match self {
             Self::Accepted(content) if form => json!({ "action": "accept", "content": content }),
@@ -160,6 +163,7 @@ impl Elicited {
     }
 
     /// Reads a result.
+    #[cfg(feature = "server")]
     pub(crate) fn parse(json: &str) -> Result<Self, RequestError> {
         let wrong = RequestError::BadAnswer("a result of another shape");
         let mut result: Value = serde_json::from_str(json).map_err(|_| wrong.clone())?;
@@ -243,6 +247,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "server", feature = "client"))]
     fn params_and_results_are_read_as_they_are_written() {
         let page = Elicitation::url("?", "https://example.com", "1");
         let json = page.to_json(Revision::V2025_11_25).to_string();
