@@ -126,6 +126,10 @@ pub const COPY_OUT_BYTES: usize = 32 << 10;
 /// they are and written vectored.
 pub const COPY_IN_BYTES: usize = 32 << 10;
 
+/// Most resources that one connection may be subscribed to. Stops a peer from pinning memory with
+/// URIs.
+pub const MAX_SUBSCRIPTIONS: usize = 10_000;
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

@@ -33,7 +33,7 @@ pub use self::results::{
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::{Method, Revision, Root, Side};
+use crate::mcp::{LogLevel, Method, Revision, Root, Side};
 use crate::message::Message;
 
 /// A server, seen from the client's side. Cheap to clone.
@@ -143,14 +143,19 @@ impl Client {
     }
 
     fn offers(&self, capability: &'static str) -> Result<(), RequestError> {
+        self.declares(&[capability], capability)
+    }
+
+    /// Whether the server declared the capability at `path` (R-CAP-03).
+    fn declares(&self, path: &[&str], name: &'static str) -> Result<(), RequestError> {
         // A server that was never asked (Opening::Stateless) may offer anything.
-        let offered = self.handle.peer().is_none_or(|peer| {
-            peer.capabilities.is_empty() || reader::find(&peer.capabilities, capability).is_some()
+        let declared = self.handle.peer().is_none_or(|peer| {
+            let value = reader::find_path(&peer.capabilities, path);
+            peer.capabilities.is_empty() || value.is_some_and(|value| value != "false")
         });
-        if offered {
-            Ok(())
-        } else {
-            Err(RequestError::Unsupported(capability))
+        match declared {
+            true => Ok(()),
+            false => Err(RequestError::Unsupported(name)),
         }
     }
 
@@ -324,6 +329,55 @@ impl Client {
         parse(reader::find(result, "completion").unwrap_or("{}"))
     }
 
+    /// Asks to be told, through [`ClientBuilder::on_notice`], whenever a resource changes.
+    ///
+    /// # Errors
+    /// When the server does not let clients subscribe in this way; else as
+    /// [`list_tools`](Self::list_tools).
+    pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
+        self.about_resource(Method::Subscribe, uri).await
+    }
+
+    /// Asks to be told no more.
+    ///
+    /// # Errors
+    /// As [`subscribe`](Self::subscribe).
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), RequestError> {
+        self.about_resource(Method::Unsubscribe, uri).await
+    }
+
+    async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {
+        self.knows(method, "resources/subscribe")?;
+        self.declares(&["resources", "subscribe"], "resources.subscribe")?;
+        let params = serde_json::json!({ "uri": uri }).to_string();
+        self.request(method, Some(&params)).await.map(drop)
+    }
+
+    /// Sets how severe a log message must be to be sent (R-LOG-02). Revisions from 2026-07-28
+    /// have no such request: each call says it in its `_meta`
+    /// ([`meta::LOG_LEVEL`](crate::mcp::meta::LOG_LEVEL), by [`CallTool::meta`]).
+    ///
+    /// # Errors
+    /// When the server or the revision does not have it; else as
+    /// [`list_tools`](Self::list_tools).
+    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), RequestError> {
+        self.knows(Method::SetLevel, "logging/setLevel")?;
+        self.offers("logging")?;
+        let params = serde_json::json!({ "level": level.name() }).to_string();
+        self.request(Method::SetLevel, Some(&params))
+            .await
+            .map(drop)
+    }
+
+    /// Whether the revision has a method of this side.
+    fn knows(&self, method: Method, name: &'static str) -> Result<(), RequestError> {
+        let defined = |revision| method.defined(revision, Side::Client);
+        match self.revision().is_none_or(defined) {
+            true => Ok(()),
+            false => Err(RequestError::Unsupported(name)),
+        }
+    }
+
     /// Replaces the roots that servers see, and tells this one where the revision has a word for
     /// it (R-ROO-02).
     ///
@@ -359,18 +413,6 @@ impl Client {
             Method::Discover
         };
         self.request(method, None).await.map(drop)
-    }
-
-    /// Asks for log messages of this level and up, where the revision has it so (R-LOG-02).
-    ///
-    /// # Errors
-    /// As [`list_tools`](Self::list_tools).
-    pub async fn set_log_level(&self, level: crate::mcp::LogLevel) -> Result<(), RequestError> {
-        self.offers("logging")?;
-        let params = format!("{{\"level\":\"{}\"}}", level.name());
-        self.request(Method::SetLevel, Some(&params))
-            .await
-            .map(drop)
     }
 
     /// Closes the connection.

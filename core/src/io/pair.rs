@@ -91,7 +91,7 @@ pub(super) fn served(
     let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
     let connection = Connection::new(server.config().clone(), Instant::now());
     let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
-    let host = ServerHost::new(server.registry().clone(), connection.handle(), executor);
+    let host = ServerHost::of(server, connection.handle(), executor);
     (connection, host)
 }
 

@@ -42,7 +42,7 @@ pub fn serve_stdio(
     let connection = Connection::new(server.config().clone(), Instant::now());
     let handle = connection.handle();
     let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
-    let host = ServerHost::new(server.registry().clone(), handle, executor);
+    let host = ServerHost::of(server, handle, executor);
     stdio.drive_by(&workers, connection, host)
 }
 

@@ -10,6 +10,7 @@ use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
+use super::live::{Live, Offer};
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
 use crate::connection::{Call, Config, Handle, Trace};
@@ -19,16 +20,17 @@ use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::Revisions;
 
-type Hook = Box<dyn Fn(&Handle) + Send + Sync>;
-type Handler<T> = Box<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
-pub(super) type InlineTool = Box<dyn Fn(&str) -> ToolResult + Send + Sync>;
+type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
+type Handler<T> = Arc<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
+pub(super) type InlineTool = Arc<dyn Fn(&str) -> ToolResult + Send + Sync>;
 
+#[derive(Clone)]
 pub(super) enum ToolHandler {
     Spawned(Handler<ToolResult>),
     Inline(InlineTool),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Handlers {
     pub initialized: Option<Hook>,
     pub closed: Option<Hook>,
@@ -43,8 +45,7 @@ pub(super) struct Handlers {
 /// connections.
 #[derive(Clone)]
 pub struct Server {
-    pub(super) registry: Arc<Registry>,
-    pub(super) handlers: Arc<Handlers>,
+    pub(super) live: Arc<Live>,
     config: Arc<Config>,
 }
 
@@ -54,19 +55,13 @@ impl Server {
         Builder {
             name: name.into(),
             version: version.into(),
-            instructions: None,
-            limits: Limits::STDIO,
-            revisions: Revisions::ALL,
-            registry: Registry::new(),
-            handlers: Handlers::default(),
-            trace: None,
-            failure: None,
+            ..Builder::of(Registry::new(), Handlers::default())
         }
     }
 
-    /// What it offers.
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    /// What it offers at the moment.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.live.offer().registry
     }
 
     /// What it brings to a connection.
@@ -78,7 +73,7 @@ impl Server {
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server")
-            .field("registry", &self.registry)
+            .field("registry", &self.registry())
             .finish_non_exhaustive()
     }
 }
@@ -98,6 +93,65 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// One that goes on from what is registered already.
+    pub(super) fn of(registry: Registry, handlers: Handlers) -> Self {
+        Self {
+            name: String::new(),
+            version: String::new(),
+            instructions: None,
+            limits: Limits::STDIO,
+            revisions: Revisions::ALL,
+            registry,
+            handlers,
+            trace: None,
+            failure: None,
+        }
+    }
+
+    /// What was registered.
+    pub(super) fn into_offer(self) -> Result<Offer, RegistryError> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => Ok(Offer {
+                registry: Arc::new(self.registry),
+                handlers: Arc::new(self.handlers),
+            }),
+        }
+    }
+
+    /// Announces that the lists may change while clients are connected: see
+    /// [`Server::change`]. Tools, resources and prompts are offered then even if there are none
+    /// yet.
+    pub fn list_changes(mut self) -> Self {
+        self.registry.announce_changes();
+        self
+    }
+
+    /// Lets clients subscribe to resources (revisions with a handshake): they are told by
+    /// [`Server::resource_updated`].
+    pub fn subscriptions(mut self) -> Self {
+        self.registry.offer_subscriptions();
+        self
+    }
+
+    /// Takes a tool away: for [`Server::change`]. Nothing happens when there is none.
+    pub fn remove_tool(mut self, name: &str) -> Self {
+        self.registry.remove_tool(name);
+        self
+    }
+
+    /// Takes a resource away: for [`Server::change`]. Nothing happens when there is none.
+    pub fn remove_resource(mut self, uri: &str) -> Self {
+        self.registry.remove_resource(uri);
+        self
+    }
+
+    /// Takes a prompt away: for [`Server::change`]. Nothing happens when there is none.
+    pub fn remove_prompt(mut self, name: &str) -> Self {
+        self.registry.remove_prompt(name);
+        self
+    }
+
     /// What the server tells the model about itself.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
@@ -125,13 +179,13 @@ impl Builder {
     /// Calls `hook` when a connection is open for operation: a client of the handshake era has
     /// said that it is initialized. On the driver's thread; must not block.
     pub fn on_initialized(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
-        self.handlers.initialized = Some(Box::new(hook));
+        self.handlers.initialized = Some(Arc::new(hook));
         self
     }
 
     /// Calls `hook` when a connection has ended. On the driver's thread; must not block.
     pub fn on_closed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
-        self.handlers.closed = Some(Box::new(hook));
+        self.handlers.closed = Some(Arc::new(hook));
         self
     }
 
@@ -152,7 +206,7 @@ impl Builder {
     {
         tool.input_schema = A::schema().unwrap_or(tool.input_schema);
         let handler = Arc::new(handler);
-        let made: Handler<ToolResult> = Box::new(move |call, context| {
+        let made: Handler<ToolResult> = Arc::new(move |call, context| {
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments =
@@ -183,7 +237,7 @@ impl Builder {
         R: IntoToolResult,
     {
         tool.input_schema = A::schema().unwrap_or(tool.input_schema);
-        let made: InlineTool = Box::new(move |arguments| match A::from_arguments(arguments) {
+        let made: InlineTool = Arc::new(move |arguments| match A::from_arguments(arguments) {
             Ok(arguments) => handler(arguments).into_tool_result(),
             Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
         });
@@ -204,7 +258,7 @@ impl Builder {
         F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
     {
         match self.registry.add_resource(resource) {
-            Ok(_) => self.handlers.resources.push(Box::new(move |call, context| {
+            Ok(_) => self.handlers.resources.push(Arc::new(move |call, context| {
                 let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
                 let made = handler(uri, context);
                 Box::pin(async move { Ok(vec![made.await?]) })
@@ -225,7 +279,7 @@ impl Builder {
     {
         let parsed = super::template::Template::parse(&template.uri);
         match self.registry.add_template(template) {
-            Ok(_) => self.handlers.templates.push(Box::new(move |call, context| {
+            Ok(_) => self.handlers.templates.push(Arc::new(move |call, context| {
                 let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
                 let variables = parsed
                     .as_ref()
@@ -250,7 +304,7 @@ impl Builder {
         F: Future<Output = Result<PromptResult, HandlerError>> + Send + 'static,
     {
         match self.registry.add_prompt(prompt) {
-            Ok(_) => self.handlers.prompts.push(Box::new(move |call, context| {
+            Ok(_) => self.handlers.prompts.push(Arc::new(move |call, context| {
                 let arguments = call.message.as_ref().arguments().unwrap_or("{}");
                 let pair = |(key, value): (crate::json::JsonStr<'_>, &str)| {
                     Some((
@@ -292,7 +346,7 @@ impl Builder {
         C: Into<Completions>,
     {
         self.registry.offer_completion();
-        self.handlers.completion = Some(Box::new(move |call, context| {
+        self.handlers.completion = Some(Arc::new(move |call, context| {
             let params = call.message.as_ref().params().unwrap_or("{}");
             let request = CompletionRequest::parse(params).map_err(HandlerError::new);
             let made = request.map(|request| handler(request, context));
@@ -315,18 +369,14 @@ impl Builder {
     ///
     /// # Errors
     /// The first thing that could not be registered.
-    pub fn build(self) -> Result<Server, RegistryError> {
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
+    pub fn build(mut self) -> Result<Server, RegistryError> {
         let mut config = self.registry.config(&self.name, &self.version);
-        config.instructions = self.instructions.map(Into::into);
-        config.limits = self.limits;
-        config.trace = self.trace;
+        config.instructions = self.instructions.take().map(Into::into);
+        config.limits = self.limits.clone();
+        config.trace = self.trace.take();
         config.revisions = self.revisions;
         Ok(Server {
-            registry: Arc::new(self.registry),
-            handlers: Arc::new(self.handlers),
+            live: Arc::new(Live::new(self.into_offer()?)),
             config: Arc::new(config),
         })
     }

@@ -8,6 +8,7 @@ use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
 use super::host::missing_data;
+use super::live::Offer;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
@@ -50,14 +51,14 @@ impl Executor for HandlerExecutor {
         let Operation::CallTool(number) = operation else {
             return Err(answer);
         };
-        let Some(ToolHandler::Inline(handler)) = self.server.handlers.tools.get(number as usize)
-        else {
+        let offer = self.server.live.offer();
+        let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number as usize) else {
             return Err(answer);
         };
         let arguments = request.message.arguments().unwrap_or("{}");
         let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
         let result = outcome.unwrap_or_else(|_| panicked());
-        Ok(match self.server.registry.check_result(number, &result) {
+        Ok(match offer.registry.check_result(number, &result) {
             Ok(()) => answer.result(|writer| result.write(writer)),
             Err(why) => answer.error(ErrorKind::Internal, &why, None),
         })
@@ -67,32 +68,33 @@ impl Executor for HandlerExecutor {
         let Operation::CallTool(number) = operation else {
             return false;
         };
-        let handler = self.server.handlers.tools.get(number as usize);
+        let offer = self.server.live.offer();
+        let handler = offer.handlers.tools.get(number as usize);
         matches!(handler, Some(ToolHandler::Spawned(_)))
     }
 
     fn initialized(&mut self) {
-        if let Some(hook) = &self.server.handlers.initialized {
+        if let Some(hook) = &self.server.live.offer().handlers.initialized {
             guard_hook(|| hook(&self.handle));
         }
     }
 
     fn closed(&mut self) {
-        if let Some(hook) = &self.server.handlers.closed {
+        if let Some(hook) = &self.server.live.offer().handlers.closed {
             guard_hook(|| hook(&self.handle));
         }
     }
 
     fn run(&mut self, batch: Batch) {
-        let (server, handle) = (self.server.clone(), self.handle.clone());
+        let (offer, handle) = (self.server.live.offer(), self.handle.clone());
         let jobs = batch.into_calls().map(move |call| -> Job {
-            let server = server.clone();
+            let offer = offer.clone();
             let debt = Debt {
                 context: Context::new(handle.clone(), &call),
                 uri: call.message.as_ref().uri().map(Into::into),
                 paid: false,
             };
-            Box::pin(carry_out(server, call, debt))
+            Box::pin(carry_out(offer, call, debt))
         });
         self.spawner.spawn_batch(Box::new(jobs));
     }
@@ -109,11 +111,11 @@ fn panicked() -> ToolResult {
 }
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
-async fn carry_out(server: Server, call: Call, mut debt: Debt) {
+async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
     let operation = Operation::from_target(call.target);
     let cancelled = call.cancel.cancelled();
     let context = debt.context.clone();
-    let handlers = &server.handlers;
+    let Offer { registry, handlers } = &offer;
     match operation {
         Operation::CallTool(number) => {
             let Some(ToolHandler::Spawned(handler)) = handlers.tools.get(number as usize) else {
@@ -121,12 +123,12 @@ async fn carry_out(server: Server, call: Call, mut debt: Debt) {
             };
             let arguments = call.message.as_ref().arguments().unwrap_or("{}");
             if arguments.len() > CHECK_HERE_BYTES
-                && let Err(why) = server.registry.check_arguments(number, arguments)
+                && let Err(why) = registry.check_arguments(number, arguments)
             {
                 return debt.refuse_arguments(why);
             }
             match guarded(cancelled, || handler(call, context)).await {
-                Outcome::Made(result) => match server.registry.check_result(number, &result) {
+                Outcome::Made(result) => match registry.check_result(number, &result) {
                     Ok(()) => debt.pay(|writer| result.write(writer)),
                     Err(why) => debt.refuse(ErrorKind::Internal, &why),
                 },

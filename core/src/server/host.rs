@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::audience::Listener;
+use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
 use super::registry::{Pages, Registry, level, page, quoted};
@@ -19,6 +21,9 @@ use crate::message::{Field, MessageRef};
 #[derive(Debug)]
 pub struct ServerHost<E> {
     registry: Arc<Registry>,
+    /// Where the registry comes from if it may change, and which change is known.
+    live: Option<(Server, u64)>,
+    listener: Arc<Listener>,
     handle: Handle,
     executor: E,
     initialized: bool,
@@ -28,10 +33,30 @@ impl<E: Executor> ServerHost<E> {
     /// A server of `registry` on the connection of `handle`.
     pub fn new(registry: Arc<Registry>, handle: Handle, executor: E) -> Self {
         Self {
+            listener: registry.audience.join(handle.clone()),
             registry,
+            live: None,
             handle,
             executor,
             initialized: false,
+        }
+    }
+
+    /// The same for what `server` offers at each moment.
+    pub fn of(server: &Server, handle: Handle, executor: E) -> Self {
+        let version = server.live.version();
+        let mut host = Self::new(server.registry(), handle, executor);
+        host.live = Some((server.clone(), version));
+        host
+    }
+
+    fn refresh(&mut self) {
+        if let Some((server, seen)) = &mut self.live {
+            let version = server.live.version();
+            if *seen != version {
+                *seen = version;
+                self.registry = server.registry();
+            }
         }
     }
 
@@ -137,10 +162,8 @@ impl<E: Executor> ServerHost<E> {
                 None,
             );
         }
-        let required = self.registry.prompts[number as usize]
-            .arguments
-            .iter()
-            .filter(|a| a.required);
+        let arguments_of = self.registry.prompt_arguments(number);
+        let required = arguments_of.iter().filter(|a| a.required);
         for argument in required {
             if reader::find(arguments, &argument.name).is_none() {
                 let text = format!("the argument {} is missing", quoted(&argument.name));
@@ -152,6 +175,30 @@ impl<E: Executor> ServerHost<E> {
 }
 
 impl<E: Executor> ServerHost<E> {
+    /// R-RES-06, R-RES-07
+    fn subscribe(
+        &mut self,
+        method: Method,
+        request: Incoming<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
+        let Some(uri) = request.message.uri() else {
+            return answer.error(ErrorKind::InvalidParams, "the uri is missing", None);
+        };
+        if method == Method::Unsubscribe {
+            self.listener.unsubscribe(&uri);
+            return answer.result(|_| ());
+        }
+        let known = self.registry.resource(&uri).is_some();
+        if !known && self.registry.template(&uri).is_none() {
+            return missing(answer, &uri);
+        }
+        match self.listener.subscribe(&uri) {
+            true => answer.result(|_| ()),
+            false => answer.error(ErrorKind::Overloaded, "too many subscriptions", None),
+        }
+    }
+
     /// R-CMP-03
     fn complete(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
@@ -173,17 +220,16 @@ impl<E: Executor> ServerHost<E> {
 
 impl<E: Executor> Host for ServerHost<E> {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        self.refresh();
         let registry = self.registry.clone();
         let lists = || registry.lists(request.revision);
         let resources = registry.has_resources();
         match request.method {
-            Some(Method::CallTool) if !registry.tools.is_empty() => self.call_tool(request, answer),
+            Some(Method::CallTool) if registry.has_tools() => self.call_tool(request, answer),
             Some(Method::ReadResource) if resources => self.read(request, answer),
-            Some(Method::GetPrompt) if !registry.prompts.is_empty() => {
-                self.get_prompt(request, answer)
-            }
+            Some(Method::GetPrompt) if registry.has_prompts() => self.get_prompt(request, answer),
             Some(Method::ListTools) => {
-                self.list(&request, answer, !registry.tools.is_empty(), &lists().tools)
+                self.list(&request, answer, registry.has_tools(), &lists().tools)
             }
             Some(Method::ListResources) => {
                 self.list(&request, answer, resources, &lists().resources)
@@ -191,12 +237,12 @@ impl<E: Executor> Host for ServerHost<E> {
             Some(Method::ListResourceTemplates) => {
                 self.list(&request, answer, resources, &lists().templates)
             }
-            Some(Method::ListPrompts) => self.list(
-                &request,
-                answer,
-                !registry.prompts.is_empty(),
-                &lists().prompts,
-            ),
+            Some(Method::ListPrompts) => {
+                self.list(&request, answer, registry.has_prompts(), &lists().prompts)
+            }
+            Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes => {
+                self.subscribe(method, request, answer)
+            }
             Some(Method::Complete) if registry.completes => self.complete(request, answer),
             Some(Method::SetLevel) => match request.message.params().and_then(level) {
                 Some(level) => {
@@ -223,6 +269,7 @@ impl<E: Executor> Host for ServerHost<E> {
         let tells = matches!(method, Some(Method::Initialized | Method::InitializedBare));
         if tells && !self.initialized && self.handle.revision().is_some() {
             self.initialized = true;
+            self.listener.set_ready();
             self.executor.initialized();
         }
     }

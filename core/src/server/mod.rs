@@ -24,6 +24,7 @@
 
 mod arguments;
 mod ask;
+mod audience;
 mod builder;
 mod completion;
 mod content;
@@ -31,6 +32,7 @@ mod context;
 mod definition;
 mod executor;
 mod host;
+mod live;
 mod output;
 mod registry;
 mod template;
@@ -39,6 +41,7 @@ pub use crate::handler::HandlerError;
 pub use crate::mcp::Role;
 pub use crate::schema::{InvalidSchema, Schema};
 pub use arguments::{Arguments, FromArguments};
+pub use audience::Change;
 pub use builder::{Builder, Server};
 pub use completion::{CompletionRequest, CompletionTarget, Completions, MAX_VALUES};
 pub use content::{Content, PromptResult, ResourceBody, ResourceContents, ToolResult};

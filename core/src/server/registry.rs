@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use super::audience::{Audience, Change};
 use super::content::ToolResult;
-use super::definition::{Prompt, Resource, Tool};
+use super::definition::{Prompt, PromptArgument, Resource, Tool};
 use super::template::{InvalidTemplate, Template};
 use crate::connection::Config;
 use crate::json;
-use crate::mcp::{LogLevel, Revision, Side};
+use crate::mcp::{Era, LogLevel, Revision, Side};
 use crate::schema::{InvalidSchema, Schema};
 
 /// Levels of nesting in what a tool says of itself.
@@ -29,6 +30,8 @@ pub enum RegistryError {
     Schema(String, InvalidSchema),
     /// A URI template is not valid.
     Template(InvalidTemplate),
+    /// Clients were not told that there may be changes.
+    Fixed,
 }
 
 impl std::fmt::Display for RegistryError {
@@ -42,6 +45,7 @@ impl std::fmt::Display for RegistryError {
             ),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
+            Self::Fixed => f.write_str("the server was built without list_changes"),
         }
     }
 }
@@ -49,19 +53,33 @@ impl std::fmt::Display for RegistryError {
 impl std::error::Error for RegistryError {}
 
 /// What a server offers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Registry {
-    pub(super) tools: Vec<Tool>,
-    schemas: Vec<Schemas>,
-    pub(super) resources: Vec<Resource>,
-    pub(super) templates: Vec<(Resource, Template)>,
+    /// Those that were removed are still here, so that numbers stay what they are; the same holds
+    /// for resources and prompts. What is not under its name below is not offered.
+    tools: Vec<Tool>,
+    schemas: Vec<Arc<Schemas>>,
+    resources: Vec<Resource>,
+    templates: Vec<(Resource, Template)>,
     pub(super) prompts: Vec<Prompt>,
     tool_names: HashMap<String, u32>,
     resource_uris: HashMap<String, u32>,
     prompt_names: HashMap<String, u32>,
     pub(super) completes: bool,
+    pub(super) subscribes: bool,
+    may_change: bool,
+    edits: Edits,
+    pub(super) audience: Arc<Audience>,
     page_size: Option<NonZeroUsize>,
-    lists: [OnceLock<Lists>; 5],
+    lists: [OnceLock<Arc<Lists>>; 5],
+}
+
+/// Changes so far, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Edits {
+    tools: u64,
+    resources: u64,
+    prompts: u64,
 }
 
 /// The compiled schemas of a tool.
@@ -111,9 +129,10 @@ impl Registry {
         }
         let output = tool.output_schema.as_deref().map(Schema::new);
         let output = output.transpose().map_err(invalid)?;
-        let number = take(&mut self.tool_names, &tool.name)?;
-        self.schemas.push(Schemas { input, output });
+        let number = take(&mut self.tool_names, &tool.name, self.tools.len())?;
+        self.schemas.push(Arc::new(Schemas { input, output }));
         self.tools.push(tool);
+        self.edits.tools += 1;
         self.changed();
         Ok(number)
     }
@@ -123,8 +142,9 @@ impl Registry {
     /// # Errors
     /// When the URI is taken or empty.
     pub fn add_resource(&mut self, resource: Resource) -> Result<u32, RegistryError> {
-        let number = take(&mut self.resource_uris, &resource.uri)?;
+        let number = take(&mut self.resource_uris, &resource.uri, self.resources.len())?;
         self.resources.push(resource);
+        self.edits.resources += 1;
         self.changed();
         Ok(number)
     }
@@ -137,6 +157,7 @@ impl Registry {
     pub fn add_template(&mut self, resource: Resource) -> Result<u32, RegistryError> {
         let template = Template::parse(&resource.uri).map_err(RegistryError::Template)?;
         self.templates.push((resource, template));
+        self.edits.resources += 1;
         self.changed();
         Ok(self.templates.len() as u32 - 1)
     }
@@ -146,10 +167,71 @@ impl Registry {
     /// # Errors
     /// When the name is taken or empty.
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<u32, RegistryError> {
-        let number = take(&mut self.prompt_names, &prompt.name)?;
+        let number = take(&mut self.prompt_names, &prompt.name, self.prompts.len())?;
         self.prompts.push(prompt);
+        self.edits.prompts += 1;
         self.changed();
         Ok(number)
+    }
+
+    /// Takes a tool away; whether there was one. Its number is not given again.
+    pub fn remove_tool(&mut self, name: &str) -> bool {
+        let removed = self.tool_names.remove(name).is_some();
+        self.edits.tools += u64::from(removed);
+        self.changed();
+        removed
+    }
+
+    /// Takes a resource away; whether there was one. Its number is not given again.
+    pub fn remove_resource(&mut self, uri: &str) -> bool {
+        let removed = self.resource_uris.remove(uri).is_some();
+        self.edits.resources += u64::from(removed);
+        self.changed();
+        removed
+    }
+
+    /// Takes a prompt away; whether there was one. Its number is not given again.
+    pub fn remove_prompt(&mut self, name: &str) -> bool {
+        let removed = self.prompt_names.remove(name).is_some();
+        self.edits.prompts += u64::from(removed);
+        self.changed();
+        removed
+    }
+
+    /// Announces that the lists may change: tools, resources and prompts are offered, if only as
+    /// empty lists.
+    pub fn announce_changes(&mut self) {
+        self.may_change = true;
+    }
+
+    /// Whether changes are announced.
+    pub fn may_change(&self) -> bool {
+        self.may_change
+    }
+
+    /// Lets clients of the handshake era subscribe to resources.
+    pub fn offer_subscriptions(&mut self) {
+        self.subscribes = true;
+    }
+
+    /// Tells the clients on all connections that something is another now: every one of a list,
+    /// those who subscribed of a resource.
+    pub fn tell(&self, change: Change<'_>) {
+        self.audience.tell(change);
+    }
+
+    /// Which lists are others than before.
+    pub(super) fn changes_since(&self, before: &Self) -> Vec<Change<'static>> {
+        let (now, before) = (self.edits, before.edits);
+        let kinds = [
+            (now.tools != before.tools, Change::Tools),
+            (now.prompts != before.prompts, Change::Prompts),
+            (now.resources != before.resources, Change::Resources),
+        ];
+        kinds
+            .into_iter()
+            .filter_map(|(is, change)| is.then_some(change))
+            .collect()
     }
 
     /// Offers to complete arguments: [`Operation::Complete`](crate::handler::Operation).
@@ -167,14 +249,50 @@ impl Registry {
         self.lists = Default::default();
     }
 
-    /// The tools, in the order of registration.
-    pub fn tools(&self) -> &[Tool] {
-        &self.tools
+    /// The tools, in the order of registration (R-TOL-02).
+    pub fn tools(&self) -> Vec<&Tool> {
+        let offered = |(number, tool): &(usize, &Tool)| {
+            self.tool_names.get(&tool.name) == Some(&(*number as u32))
+        };
+        self.tools
+            .iter()
+            .enumerate()
+            .filter(offered)
+            .map(|(_, tool)| tool)
+            .collect()
+    }
+
+    /// The resources, in the order of registration.
+    pub fn resources(&self) -> Vec<&Resource> {
+        let offered = |(number, resource): &(usize, &Resource)| {
+            self.resource_uris.get(&resource.uri) == Some(&(*number as u32))
+        };
+        self.resources
+            .iter()
+            .enumerate()
+            .filter(offered)
+            .map(|(_, resource)| resource)
+            .collect()
     }
 
     /// The prompts, in the order of registration.
-    pub fn prompts(&self) -> &[Prompt] {
-        &self.prompts
+    pub fn prompts(&self) -> Vec<&Prompt> {
+        let offered = |(number, prompt): &(usize, &Prompt)| {
+            self.prompt_names.get(&prompt.name) == Some(&(*number as u32))
+        };
+        self.prompts
+            .iter()
+            .enumerate()
+            .filter(offered)
+            .map(|(_, prompt)| prompt)
+            .collect()
+    }
+
+    /// The arguments of a prompt.
+    pub(super) fn prompt_arguments(&self, number: u32) -> &[PromptArgument] {
+        self.prompts
+            .get(number as usize)
+            .map_or(&[], |prompt| &prompt.arguments)
     }
 
     /// The number of a tool.
@@ -244,27 +362,54 @@ impl Registry {
         self.resource_uris.contains_key(uri) || self.templates.iter().any(template)
     }
 
-    /// Whether any resource or template is offered.
+    /// Whether tools are offered.
+    pub fn has_tools(&self) -> bool {
+        self.may_change || !self.tool_names.is_empty()
+    }
+
+    /// Whether resources or templates are offered.
     pub fn has_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.templates.is_empty()
+        self.may_change || !self.resource_uris.is_empty() || !self.templates.is_empty()
+    }
+
+    /// Whether prompts are offered.
+    pub fn has_prompts(&self) -> bool {
+        self.may_change || !self.prompt_names.is_empty()
     }
 
     /// The configuration of a server that offers this.
     pub fn config(&self, name: &str, version: &str) -> Config {
         let mut config = Config::new(Side::Server, name, version);
-        let mut members = Vec::new();
-        members.extend((!self.tools.is_empty()).then_some("\"tools\":{}"));
-        members.extend(self.has_resources().then_some("\"resources\":{}"));
-        members.extend((!self.prompts.is_empty()).then_some("\"prompts\":{}"));
-        members.push("\"logging\":{}");
-        let oldest = format!("{{{}}}", members.join(","));
-        members.extend(self.completes.then_some("\"completions\":{}"));
-        let capabilities = format!("{{{}}}", members.join(","));
-        config.capabilities = Revision::ALL.map(|revision| match revision.rules().completions {
-            true => capabilities.as_str().into(),
-            false => oldest.as_str().into(),
-        });
+        config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
         config
+    }
+
+    /// What is declared in that revision (R-CAP-01).
+    fn capabilities(&self, revision: Revision) -> String {
+        let rules = revision.rules();
+        // Where nobody can be told, nothing is promised.
+        let tells = rules.era == Era::Handshake;
+        let changes = (self.may_change && tells).then_some("\"listChanged\":true");
+        let subscribe = (self.subscribes && tells).then_some("\"subscribe\":true");
+        let mut members = Vec::new();
+        let mut declare = |name: &str, settings: [Option<&str>; 2]| {
+            let settings: Vec<_> = settings.into_iter().flatten().collect();
+            members.push(format!("\"{name}\":{{{}}}", settings.join(",")));
+        };
+        if self.has_tools() {
+            declare("tools", [changes, None]);
+        }
+        if self.has_resources() {
+            declare("resources", [subscribe, changes]);
+        }
+        if self.has_prompts() {
+            declare("prompts", [changes, None]);
+        }
+        declare("logging", [None, None]);
+        if self.completes && rules.completions {
+            declare("completions", [None, None]);
+        }
+        format!("{{{}}}", members.join(","))
     }
 
     pub(super) fn lists(&self, revision: Revision) -> &Lists {
@@ -277,9 +422,11 @@ impl Registry {
                 size: self.page_size.map_or(usize::MAX, NonZeroUsize::get),
                 hints,
             };
-            Lists {
-                tools: pages.of("tools", &self.tools, |tool, out| tool.write(out, revision)),
-                resources: pages.of("resources", &self.resources, |resource, out| {
+            Arc::new(Lists {
+                tools: pages.of("tools", &self.tools(), |tool, out| {
+                    tool.write(out, revision)
+                }),
+                resources: pages.of("resources", &self.resources(), |resource, out| {
                     resource.write(out, revision, "uri");
                 }),
                 templates: pages.of(
@@ -289,19 +436,20 @@ impl Registry {
                         resource.write(out, revision, "uriTemplate");
                     },
                 ),
-                prompts: pages.of("prompts", &self.prompts, |prompt, out| {
+                prompts: pages.of("prompts", &self.prompts(), |prompt, out| {
                     prompt.write(out, revision)
                 }),
-            }
+            })
         })
     }
 }
 
-fn take(names: &mut HashMap<String, u32>, name: &str) -> Result<u32, RegistryError> {
+/// Gives `name` the number of the next entry.
+fn take(names: &mut HashMap<String, u32>, name: &str, next: usize) -> Result<u32, RegistryError> {
     if name.is_empty() {
         return Err(RegistryError::EmptyName);
     }
-    let number = names.len() as u32;
+    let number = next as u32;
     match names.entry(name.to_owned()) {
         std::collections::hash_map::Entry::Occupied(_) => {
             Err(RegistryError::Duplicate(name.to_owned()))

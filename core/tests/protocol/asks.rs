@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{schema, server};
 
 /// A client made by `build` in each revision in turn, as `in_each_revision`.
-fn with_clients(
+pub fn with_clients(
     server: &Server,
     revisions: impl IntoIterator<Item = Revision>,
     build: impl Fn(ClientBuilder) -> ClientBuilder,
@@ -37,12 +37,12 @@ fn with_clients(
     }
 }
 
-fn handshakes() -> impl Iterator<Item = Revision> {
+pub fn handshakes() -> impl Iterator<Item = Revision> {
     let all = Revision::ALL.into_iter();
     all.filter(|revision| revision.era() == Era::Handshake)
 }
 
-fn call(client: &Client, tool: &str, arguments: &Value) -> Result<String, String> {
+pub fn call(client: &Client, tool: &str, arguments: &Value) -> Result<String, String> {
     let result = client.call_tool(tool, arguments).wait();
     let result = result.map_err(|error| error.to_string())?;
     match result.is_error {

@@ -4,6 +4,7 @@
 
 mod asks;
 mod calls;
+mod changes;
 #[path = "../shared/schema.rs"]
 mod schema;
 #[path = "../shared/mod.rs"]

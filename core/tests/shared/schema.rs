@@ -96,6 +96,9 @@ impl Wire {
                 .problems
                 .push(format!("an answer to nothing: {message}"));
         };
+        if result["resultType"] == "input_required" {
+            return self.check("InputRequiredResult", result);
+        }
         let stem = request.trim_end_matches("Request");
         let name = self.first(&[&format!("{stem}Result"), "EmptyResult"]);
         self.check(&name, result);
@@ -107,18 +110,19 @@ impl Wire {
     }
 
     /// The member of `union` that has this method.
-    fn of_method(&self, union: &str, method: &str) -> Option<String> {
-        let union = self.document[self.key].get(union)?;
-        let one = [union.clone()];
-        let members = union["anyOf"].as_array().map_or(&one[..], Vec::as_slice);
-        let mut names = members
-            .iter()
-            .filter_map(|member| member["$ref"].as_str()?.rsplit('/').next());
+    fn of_method(&self, name: &str, method: &str) -> Option<String> {
+        let union = self.document[self.key].get(name)?;
         let has = |name: &&str| {
             self.document[self.key][*name].pointer("/properties/method/const")
                 == Some(&json!(method))
         };
-        names.find(has).map(str::to_owned)
+        // A union of one is written out.
+        let one = [union.clone()];
+        let members = union["anyOf"].as_array().map_or(&one[..], Vec::as_slice);
+        let named = members
+            .iter()
+            .filter_map(|member| member["$ref"].as_str()?.rsplit('/').next());
+        named.chain([name]).find(has).map(str::to_owned)
     }
 
     fn check(&mut self, name: &str, value: &Value) {
