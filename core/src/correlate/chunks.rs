@@ -1,26 +1,27 @@
-//! Lists of numbers in chunks of one cache line, from one pool.
+//! Lists of values in chunks, from one pool.
 //!
 //! ```text
-//!   list ─▶ [ a b c . . ] ─▶ [ d e f g h ] ─▶ [ i j k l m ]      only the first is not full
+//!   list ─▶ [ a b c . . . ] ─▶ [ d e f g h i ] ─▶ [ j k l m n o ]      only the first is not full
 //! ```
+//!
+//! Values lie side by side, chunk after chunk; what links the chunks is kept apart, and is small.
 
-/// Numbers of a chunk: with its other fields, 64 bytes.
-const CHUNK: usize = 13;
-/// No chunk, and no number.
-const NONE: u32 = u32::MAX;
+/// Values of a chunk.
+const CHUNK: u32 = 16;
 
-/// All chunks; memory grows to the largest number in use and is kept.
-#[derive(Debug, Default)]
-pub(super) struct Chunks {
-    chunks: Vec<Chunk>,
+/// All lists' values; memory grows to the largest number of chunks in use and is kept.
+#[derive(Debug)]
+pub(super) struct Chunks<V> {
+    values: Vec<Option<V>>,
+    heads: Vec<Head>,
     /// The chunk that was freed last + 1, or 0.
     free: u32,
 }
 
+/// What there is to know of a chunk.
 #[derive(Debug)]
-#[repr(align(64))]
-struct Chunk {
-    numbers: [u32; CHUNK],
+struct Head {
+    /// The next chunk of its list, or of the free ones, + 1, or 0.
     next: u32,
     slot: u32,
     len: u32,
@@ -29,13 +30,6 @@ struct Chunk {
 /// A list: its first chunk + 1, or 0.
 #[derive(Debug, Default)]
 pub(super) struct List(u32);
-
-/// Where a number is: chunk and offset.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    chunk: u32,
-    offset: u32,
-}
 
 impl List {
     pub(super) const EMPTY: Self = Self(0);
@@ -46,106 +40,88 @@ impl List {
     }
 }
 
-impl Chunks {
-    /// Adds a number to a list of that slot; where it is.
+impl<V> Chunks<V> {
+    pub(super) fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            heads: Vec::new(),
+            free: 0,
+        }
+    }
+
+    /// Adds a value to a list of that slot; its place.
     #[inline]
-    pub(super) fn push(&mut self, list: &mut List, slot: u32, number: u32) -> Place {
-        let full = match self.first(list) {
-            Some(chunk) => chunk.len as usize == CHUNK,
+    pub(super) fn push(&mut self, list: &mut List, slot: u32, value: V) -> u32 {
+        let full = match list.0.checked_sub(1) {
+            Some(chunk) => self.heads[chunk as usize].len == CHUNK,
             None => true,
         };
         if full {
             list.0 = self.make(list.0, slot) + 1;
         }
-        let chunk = &mut self.chunks[list.0 as usize - 1];
-        let offset = chunk.len;
-        chunk.numbers[offset as usize] = number;
-        chunk.len += 1;
-        Place {
-            chunk: list.0 - 1,
-            offset,
-        }
+        let chunk = list.0 - 1;
+        let head = &mut self.heads[chunk as usize];
+        let place = chunk * CHUNK + head.len;
+        head.len += 1;
+        self.values[place as usize] = Some(value);
+        place
     }
 
-    /// Takes a number off a list.
+    /// Takes a value off a list.
     #[inline]
-    pub(super) fn pop(&mut self, list: &mut List) -> Option<u32> {
-        let chunk = self.first(list)?;
-        chunk.len -= 1;
-        let number = std::mem::replace(&mut chunk.numbers[chunk.len as usize], NONE);
-        if chunk.len == 0 {
-            self.drop_first(list);
+    pub(super) fn pop(&mut self, list: &mut List) -> Option<V> {
+        let chunk = list.0.checked_sub(1)?;
+        let head = &mut self.heads[chunk as usize];
+        head.len -= 1;
+        let value = self.values[(chunk * CHUNK + head.len) as usize].take();
+        if head.len == 0 {
+            let next = std::mem::replace(&mut head.next, self.free);
+            self.free = std::mem::replace(&mut list.0, next);
         }
-        Some(number)
+        value
     }
 
-    /// Takes the first chunk off a list; its empty places are `u32::MAX`.
+    /// Takes the value at a place of `list` out; and the one that is there now, if any.
     #[inline]
-    pub(super) fn pop_chunk(&mut self, list: &mut List) -> Option<[u32; CHUNK]> {
-        let chunk = self.first(list)?;
-        let numbers = std::mem::replace(&mut chunk.numbers, [NONE; CHUNK]);
-        chunk.len = 0;
-        self.drop_first(list);
-        Some(numbers)
-    }
-
-    /// Takes the number at a place of `list` out; the number that is there now, if any.
-    #[inline]
-    pub(super) fn remove(&mut self, list: &mut List, place: Place) -> Option<u32> {
-        let gone = self.chunks[place.chunk as usize].numbers[place.offset as usize];
-        let last = self.pop(list)?;
-        if last == gone {
-            return None;
+    pub(super) fn remove(&mut self, list: &mut List, place: u32) -> (Option<V>, Option<&V>) {
+        let last = self.pop(list);
+        let hole = &mut self.values[place as usize];
+        if hole.is_none() {
+            return (last, None);
         }
-        self.chunks[place.chunk as usize].numbers[place.offset as usize] = last;
-        Some(last)
+        (std::mem::replace(hole, last), hole.as_ref())
     }
 
     /// The slot whose list has that place.
     #[inline]
-    pub(super) fn slot(&self, place: Place) -> u32 {
-        self.chunks[place.chunk as usize].slot
+    pub(super) fn slot(&self, place: u32) -> u32 {
+        self.heads[(place / CHUNK) as usize].slot
     }
 
     /// Makes a list that of another slot.
     pub(super) fn rename(&mut self, list: &List, slot: u32) {
         let mut next = list.0;
         while let Some(chunk) = next.checked_sub(1) {
-            let chunk = &mut self.chunks[chunk as usize];
-            chunk.slot = slot;
-            next = chunk.next;
+            let head = &mut self.heads[chunk as usize];
+            head.slot = slot;
+            next = head.next;
         }
     }
 
-    #[inline]
-    fn first(&mut self, list: &List) -> Option<&mut Chunk> {
-        self.chunks.get_mut(list.0.checked_sub(1)? as usize)
-    }
-
-    fn drop_first(&mut self, list: &mut List) {
-        let freed = list.0;
-        let chunk = &mut self.chunks[freed as usize - 1];
-        list.0 = chunk.next;
-        chunk.next = self.free;
-        self.free = freed;
-    }
-
+    /// An empty chunk in front of `next`.
     fn make(&mut self, next: u32, slot: u32) -> u32 {
-        let chunk = Chunk {
-            numbers: [NONE; CHUNK],
-            next,
-            slot,
-            len: 0,
-        };
+        let head = Head { next, slot, len: 0 };
         match self.free.checked_sub(1) {
-            Some(index) => {
-                self.free = self.chunks[index as usize].next;
-                self.chunks[index as usize] = chunk;
-                index
+            Some(chunk) => {
+                let old = std::mem::replace(&mut self.heads[chunk as usize], head);
+                self.free = old.next;
+                chunk
             }
             None => {
-                self.chunks.push(chunk);
-                self.chunks.len() as u32 - 1
+                self.heads.push(head);
+                let len = self.heads.len() * CHUNK as usize;
+                self.values.resize_with(len, || None);
+                self.heads.len() as u32 - 1
             }
         }
     }

@@ -8,18 +8,18 @@
 //! ```
 //!
 //! A timer lies in the lowest level whose slot tells it apart from now, and moves down when its
-//! slot begins: at most once per level. A slot is a list of chunks (`chunks`), each a cache line
-//! that names thirteen timers; a timer knows its chunk and leaves in O(1), the slot's last one
-//! takes its place.
+//! slot begins: at most once per level.
 //!
-//! With many timers alive, what costs is memory that is not in the cache, and most of all a chain
-//! of it, where each address is found in what was just fetched. So levels are wide, which lets
-//! the usual timeout move once before it fires; and the timers to be touched next are read from
-//! a chunk, so that the processor can fetch them side by side.
+//! With many timers alive, what costs is memory that is not in the cache. So a timer lies in the
+//! list of its slot (`chunks`), not in a place of its own: starting one writes where the one
+//! before it was written, and those that move or fire together lie side by side. Levels are wide,
+//! which lets the usual timeout move once before it fires. What finds a timer again is eight
+//! bytes: its place, for cancelling, and the generation of its number. A timer that leaves before
+//! its time is replaced by the last one of its slot.
 
 use std::time::{Duration, Instant};
 
-use super::chunks::{Chunks, List, Place};
+use super::chunks::{Chunks, List};
 
 const LEVEL_BITS: u32 = 8;
 const SLOTS: u32 = 1 << LEVEL_BITS;
@@ -28,14 +28,16 @@ const LEVELS: u32 = 5;
 const DUE: u32 = SLOTS * LEVELS;
 /// Last tick. Later deadlines are put here.
 const LAST_TICK: u64 = (1 << (LEVEL_BITS * LEVELS)) - 1;
-/// What a deadline is rounded up to.
-const TICK: Duration = Duration::from_millis(1);
+/// What a deadline is rounded up to, in nanoseconds.
+const TICK_NANOS: u32 = 1_000_000;
+/// After its last generation a number is not used again.
+const LAST_GENERATION: u32 = u32::MAX;
 
 /// Names one timer for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerKey {
-    node: u32,
-    generation: u64,
+    number: u32,
+    generation: u32,
 }
 
 /// Deadlines of type `K`, sorted just enough. Time is an argument and never goes back.
@@ -50,9 +52,9 @@ pub struct TimerWheel<K> {
     elapsed: u64,
     levels: [Option<Box<Level>>; LEVELS as usize],
     due: List,
-    chunks: Chunks,
-    nodes: Vec<Node<K>>,
-    /// Nodes that were freed.
+    timers: Chunks<Timer<K>>,
+    numbers: Vec<Number>,
+    /// Numbers of no timer.
     free: Vec<u32>,
     len: usize,
 }
@@ -65,11 +67,17 @@ struct Level {
 }
 
 #[derive(Debug)]
-struct Node<K> {
+struct Timer<K> {
     at: u64,
-    generation: u64,
-    place: Place,
-    key: Option<K>,
+    number: u32,
+    key: K,
+}
+
+/// What finds a timer by its key.
+#[derive(Debug)]
+struct Number {
+    generation: u32,
+    place: u32,
 }
 
 impl Level {
@@ -111,8 +119,8 @@ impl<K> TimerWheel<K> {
             elapsed: 0,
             levels: [const { None }; LEVELS as usize],
             due: List::EMPTY,
-            chunks: Chunks::default(),
-            nodes: Vec::new(),
+            timers: Chunks::new(),
+            numbers: Vec::new(),
             free: Vec::new(),
             len: 0,
         }
@@ -132,56 +140,46 @@ impl<K> TimerWheel<K> {
     ///
     /// # Panics
     ///
-    /// With 2^32 − 1 timers.
+    /// With 2^28 timers.
     #[inline]
     pub fn insert(&mut self, deadline: Instant, key: K) -> TimerKey {
         let at = self.tick_at_or_after(deadline);
-        let node = self.take_node();
-        let timer = &mut self.nodes[node as usize];
-        timer.at = at;
-        timer.key = Some(key);
-        let generation = timer.generation;
+        let number = self.take_number();
+        let generation = self.numbers[number as usize].generation;
         self.len += 1;
-        self.place(node, at);
-        TimerKey { node, generation }
+        self.place(Timer { at, number, key });
+        TimerKey { number, generation }
     }
 
     /// Stops a timer; its key, or `None` when it has fired or was cancelled.
     #[inline]
     pub fn cancel(&mut self, timer: TimerKey) -> Option<K> {
-        self.live(timer)?;
-        self.unlink(timer.node);
-        self.release(timer.node)
+        let Timer { number, key, .. } = self.unlink(timer)?;
+        self.release(number);
+        Some(key)
     }
 
     /// Moves a timer to another deadline; `false` when it has fired or was cancelled.
     #[inline]
     pub fn reset(&mut self, timer: TimerKey, deadline: Instant) -> bool {
         let at = self.tick_at_or_after(deadline);
-        let Some(node) = self.live(timer) else {
+        let Some(timer) = self.unlink(timer) else {
             return false;
         };
-        node.at = at;
-        self.unlink(timer.node);
-        self.place(timer.node, at);
+        self.place(Timer { at, ..timer });
         true
     }
 
-    #[inline]
-    fn live(&mut self, timer: TimerKey) -> Option<&mut Node<K>> {
-        let node = self.nodes.get_mut(timer.node as usize)?;
-        (node.generation == timer.generation && node.key.is_some()).then_some(node)
-    }
-
-    /// One timer that is due at `now`, in no particular order; call it until there is none. Between the calls timers may
-    /// be inserted and cancelled.
+    /// One timer that is due at `now`, in no particular order; call it until there is none.
+    /// Between the calls timers may be inserted and cancelled.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<K> {
         if self.due.is_empty() {
             self.advance(self.tick_before(now));
         }
-        let node = self.chunks.pop(&mut self.due)?;
-        self.release(node)
+        let Timer { number, key, .. } = self.timers.pop(&mut self.due)?;
+        self.release(number);
+        Some(key)
     }
 
     /// When to [`poll`](Self::poll) next; `None` without timers. Never later than the first
@@ -226,58 +224,54 @@ impl<K> TimerWheel<K> {
             slots.set_occupied(slot, false);
             let mut list = std::mem::take(&mut slots.lists[slot as usize]);
             if level == 0 {
-                self.chunks.rename(&list, DUE);
+                self.timers.rename(&list, DUE);
                 self.due = list;
                 return;
             }
-            while let Some(chunk) = self.chunks.pop_chunk(&mut list) {
-                // All first, so that they are fetched side by side.
-                let timers = chunk.map(|node| self.nodes.get(node as usize).map(|timer| timer.at));
-                for (node, at) in chunk.into_iter().zip(timers) {
-                    if let Some(at) = at {
-                        self.place(node, at);
-                    }
-                }
+            while let Some(timer) = self.timers.pop(&mut list) {
+                self.place(timer);
             }
         }
     }
 
-    fn list(&mut self, slot: u32) -> &mut List {
-        list(&mut self.levels, &mut self.due, slot)
-    }
-
-    /// Puts an unlinked timer where its tick belongs.
+    /// Puts a timer where its tick belongs.
     #[inline]
-    fn place(&mut self, node: u32, at: u64) {
-        let slot = match (at ^ self.elapsed).checked_ilog2() {
-            _ if at < self.elapsed => DUE,
-            // A tick that has begun still fires in it.
-            None => DUE,
-            Some(bit) => {
+    fn place(&mut self, timer: Timer<K>) {
+        let number = timer.number as usize;
+        // A tick that has begun still fires in it.
+        let slot = match (timer.at ^ self.elapsed).checked_ilog2() {
+            Some(bit) if timer.at > self.elapsed => {
                 let level = bit / LEVEL_BITS;
-                level * SLOTS + (at >> (level * LEVEL_BITS)) as u32 % SLOTS
+                level * SLOTS + (timer.at >> (level * LEVEL_BITS)) as u32 % SLOTS
             }
+            _ => DUE,
         };
         let list = list(&mut self.levels, &mut self.due, slot);
         let was_empty = list.is_empty();
-        self.nodes[node as usize].place = self.chunks.push(list, slot, node);
+        self.numbers[number].place = self.timers.push(list, slot, timer);
         if was_empty {
             self.set_occupied(slot, true);
         }
     }
 
-    /// Takes a timer out of its slot.
+    /// Takes a timer out of its slot, if it is there.
     #[inline]
-    fn unlink(&mut self, node: u32) {
-        let place = self.nodes[node as usize].place;
-        let slot = self.chunks.slot(place);
-        let list = list(&mut self.levels, &mut self.due, slot);
-        if let Some(moved) = self.chunks.remove(list, place) {
-            self.nodes[moved as usize].place = place;
+    fn unlink(&mut self, timer: TimerKey) -> Option<Timer<K>> {
+        let number = self.numbers.get(timer.number as usize)?;
+        if number.generation != timer.generation {
+            return None;
         }
-        if self.list(slot).is_empty() {
+        let place = number.place;
+        let slot = self.timers.slot(place);
+        let list = list(&mut self.levels, &mut self.due, slot);
+        let (timer, moved) = self.timers.remove(list, place);
+        if let Some(moved) = moved {
+            self.numbers[moved.number as usize].place = place;
+        }
+        if list.is_empty() {
             self.set_occupied(slot, false);
         }
+        timer
     }
 
     #[inline]
@@ -290,54 +284,54 @@ impl<K> TimerWheel<K> {
     }
 
     #[inline]
-    fn take_node(&mut self) -> u32 {
-        if let Some(node) = self.free.pop() {
-            return node;
+    fn take_number(&mut self) -> u32 {
+        if let Some(number) = self.free.pop() {
+            return number;
         }
-        let node = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        // One number is no timer's: it fills the empty places of a chunk.
-        assert!(node < u32::MAX, "more timers than the wheel can name");
-        self.nodes.push(Node {
-            at: 0,
+        let number = self.numbers.len() as u32;
+        // So that a place has a number of 32 bits, too.
+        assert!(number < 1 << 28, "more timers than the wheel can name");
+        self.numbers.push(Number {
             generation: 0,
-            place: Place::default(),
-            key: None,
+            place: 0,
         });
         // Room to free all of them, so that freeing allocates nothing.
-        self.free.reserve(self.nodes.len());
-        node
+        self.free.reserve(self.numbers.len());
+        number
     }
 
+    /// Voids the key of a timer that is in no slot any more.
     #[inline]
-    fn release(&mut self, node: u32) -> Option<K> {
-        let timer = &mut self.nodes[node as usize];
-        timer.generation = timer.generation.wrapping_add(1);
+    fn release(&mut self, number: u32) {
+        let generation = &mut self.numbers[number as usize].generation;
+        *generation += 1;
         self.len -= 1;
-        self.free.push(node);
-        timer.key.take()
+        if *generation < LAST_GENERATION {
+            self.free.push(number);
+        }
     }
 
     /// The first tick that begins at or after an instant.
     #[inline]
     fn tick_at_or_after(&self, instant: Instant) -> u64 {
         let passed = instant.saturating_duration_since(self.start);
-        ticks(passed.saturating_add(TICK - Duration::from_nanos(1)))
+        let begun = passed.subsec_nanos().div_ceil(TICK_NANOS);
+        ticks(passed.as_secs(), begun)
     }
 
     /// The last tick that has begun at an instant.
     #[inline]
     fn tick_before(&self, instant: Instant) -> u64 {
-        ticks(instant.saturating_duration_since(self.start))
+        let passed = instant.saturating_duration_since(self.start);
+        ticks(passed.as_secs(), passed.subsec_nanos() / TICK_NANOS)
     }
 }
 
-/// Whole ticks in a duration.
+/// Ticks of whole seconds and of the rest.
 #[inline]
-fn ticks(passed: Duration) -> u64 {
-    let millis = passed.as_secs().saturating_mul(1000);
-    millis
-        .saturating_add(u64::from(passed.subsec_millis()))
-        .min(LAST_TICK)
+fn ticks(secs: u64, rest: u32) -> u64 {
+    let ticks = secs.saturating_mul(1000).saturating_add(u64::from(rest));
+    ticks.min(LAST_TICK)
 }
 
 /// The list of a slot; makes its level.
