@@ -11,7 +11,8 @@ use super::host::{CallKey, Host, StreamId};
 use super::liveness::Liveness;
 use super::opening::Phase;
 use super::pending::{Pending, Timer};
-use super::shared::{Item, ItemKind, Shared, Submission};
+use super::queue::{Encoded, FrameKind, Submission};
+use super::shared::Shared;
 use super::stall::Stall;
 use super::stream::{Exchange, Stream};
 use crate::correlate::{RequestKey, TimerWheel};
@@ -74,20 +75,23 @@ impl Core {
         exchange.output.len() > self.limits().output_mark_bytes || self.is_over_budget()
     }
 
-    /// Takes over one submission of another thread.
-    pub fn submitted(&mut self, streams: &mut [Stream], submission: Submission, now: Instant) {
+    /// Takes over one submission of another thread. Its frame, if it is small, is the head of
+    /// `frames`, and is taken off there.
+    pub fn submitted(
+        &mut self,
+        streams: &mut [Stream],
+        submission: Submission,
+        frames: &mut &[u8],
+        now: Instant,
+    ) {
         match submission {
-            Submission::Frames { bytes, items } => {
-                let mut rest = &bytes[..];
-                for Item { len, kind } in items {
-                    let (frame, after) = rest.split_at(len.min(rest.len()));
-                    rest = after;
-                    self.submitted_frame(streams, frame, kind);
-                }
+            Submission::Frame { frame, kind } => {
+                self.submitted_frame(streams, frame.find(frames), kind);
             }
-            Submission::Request { bytes, request } => {
+            Submission::Request { frame, request } => {
+                let frame = frame.find(frames);
                 if let Some(exchange) = exchange(streams, StreamId::FIRST) {
-                    exchange.append(&bytes);
+                    exchange.take_over(frame);
                     self.pending.insert(request, &mut self.timers, now);
                 }
             }
@@ -106,18 +110,18 @@ impl Core {
         }
     }
 
-    fn submitted_frame(&mut self, streams: &mut [Stream], frame: &[u8], kind: ItemKind) {
+    fn submitted_frame(&mut self, streams: &mut [Stream], frame: Encoded<'_>, kind: FrameKind) {
         let stream = match &kind {
-            ItemKind::Answer(key) | ItemKind::Progress(key) | ItemKind::Log(Some(key)) => {
+            FrameKind::Answer(key) | FrameKind::Progress(key) | FrameKind::Log(Some(key)) => {
                 key.stream
             }
-            ItemKind::Log(None) | ItemKind::Notification => StreamId::FIRST,
+            FrameKind::Log(None) | FrameKind::Notification => StreamId::FIRST,
         };
         let Some(exchange) = exchange(streams, stream) else {
             return;
         };
         match kind {
-            ItemKind::Answer(CallKey { incoming, .. }) => {
+            FrameKind::Answer(CallKey { incoming, .. }) => {
                 // The one step that decides between answered and cancelled (R-CAN-11).
                 let Some(entry) = self.end_incoming(exchange, incoming) else {
                     return;
@@ -125,34 +129,34 @@ impl Core {
                 if let Some(held) = entry.held {
                     exchange.append(&held);
                 }
-                exchange.append(frame);
+                exchange.take_over(frame);
             }
-            ItemKind::Progress(CallKey { incoming, .. }) => {
+            FrameKind::Progress(CallKey { incoming, .. }) => {
                 let crowded = self.is_crowded(exchange);
                 let Some(entry) = exchange.incoming.get_mut(incoming) else {
                     return;
                 };
                 if crowded {
-                    if entry.held.replace(frame.into()).is_none() {
+                    if entry.held.replace((*frame).into()).is_none() {
                         exchange.held.push(incoming);
                     }
                 } else {
                     entry.held = None;
-                    exchange.append(frame);
+                    exchange.take_over(frame);
                 }
             }
-            ItemKind::Log(key) => {
+            FrameKind::Log(key) => {
                 let live =
                     key.is_none_or(|key: CallKey| exchange.incoming.get(key.incoming).is_some());
                 if live && !self.is_crowded(exchange) {
-                    exchange.append(frame);
+                    exchange.take_over(frame);
                 }
             }
-            ItemKind::Notification => {
+            FrameKind::Notification => {
                 if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
                     self.overrun = true;
                 } else {
-                    exchange.append(frame);
+                    exchange.take_over(frame);
                 }
             }
         }

@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::config::Config;
-use super::params;
+use super::queue::{FrameKind, Place, Request, Submission, is_long};
 use super::replies::Replies;
 use super::response::{Opened, Response};
-use super::shared::{Item, ItemKind, Request, Shared, Submission};
+use super::shared::Shared;
+use super::{params, scratch};
 use crate::correlate::Unregistered;
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
-use crate::message::encode;
 
 /// One notification of progress on a request of this side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,10 +73,9 @@ pub struct Handle {
 }
 
 impl Handle {
-    pub(crate) fn new(config: Arc<Config>) -> (Self, Receiver<Submission>) {
-        let (shared, submissions) = Shared::new(config);
-        let shared = Arc::new(shared);
-        (Self { shared }, submissions)
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        let shared = Arc::new(Shared::new(config));
+        Self { shared }
     }
 
     /// What this side brought to the connection.
@@ -149,25 +147,18 @@ impl Handle {
         if self.shared.is_backed_up() {
             return Err(RequestError::Overloaded);
         }
-        let revision = self
-            .revision()
-            .ok_or(RequestError::Misuse("the connection is not open yet"))?;
+        if self.revision().is_none() {
+            return Err(RequestError::Misuse("the connection is not open yet"));
+        }
         let key = self
             .shared
             .outgoing
             .register()
             .map_err(|why| self.refused(why))?;
         let response = Response::new(self.shared.clone(), key);
-        let mut bytes = Vec::with_capacity(256 + params.map_or(0, str::len));
-        params::request(
-            &mut bytes,
-            &self.shared.config,
-            revision,
-            key,
-            method,
-            params,
-            &options,
-        )?;
+        let mut frame = scratch::take();
+        let envelope = self.shared.envelope();
+        params::request(&mut frame, envelope, key, method, params, &options)?;
         let limits = &self.shared.config.limits;
         let timeout = options.timeout.unwrap_or(limits.request_timeout);
         let longest = limits.max_request_timeout.max(timeout);
@@ -177,7 +168,7 @@ impl Handle {
             max_timeout: options.max_timeout.unwrap_or(longest),
             progress: options.progress,
         };
-        self.submit(Submission::Request { bytes, request });
+        self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
     }
 
@@ -195,10 +186,10 @@ impl Handle {
     /// # Errors
     /// When `params` is no JSON object; nothing is sent.
     pub fn notify(&self, method: &str, params: Option<&str>) -> Result<(), RequestError> {
-        let params = params.map(params::object).transpose()?;
-        let mut bytes = Vec::with_capacity(128 + params.map_or(0, str::len));
-        encode::notification(&mut bytes, method, params);
-        self.submit_frame(bytes, ItemKind::Notification);
+        let mut frame = scratch::take();
+        params::notification(&mut frame, method, params)?;
+        let kind = FrameKind::Notification;
+        self.submit_frame(frame, |frame| Submission::Frame { frame, kind });
         Ok(())
     }
 
@@ -224,20 +215,19 @@ impl Handle {
         self.shared.drain_reason().is_some()
     }
 
-    fn submit_frame(&self, bytes: Vec<u8>, kind: ItemKind) {
-        let len = bytes.len();
-        self.submit(Submission::Frames {
-            bytes,
-            items: smallvec::smallvec![Item { len, kind }],
-        });
+    /// Hands over one frame, a scratch buffer.
+    fn submit_frame(&self, frame: Vec<u8>, submission: impl FnOnce(Place) -> Submission) {
+        if is_long(frame.len()) {
+            return self.submit(submission(Place::Own(frame.into())));
+        }
+        let submission = submission(Place::Next(frame.len()));
+        self.shared
+            .submit_frames(&frame, [submission], |wake| wake.wake());
+        scratch::put(frame);
     }
 
     pub(super) fn submit(&self, submission: Submission) {
         self.shared.submit(submission);
-    }
-
-    pub(super) fn submit_last(&self, submission: Submission) {
-        self.shared.submit_last(submission);
     }
 }
 

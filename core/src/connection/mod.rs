@@ -25,10 +25,12 @@ mod liveness;
 mod opening;
 mod params;
 mod pending;
+mod queue;
 mod receive;
 mod replies;
 mod requests;
 mod response;
+mod scratch;
 mod shared;
 mod sleep;
 mod stall;
@@ -36,7 +38,6 @@ mod stream;
 mod trace;
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 pub use self::answer::ResultWriter;
@@ -54,7 +55,7 @@ pub use self::stream::Framing;
 pub use self::trace::{Direction, Trace, redact};
 
 use self::core::Core;
-use self::shared::Submission;
+use self::queue::{Batch as Submitted, Submission};
 use self::stream::Stream;
 use crate::buffer::{Input, Output};
 use crate::error::ConnectionError;
@@ -64,18 +65,18 @@ use crate::error::ConnectionError;
 pub struct Connection {
     core: Core,
     streams: Vec<Stream>,
-    submissions: Receiver<Submission>,
+    /// Empty between two looks at the queue; keeps its room.
+    submitted: Submitted,
 }
 
 impl Connection {
     /// A connection that has not begun. On a client, the first
     /// [`handle_submissions`](Self::handle_submissions) writes the opening.
     pub fn new(config: Arc<Config>, now: Instant) -> Self {
-        let (handle, submissions) = Handle::new(config);
         Self {
-            core: Core::new(handle, now),
+            core: Core::new(Handle::new(config), now),
             streams: Vec::new(),
-            submissions,
+            submitted: Submitted::default(),
         }
     }
 
@@ -135,23 +136,26 @@ impl Connection {
 
     /// Takes over what other threads submitted since the last time.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
-        self.core.shared().unsignal();
         self.core.watch_liveness(now);
         if let Some(first) = self.streams.first_mut() {
             self.core.begin(&mut first.exchange, now, host);
         }
-        let mut taken = 0;
-        while let Ok(submission) = self.submissions.try_recv() {
-            taken += submission.len();
-            match submission {
-                Submission::Close => self.close(ConnectionError::ClosedLocally, host),
-                Submission::Drain(grace) => {
-                    self.drain(now, grace, ConnectionError::ShuttingDown, host);
+        let mut submitted = std::mem::take(&mut self.submitted);
+        while self.core.shared().queue.take(&mut submitted) {
+            let mut frames = &submitted.bytes[..];
+            for submission in submitted.submissions.drain(..) {
+                match submission {
+                    Submission::Close => self.close(ConnectionError::ClosedLocally, host),
+                    Submission::Drain(grace) => {
+                        self.drain(now, grace, ConnectionError::ShuttingDown, host);
+                    }
+                    other => self
+                        .core
+                        .submitted(&mut self.streams, other, &mut frames, now),
                 }
-                submission => self.core.submitted(&mut self.streams, submission, now),
             }
         }
-        self.core.shared().took(taken);
+        self.submitted = submitted;
         self.settle(now, host);
     }
 
@@ -218,6 +222,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.core.shared().close(ConnectionError::ClosedLocally);
+        self.core.shared().queue.close();
         self.core.release_share();
     }
 }

@@ -125,11 +125,11 @@ impl Core {
         let step = self.step(asked, now, true)?;
         let mut frame = Vec::new();
         let name = Method::Discover.name();
+        let envelope = params::envelope(&self.config, asked);
         let options = RequestOptions::default();
         params::request(
             &mut frame,
-            &self.config,
-            asked,
+            envelope.as_deref(),
             step.key,
             name,
             None,

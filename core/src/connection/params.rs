@@ -1,28 +1,45 @@
-//! The frame of a request of this side, with the `_meta` that its revision wants.
+//! The frame of a request or notification of this side, with the `_meta` that its revision wants.
 
 use super::config::Config;
 use super::handle::RequestOptions;
+use crate::buffer::PADDING;
 use crate::correlate::RequestKey;
 use crate::error::RequestError;
-use crate::json::{number, reader, string, writer};
+use crate::json::{number, reader, string, validate_head, writer};
 use crate::limits::Limits;
-use crate::mcp::{Era, Revision, Side, meta};
+use crate::mcp::{Era, Method, Revision, Side, meta};
 
-/// Appends one request. The progress token is the request's own id, which is unique among the
-/// active requests (R-PRG-01).
+/// The `_meta` members that every request of this side carries in a revision, one behind the
+/// other; `None` where there are none.
+pub(crate) fn envelope(config: &Config, revision: Revision) -> Option<Box<[u8]>> {
+    if revision.era() == Era::Handshake || config.side == Side::Server {
+        return None;
+    }
+    let mut out = Vec::new();
+    raw_key(&mut out, meta::PROTOCOL_VERSION);
+    string::append(&mut out, revision.name());
+    out.push(b',');
+    raw_key(&mut out, meta::CLIENT_INFO);
+    writer::append_compact(&mut out, &config.implementation);
+    out.push(b',');
+    raw_key(&mut out, meta::CLIENT_CAPABILITIES);
+    writer::append_compact(&mut out, config.capabilities(revision));
+    Some(out.into())
+}
+
+/// Appends one request, with its revision's [`envelope`]. The progress token is the request's own
+/// id, which is unique among the active requests (R-PRG-01).
 ///
 /// # Errors
 /// When `params` or the options' `_meta` is not a JSON object.
 pub(crate) fn request(
     out: &mut Vec<u8>,
-    config: &Config,
-    revision: Revision,
+    envelope: Option<&[u8]>,
     key: RequestKey,
     method: &str,
     params: Option<&str>,
     options: &RequestOptions,
 ) -> Result<(), RequestError> {
-    let params = params.map(object).transpose()?;
     let own = options.meta.as_deref().map(str::trim_ascii);
     if own.is_some_and(|own| !is_object(own)) {
         return Err(RequestError::Misuse("_meta must be a JSON object"));
@@ -30,45 +47,43 @@ pub(crate) fn request(
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     number::append(out, key.get());
     out.extend_from_slice(b",\"method\":");
-    string::append(out, method);
-    let stateless = revision.era() == Era::Stateless && config.side == Side::Client;
-    if !stateless && options.progress.is_none() && own.is_none() {
-        if let Some(params) = params {
-            out.extend_from_slice(b",\"params\":");
-            writer::append_compact(out, params);
-        }
+    append_method(out, method);
+    let head = out.len();
+    let params = append_params(out, params)?;
+    if envelope.is_none() && options.progress.is_none() && own.is_none() {
         out.push(b'}');
         return Ok(());
     }
-    out.extend_from_slice(b",\"params\":{");
     let mut theirs = None;
-    for (name, value) in params.into_iter().flat_map(reader::members) {
-        if name.raw() == "_meta" {
-            theirs = Some(value);
-            continue;
+    match params {
+        Some(params) if may_hold_meta(params) => {
+            out.truncate(head);
+            out.extend_from_slice(b",\"params\":{");
+            theirs = append_all_but_meta(out, params);
         }
-        raw_key(out, name.raw());
-        writer::append_compact(out, value);
-        out.push(b',');
+        // What is there is opened again.
+        Some(_) => {
+            out.pop();
+            let end = out.trim_ascii_end().len();
+            out.truncate(end);
+            if out.last() != Some(&b'{') {
+                out.push(b',');
+            }
+        }
+        None => out.extend_from_slice(b",\"params\":{"),
     }
     out.extend_from_slice(b"\"_meta\":{");
     let start = out.len();
     for (name, value) in theirs.into_iter().chain(own).flat_map(reader::members) {
-        if name.raw() != "progressToken" && !(stateless && engine_key(name.raw())) {
-            raw_key(out, name.raw());
+        let name = name.raw();
+        if name != "progressToken" && !(envelope.is_some() && engine_key(name)) {
+            raw_key(out, name);
             writer::append_compact(out, value);
             out.push(b',');
         }
     }
-    if stateless {
-        raw_key(out, meta::PROTOCOL_VERSION);
-        string::append(out, revision.name());
-        out.push(b',');
-        raw_key(out, meta::CLIENT_INFO);
-        writer::append_compact(out, &config.implementation);
-        out.push(b',');
-        raw_key(out, meta::CLIENT_CAPABILITIES);
-        writer::append_compact(out, config.capabilities(revision));
+    if let Some(envelope) = envelope {
+        out.extend_from_slice(envelope);
         out.push(b',');
     }
     if options.progress.is_some() {
@@ -83,6 +98,80 @@ pub(crate) fn request(
     Ok(())
 }
 
+/// Appends one notification.
+///
+/// # Errors
+/// When `params` is not a JSON object.
+pub(crate) fn notification(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: Option<&str>,
+) -> Result<(), RequestError> {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    append_method(out, method);
+    append_params(out, params)?;
+    out.push(b'}');
+    Ok(())
+}
+
+fn append_method(out: &mut Vec<u8>, method: &str) {
+    match Method::parse(method) {
+        // None of these needs escaping.
+        Some(method) => {
+            out.push(b'"');
+            out.extend_from_slice(method.name().as_bytes());
+            out.push(b'"');
+        }
+        None => string::append(out, method),
+    }
+}
+
+/// Appends `params` as the next member; gives them back without the whitespace around them.
+fn append_params<'a>(
+    out: &mut Vec<u8>,
+    params: Option<&'a str>,
+) -> Result<Option<&'a str>, RequestError> {
+    let Some(params) = params.map(str::trim_ascii) else {
+        return Ok(None);
+    };
+    out.extend_from_slice(b",\"params\":");
+    let start = out.len();
+    // They are checked where they are copied to, because there is room for padding behind them.
+    out.extend_from_slice(params.as_bytes());
+    out.extend_from_slice(&[0; PADDING]);
+    let copied = out.get(start..).unwrap_or_default();
+    if !params.starts_with('{') || validate_head(copied, params.len(), MAX_DEPTH).is_err() {
+        return Err(RequestError::Misuse("params must be a JSON object"));
+    }
+    out.truncate(start + params.len());
+    if memchr::memchr2(b'\n', b'\r', params.as_bytes()).is_some() {
+        out.truncate(start);
+        writer::append_compact(out, params);
+    }
+    Ok(Some(params))
+}
+
+/// Whether a member of that object may be its `_meta`; errs on the side of `true`.
+fn may_hold_meta(params: &str) -> bool {
+    let bytes = params.as_bytes();
+    memchr::memchr(b'\\', bytes).is_some() || memchr::memmem::find(bytes, b"\"_meta\"").is_some()
+}
+
+/// Appends the members of `params`, each followed by a comma, but for `_meta`, which is the answer.
+fn append_all_but_meta<'a>(out: &mut Vec<u8>, params: &'a str) -> Option<&'a str> {
+    let mut theirs = None;
+    for (name, value) in reader::members(params) {
+        if name.raw() == "_meta" {
+            theirs = Some(value);
+            continue;
+        }
+        raw_key(out, name.raw());
+        writer::append_compact(out, value);
+        out.push(b',');
+    }
+    theirs
+}
+
 /// Whether the engine writes that `_meta` member itself.
 fn engine_key(name: &str) -> bool {
     matches!(
@@ -91,17 +180,10 @@ fn engine_key(name: &str) -> bool {
     )
 }
 
-/// `params` without the whitespace around them, if they are a JSON object.
-pub(super) fn object(params: &str) -> Result<&str, RequestError> {
-    let params = params.trim_ascii();
-    match is_object(params) {
-        true => Ok(params),
-        false => Err(RequestError::Misuse("params must be a JSON object")),
-    }
-}
+const MAX_DEPTH: usize = Limits::STDIO.max_depth;
 
 fn is_object(json: &str) -> bool {
-    json.starts_with('{') && crate::json::validate(json.as_bytes(), Limits::STDIO.max_depth).is_ok()
+    json.starts_with('{') && crate::json::validate(json.as_bytes(), MAX_DEPTH).is_ok()
 }
 
 fn raw_key(out: &mut Vec<u8>, name: &str) {

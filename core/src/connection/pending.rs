@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::handle::{Progress, ProgressFn};
-use super::shared::{Request, Shared};
+use super::queue::Request;
+use super::shared::Shared;
 use super::sleep::Alarm;
 use crate::correlate::{Beside, RequestKey, TimerKey, TimerWheel};
 use crate::error::RequestError;
@@ -33,11 +34,13 @@ pub(crate) enum Timer {
 
 struct Own {
     timer: TimerKey,
-    /// Deadline without news; progress moves it.
-    soft: Instant,
+    begun: Instant,
+    /// When there was news of it last.
+    news: Instant,
+    /// How long to wait without news.
     timeout: Duration,
-    /// Deadline whatever the news (R-CAN-09).
-    hard: Instant,
+    /// How long to wait in all, whatever the news (R-CAN-09).
+    max_timeout: Duration,
     progress: Option<ProgressFn>,
     last: f64,
 }
@@ -50,14 +53,13 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
-        let hard = later(now, request.max_timeout);
-        let soft = later(now, request.timeout);
-        let timer = timers.insert(soft.min(hard), Timer::Request(request.key));
+        let wait = request.timeout.min(request.max_timeout);
         let own = Own {
-            timer,
-            soft,
+            timer: timers.insert(later(now, wait), Timer::Request(request.key)),
+            begun: now,
+            news: now,
             timeout: request.timeout,
-            hard,
+            max_timeout: request.max_timeout,
             progress: request.progress,
             last: f64::NEG_INFINITY,
         };
@@ -84,7 +86,7 @@ impl Pending {
         let Some(own) = self.requests.get_mut(key) else {
             return false;
         };
-        let due = own.soft.min(own.hard);
+        let due = later(own.news, own.timeout).min(later(own.begun, own.max_timeout));
         if due > now {
             own.timer = timers.insert(due, Timer::Request(key));
             return false;
@@ -109,7 +111,7 @@ impl Pending {
         let Some(progress) = value("progress") else {
             return false;
         };
-        own.soft = later(now, own.timeout);
+        own.news = now;
         // R-PRG-02: what does not increase is no news.
         if progress <= own.last {
             return false;

@@ -1,17 +1,18 @@
 //! Answers, progress and log messages written on other threads, handed over in one piece.
 
+use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::answer::{self, ResultWriter};
+use super::config::Config;
 use super::handle::{Handle, Progress};
 use super::host::{ReplyTo, server_info};
-use super::shared::{Item, ItemKind, Submission};
+use super::queue::{FrameKind, Place, Submission, is_long};
+use super::scratch;
+use super::shared::Wake;
 use crate::json::{number, string, writer};
 use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::encode::{self, ErrorId};
-
-/// Room made at first for one result: most are shorter, so that they need no second allocation.
-const USUAL_RESULT_BYTES: usize = 1024;
 
 /// A batch of answers and notifications under way to the driver. Nothing is sent before
 /// [`submit`](Self::submit) (or the drop, which submits).
@@ -25,11 +26,17 @@ pub struct Replies {
     items: SmallVec<[Item; 2]>,
 }
 
+/// One frame.
+struct Item {
+    len: usize,
+    kind: FrameKind,
+}
+
 impl Replies {
     pub(super) fn new(handle: Handle) -> Self {
         Self {
             handle,
-            bytes: Vec::new(),
+            bytes: scratch::take(),
             items: SmallVec::new(),
         }
     }
@@ -44,9 +51,9 @@ impl Replies {
         self.items.is_empty()
     }
 
-    fn push(&mut self, kind: ItemKind, write: impl FnOnce(&mut Vec<u8>)) {
+    fn push(&mut self, kind: FrameKind, write: impl FnOnce(&mut Vec<u8>, &Config)) {
         let before = self.bytes.len();
-        write(&mut self.bytes);
+        write(&mut self.bytes, self.handle.config());
         self.items.push(Item {
             len: self.bytes.len() - before,
             kind,
@@ -55,10 +62,8 @@ impl Replies {
 
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
-        let config = self.handle.config().clone();
-        self.bytes.reserve(USUAL_RESULT_BYTES);
-        self.push(ItemKind::Answer(to.key), |out| {
-            answer::result(out, to.id(), to.revision, server_info(&config), write);
+        self.push(FrameKind::Answer(to.key), |out, config| {
+            answer::result(out, to.id(), to.revision, server_info(config), write);
         });
     }
 
@@ -69,7 +74,7 @@ impl Replies {
 
     /// Answers with an error of a code of the application's own.
     pub fn error_code(&mut self, to: &ReplyTo, code: i64, message: &str, data: Option<&str>) {
-        self.push(ItemKind::Answer(to.key), |out| {
+        self.push(FrameKind::Answer(to.key), |out, _| {
             encode::error(out, ErrorId::Id(to.id()), code, message, data);
         });
     }
@@ -84,7 +89,7 @@ impl Replies {
         if self.handle.shared.is_backed_up() || !progress.progress.is_finite() {
             return;
         }
-        self.push(ItemKind::Progress(to.key), |out| {
+        self.push(FrameKind::Progress(to.key), |out, _| {
             out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
             out.extend_from_slice(token.as_ref().raw().as_bytes());
             out.extend_from_slice(b",\"progress\":");
@@ -108,7 +113,7 @@ impl Replies {
             .log_level
             .unwrap_or_else(|| Some(self.handle.log_level()));
         if least.is_some_and(|least| level >= least) && !self.handle.shared.is_backed_up() {
-            self.push(ItemKind::Log(Some(to.key)), |out| {
+            self.push(FrameKind::Log(Some(to.key)), |out, _| {
                 log_message(out, level, logger, data)
             });
         }
@@ -116,31 +121,42 @@ impl Replies {
 
     /// Hands everything to the driver.
     pub fn submit(&mut self) {
-        if let Some(frames) = self.take() {
-            self.handle.submit(frames);
-        }
+        self.hand_over(|wake| wake.wake());
     }
 
-    /// The same, as the last act of a handler: see [`Wake::wake_soon`](super::Wake::wake_soon).
+    /// The same, as the last act of a handler: see [`Wake::wake_soon`].
     pub fn submit_last(&mut self) {
-        if let Some(frames) = self.take() {
-            self.handle.submit_last(frames);
-        }
+        self.hand_over(|wake| wake.wake_soon());
     }
 
-    fn take(&mut self) -> Option<Submission> {
+    fn hand_over(&mut self, wake_with: fn(&dyn Wake)) {
         if self.items.is_empty() {
-            return None;
+            return;
         }
-        let bytes = std::mem::take(&mut self.bytes);
-        let items = std::mem::take(&mut self.items);
-        Some(Submission::Frames { bytes, items })
+        let shared = &self.handle.shared;
+        let items = self.items.drain(..);
+        if is_long(self.bytes.len()) {
+            let mut block = Bytes::from(std::mem::take(&mut self.bytes));
+            let frames = items.map(|Item { len, kind }| Submission::Frame {
+                frame: Place::Own(block.split_to(len)),
+                kind,
+            });
+            shared.submit_frames(&[], frames, wake_with);
+        } else {
+            let frames = items.map(|Item { len, kind }| Submission::Frame {
+                frame: Place::Next(len),
+                kind,
+            });
+            shared.submit_frames(&self.bytes, frames, wake_with);
+            self.bytes.clear();
+        }
     }
 }
 
 impl Drop for Replies {
     fn drop(&mut self) {
         self.submit();
+        scratch::put(std::mem::take(&mut self.bytes));
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use super::core::Core;
 use super::host::{Answer, CallKey, Host, Incoming, Stray};
 use super::receive::Turn;
@@ -13,7 +15,7 @@ use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::code::REQUEST_CANCELLED;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Side, revision::UnreadableId};
-use crate::message::{Field, Kind, MessageRef, RequestId};
+use crate::message::{Field, Kind, Message, MessageRef, RequestId};
 
 impl Core {
     /// A request of the peer.
@@ -25,8 +27,6 @@ impl Core {
         host: &mut dyn Host,
     ) {
         let Some(id) = message.id() else { return };
-        // A method that is no Unicode string is unknown like any other.
-        let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
         if !exchange.incoming.is_empty() && exchange.incoming.find(&id).is_some() {
             // R-RPC-05: the one in flight is untouched.
             return self.refuse(
@@ -36,7 +36,7 @@ impl Core {
                 "a request with this id is in flight",
             );
         }
-        let method = Method::parse(&name);
+        let method = method_of(&message);
         let revision = match self.revision_of(exchange, &message, id, method) {
             Ok(revision) => revision,
             Err(()) => return,
@@ -47,6 +47,8 @@ impl Core {
         }
         let answer = exchange.answer(&self.config, id, revision);
         let unknown = |answer: Answer<'_>| {
+            // A method that is no Unicode string is unknown like any other.
+            let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
             answer.error(
                 ErrorKind::MethodNotFound,
                 &format!("no method {name:?} here"),
@@ -199,8 +201,7 @@ impl Core {
         now: Instant,
         host: &mut dyn Host,
     ) {
-        let Some(name) = message.method() else { return };
-        match Method::parse(&name) {
+        match method_of(&message) {
             Some(Method::Cancelled) => self.peer_cancelled(exchange, turn, &message, host),
             Some(Method::Progress) => {
                 if !self.pending.progress(&message, now) {
@@ -258,7 +259,7 @@ impl Core {
         now: Instant,
         host: &mut dyn Host,
     ) {
-        let Some(key) = message.id().and_then(|id| self.own_key(id)) else {
+        let Some(key) = self.own_key(&message) else {
             return self.stray(Stray::Answer, message.bytes(), host);
         };
         if self.opening_answered(exchange, key, &message, now, host) {
@@ -276,7 +277,11 @@ impl Core {
                 let (at, len) = (turn.at, message.bytes().len());
                 return turn.answers.push((key, at, len, *message.envelope()));
             }
-            _ => Ok(message.detach()),
+            // Nobody decodes an answer again, so it needs no padding.
+            _ => {
+                let block = Bytes::copy_from_slice(message.bytes());
+                Ok(Message::from_bytes(block, *message.envelope()))
+            }
         };
         if self.shared().outgoing.complete(key, outcome).is_err() {
             self.stray(Stray::Answer, message.bytes(), host);
@@ -289,7 +294,7 @@ impl Core {
         if message.envelope().invites_answer() || message.method().is_some() {
             return;
         }
-        let key = message.id().and_then(|id| self.own_key(id));
+        let key = self.own_key(&message);
         if let Some(key) = key.filter(|key| self.pending.remove(*key, &mut self.timers)) {
             // Losing here means that another outcome came first.
             let _ = self
@@ -299,13 +304,23 @@ impl Core {
         }
     }
 
-    fn own_key(&self, id: RequestId<'_>) -> Option<RequestKey> {
-        let number = id.as_u64().or_else(|| {
-            let text = reader::as_str(id.raw()).filter(|_| self.config.lenient_ids)?;
-            number::as_u64(&text)
-        });
-        number.and_then(RequestKey::from_wire)
+    /// The request of this side that an answer's id names.
+    fn own_key(&self, message: &MessageRef<'_>) -> Option<RequestKey> {
+        let token = message.raw_bytes(Field::Id)?;
+        RequestKey::from_token(token).or_else(|| {
+            let text = message
+                .string(Field::Id)
+                .filter(|_| self.config.lenient_ids)?;
+            RequestKey::from_wire(number::as_u64(&text.decode().ok()?)?)
+        })
     }
+}
+
+/// The method, if some revision defines it.
+fn method_of(message: &MessageRef<'_>) -> Option<Method> {
+    let known = message.raw_bytes(Field::Method).and_then(Method::of_token);
+    // Spelled with escapes, perhaps.
+    known.or_else(|| Method::parse(&message.method()?))
 }
 
 /// What the waiter learns of an error of the peer.

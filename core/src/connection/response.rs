@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
 use super::handle::Handle;
-use super::shared::{Shared, Submission};
+use super::queue::Submission;
+use super::shared::Shared;
 use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::mcp::Revision;
@@ -89,16 +90,23 @@ impl Response {
     }
 }
 
+const ENDED: RequestError = RequestError::Misuse("polled after it had ended");
+
 impl Future for Response {
     type Output = Result<Message, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(shared) = &self.shared else {
-            return Poll::Ready(Err(RequestError::Misuse("polled after it had ended")));
+        let Some(shared) = self.shared.take() else {
+            return Poll::Ready(Err(ENDED));
         };
-        let outcome = std::task::ready!(shared.outgoing.poll(self.key, cx));
-        self.shared = None;
-        Poll::Ready(outcome.unwrap_or(Err(RequestError::Misuse("polled after it had ended"))))
+        match shared.outgoing.poll(self.key, cx) {
+            Poll::Ready(Some(outcome)) => Poll::Ready(outcome),
+            Poll::Ready(None) => Poll::Ready(Err(ENDED)),
+            Poll::Pending => {
+                self.shared = Some(shared);
+                Poll::Pending
+            }
+        }
     }
 }
 

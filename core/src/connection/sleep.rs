@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::handle::Handle;
-use super::shared::Submission;
+use super::queue::Submission;
 
 /// Ends after a while. See [`Handle::sleep`].
 ///

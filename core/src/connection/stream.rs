@@ -1,8 +1,11 @@
 //! One stream of a connection: its bytes in and out and the requests in flight on it.
 
+use bytes::Bytes;
+
 use super::admission::{Queue, Waiting};
 use super::config::Config;
 use super::host::Answer;
+use super::queue::Encoded;
 use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, Incoming, IncomingKey};
@@ -35,10 +38,24 @@ impl Wire {
             if let Some(trace) = &self.trace {
                 trace.note(Direction::Out, &out[at..]);
             }
-            match self.framing {
-                Framing::Line => out.push(b'\n'),
-            }
+            out.extend_from_slice(self.end());
         });
+    }
+
+    /// Queues one message that is encoded, without a copy when it is long.
+    fn push(&self, output: &mut Output, frame: Bytes) {
+        if let Some(trace) = &self.trace {
+            trace.note(Direction::Out, &frame);
+        }
+        output.push(frame);
+        output.append(self.end());
+    }
+
+    /// What follows each message.
+    fn end(&self) -> &'static [u8] {
+        match self.framing {
+            Framing::Line => b"\n",
+        }
     }
 }
 
@@ -136,6 +153,14 @@ impl Exchange {
     pub fn append(&mut self, frame: &[u8]) {
         self.wire
             .append(&mut self.output, |out| out.extend_from_slice(frame));
+    }
+
+    /// Appends a frame that was submitted.
+    pub fn take_over(&mut self, frame: Encoded<'_>) {
+        match frame {
+            Encoded::Copied(frame) => self.append(frame),
+            Encoded::Own(frame) => self.wire.push(&mut self.output, frame),
+        }
     }
 
     /// Appends one frame that `write` writes.

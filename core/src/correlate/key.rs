@@ -33,6 +33,24 @@ impl RequestKey {
         NonZeroU64::new(id).filter(|_| in_range).map(Self)
     }
 
+    /// The same for an id as it stands on the wire: digits, without leading zeros.
+    #[inline]
+    pub fn from_token(token: &[u8]) -> Option<Self> {
+        // 2^53 has sixteen digits, so nothing overflows.
+        if token.len() > 16 {
+            return None;
+        }
+        let mut id = 0;
+        for byte in token {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            id = id * 10 + u64::from(digit);
+        }
+        Self::from_wire(id)
+    }
+
     /// The wire id.
     #[inline]
     pub fn get(self) -> u64 {
@@ -80,6 +98,10 @@ mod tests {
                 let key = RequestKey::new(slot, generation);
                 assert_eq!((key.slot(), key.generation()), (slot, generation));
                 assert_eq!(RequestKey::from_wire(key.get()), Some(key));
+                assert_eq!(
+                    RequestKey::from_token(key.to_string().as_bytes()),
+                    Some(key)
+                );
                 assert!(key.get() >= 1 && key.get() < 1 << 53);
                 assert_eq!(key.get() as f64 as u64, key.get());
             }
@@ -90,6 +112,14 @@ mod tests {
     fn ids_that_this_side_never_makes_have_no_key() {
         for id in [0, 1 << SLOT_BITS, 7 << SLOT_BITS, 1 << 53, u64::MAX] {
             assert_eq!(RequestKey::from_wire(id), None, "{id}");
+            assert_eq!(
+                RequestKey::from_token(id.to_string().as_bytes()),
+                None,
+                "{id}"
+            );
+        }
+        for token in ["", "-1", "\"7\"", "1.0", "10000000000000000", "7 "] {
+            assert_eq!(RequestKey::from_token(token.as_bytes()), None, "{token}");
         }
     }
 }

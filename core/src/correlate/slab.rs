@@ -111,7 +111,7 @@ impl<T> Slot<T> {
             }
             match self.step(state, in_phase(state, SETTLING)) {
                 Ok(settling) => {
-                    self.replace_value(Some(value));
+                    self.put_value(value);
                     self.publish(settling, recycle);
                     return Ok(());
                 }
@@ -134,7 +134,7 @@ impl<T> Slot<T> {
             let next = if state & ABANDONED == 0 {
                 word(generation, DONE)
             } else {
-                value = value.or_else(|| self.replace_value(None));
+                value = value.or_else(|| self.take_value());
                 if locked == 0 {
                     return self.free(generation, recycle);
                 }
@@ -255,8 +255,8 @@ impl<T> Slot<T> {
     /// Empties and frees the slot; the caller owns `TAKING` or `LOCK` with nobody else left.
     #[inline]
     fn take(&self, generation: u64, recycle: impl FnOnce()) -> Option<T> {
-        let value = self.replace_value(None);
         let waker = self.replace_waker(None);
+        let value = self.take_value();
         self.free(generation, recycle);
         drop(waker);
         value
@@ -303,11 +303,17 @@ impl<T> Slot<T> {
         step.map(|_| to)
     }
 
+    /// Fills the value cell, which is empty.
     #[inline]
-    fn replace_value(&self, value: Option<T>) -> Option<T> {
+    fn put_value(&self, value: T) {
         // SAFETY: invariant 1, every caller is the owner of SETTLING, TAKING or DONE | LOCK.
-        self.value
-            .with_mut(|cell| unsafe { std::mem::replace(&mut *cell, value) })
+        self.value.with_mut(|cell| unsafe { *cell = Some(value) });
+    }
+
+    #[inline]
+    fn take_value(&self) -> Option<T> {
+        // SAFETY: invariant 1, as above.
+        self.value.with_mut(|cell| unsafe { (*cell).take() })
     }
 
     #[inline]

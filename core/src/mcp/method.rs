@@ -44,6 +44,15 @@ macro_rules! methods {
             pub fn parse(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
             }
+
+            /// The same for a name that stands in its quotes, and is spelled without escapes.
+            pub(crate) fn of_token(token: &[u8]) -> Option<Self> {
+                let name = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+                $(if name == $name.as_bytes() {
+                    return Some(Self::$variant);
+                })*
+                None
+            }
         }
     };
 }
@@ -149,6 +158,8 @@ mod tests {
         for (i, row) in TABLE.iter().enumerate() {
             assert_eq!(row.method as usize, i);
             assert_eq!(Method::parse(row.name), Some(row.method));
+            let token = format!("\"{}\"", row.name);
+            assert_eq!(Method::of_token(token.as_bytes()), Some(row.method));
             assert_eq!(
                 row.method.name().contains("notification"),
                 !row.request && row.name != "initialized"
