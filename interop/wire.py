@@ -57,9 +57,10 @@ class Schema:
 
     def of_method(self, union: str, method: object) -> str | None:
         """The member of `union` (say `ServerRequest`) that has this method."""
+        # A union of one may be a reference, or the definition itself.
         union_schema = self.definitions.get(union, {})
         for member in union_schema.get("anyOf", [union_schema]):
-            name = member.get("$ref", "").rpartition("/")[2]
+            name = member.get("$ref", union).rpartition("/")[2]
             if self.definitions.get(name, {}).get("properties", {}).get("method", {}).get("const") == method:
                 return name
         return None

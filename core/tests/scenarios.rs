@@ -5,6 +5,9 @@
     reason = "a test: panicking is the report"
 )]
 
+#[path = "shared/schema.rs"]
+mod schema;
+mod shared;
 #[path = "shared/world.rs"]
 mod world;
 

@@ -90,13 +90,29 @@ impl End {
             bytes.extend_from_slice(output.head());
             output.advance(output.head().len());
         }
-        self.wrote.extend(
-            String::from_utf8(bytes.clone())
-                .unwrap()
-                .lines()
-                .map(str::to_owned),
-        );
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let before = self.wrote.len();
+        self.wrote.extend(text.lines().map(str::to_owned));
+        for line in &self.wrote[before..] {
+            super::schema::assert_may_send(self.side(), self.revision(line), line);
+        }
         bytes
+    }
+
+    fn side(&self) -> Side {
+        self.handle().config().side
+    }
+
+    /// The revision a line of this end is of; before any is known, one that has `id: null`.
+    fn revision(&self, line: &str) -> Revision {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let named = line
+            .pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")
+            .or_else(|| line.pointer("/params/protocolVersion"));
+        named
+            .and_then(|name| Revision::parse(name.as_str()?))
+            .or_else(|| self.handle().revision())
+            .unwrap_or(Revision::V2025_06_18)
     }
 
     pub fn receive(&mut self, bytes: &[u8], now: Instant) {
