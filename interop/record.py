@@ -1,4 +1,7 @@
-"""Reads a recording of tee.py back: messages in the order they passed, and how the server ended."""
+"""Reads a recording of tee.py back: messages in the order they passed, and how the server ended.
+
+Reads a trace of an engine, too: the messages of a connection as that side saw them.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,19 @@ def _line(at_ns: int, sender: str, raw: bytes) -> Line:
     except (ValueError, RecursionError) as error:
         line.fault = f"not JSON: {error}"
     return line
+
+
+def read_trace(path: Path) -> tuple[str, Recording]:
+    """Whose trace it is, and what passed; what the peer sent that is no JSON is left out."""
+    side = path.name.partition("-")[0]
+    peer = CLIENT if side == SERVER else SERVER
+    out = Recording()
+    for at, text in enumerate(path.read_bytes().splitlines()):
+        sender = side if text.startswith(b"-> ") else peer
+        line = _line(at, sender, text[3:])
+        if sender == side or not line.fault:
+            out.lines.append(line)
+    return side, out
 
 
 def read(path: Path) -> Recording:

@@ -10,7 +10,8 @@ The official clients (Python `mcp`, both TypeScript SDKs, rmcp) drive a stdio se
 revision they can speak: list, call, errors, progress, cancellation, many calls at once, shutdown.
 In between stands tee.py, and afterwards every message the server sent is checked against the
 official schema of its revision; then comes the corpus of bad frames. Our own clients drive
-server-everything, a server on Python `mcp`, one on rmcp, and one that talks garbage. `--server` takes
+server-everything, a server on Python `mcp`, one on rmcp, and one that talks garbage. What the tests of the
+packages left in `.cache/wire` is held against the schemas, too. `--server` takes
 rust, python or node (ours), reference (servers on the official SDKs, which prove this harness), or a
 command line; it may be given several times.
 """
@@ -157,6 +158,23 @@ class Rules:
 
 
 @dataclass
+class Traces:
+    """What the tests of one package made it send."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"every message of the {self.folder.name} tests"
+
+    def run(self, _into: Path) -> list[str]:
+        import wire
+
+        count, problems = wire.check_traces(self.folder)
+        return problems if count else ["nothing was traced"]
+
+
+@dataclass
 class BadFrames:
     """The corpus of bad frames, over raw pipes."""
 
@@ -224,7 +242,7 @@ def main() -> int:
         servers |= {name: []} if options.list else commands(name)
     # The longest first. Bad frames not to the reference servers: the official SDKs are silent about most of it.
     played = (BadFrames(server, command) for server, command in servers.items() if server not in REFERENCE)
-    sessions: list[Rules | Session | Driven | BadFrames] = [Rules(), *played]
+    sessions: list[Rules | Session | Driven | Traces | BadFrames] = [Rules(), *played]
     sessions += [
         Session(server, command, client, revision)
         for server, command in servers.items()
@@ -238,6 +256,8 @@ def main() -> int:
             for peer, (_, revisions, _) in PEERS.items()
             for revision in revisions
         ]
+    traces = install.CACHE.parent / "wire"
+    sessions += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
     sessions = [session for session in sessions if re.search(options.only, session.name)]
     if options.list:
         print(*(session.name for session in sessions), sep="\n")
@@ -245,7 +265,7 @@ def main() -> int:
     return play(sessions, options.jobs)
 
 
-def play(sessions: list[Rules | Session | Driven | BadFrames], jobs: int) -> int:
+def play(sessions: list[Rules | Session | Driven | Traces | BadFrames], jobs: int) -> int:
     import wire
 
     if wire.schema_root() is None:

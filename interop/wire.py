@@ -1,6 +1,10 @@
 """Checks what one side sent against the official schemas and the rules of correlation.
 
     python3 wire.py RECORD client|server      prints what is wrong with that side's messages
+    python3 wire.py --traces FOLDER           checks what the tests of a package made it send
+
+Of a test that breaks the rules on purpose only the messages of our side are checked, each by
+itself; in a recording of a real session also how they belong together.
 
 Every message is validated as the definition of its method in the revision it was spoken in: a
 request with a modern `_meta` is of the revision named there, every other message is of the
@@ -14,6 +18,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -48,12 +53,17 @@ class Schema:
         self.definitions = self.document[self.key]
         self.make = jsonschema.validators.validator_for(self.document)
         self.validators: dict[str, object] = {}
+        self.known: dict[tuple[str, str], list[str]] = {}
 
     def errors(self, name: str, value: object) -> list[str]:
-        if name not in self.validators:
-            self.validators[name] = self.make({"$ref": f"#/{self.key}/{name}", self.key: self.definitions})
-        found = list(self.validators[name].iter_errors(value))[:3]
-        return [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in found]
+        """What is wrong with the value; of those that differ in their integers only one is looked at."""
+        key = (name, re.sub("(?<=[:,] )[0-9]+", "0", json.dumps(value)))
+        if key not in self.known:
+            if name not in self.validators:
+                self.validators[name] = self.make({"$ref": f"#/{self.key}/{name}", self.key: self.definitions})
+            found = list(self.validators[name].iter_errors(value))[:3]
+            self.known[key] = [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in found]
+        return self.known[key]
 
     def of_method(self, union: str, method: object) -> str | None:
         """The member of `union` (say `ServerRequest`) that has this method."""
@@ -85,8 +95,8 @@ def schema_at(path: Path) -> Schema:
 class Wire:
     """Follows one recording, and collects what `side` did wrong."""
 
-    def __init__(self, schemas: Path | None, side: str) -> None:
-        self.schemas, self.side = schemas, side
+    def __init__(self, schemas: Path | None, side: str, together: bool = True) -> None:
+        self.schemas, self.side, self.together = schemas, side, together
         self.handshake: str | None = None
         self.modern_seen = False
         # (who asked, id with its type) -> (method, revision, progress token)
@@ -113,7 +123,7 @@ class Wire:
             problems = self.frame(line)
             if ours:
                 self.problems += [f"{p} in {line.raw[:300].decode(errors='replace')}" for p in problems]
-        if self.side == record.SERVER:
+        if self.side == record.SERVER and self.together:
             for key, (method, *_) in self.asked.items():
                 if key[0] == record.CLIENT and key not in self.cancelled:
                     self.problems.append(f"{method} with id {key[1]} was never answered")
@@ -132,6 +142,10 @@ class Wire:
             return self.request(line, value) if "id" in value else self.notification(line, value)
         return self.answer(line, value)
 
+    def broken(self, rule: str) -> list[str]:
+        """A rule between messages that was broken."""
+        return [rule] if self.together else []
+
     def revision_of(self, value: dict) -> str:
         params = members(value.get("params"))
         meta = members(params.get("_meta"))
@@ -146,7 +160,7 @@ class Wire:
         revision = self.revision_of(value)
         method = str(value["method"])
         key = (line.sender, json.dumps(value["id"]))
-        again = [f"id {key[1]} is still in flight"] if key in self.asked else []
+        again = self.broken(f"id {key[1]} is still in flight") if key in self.asked else []
         meta = members(value.get("params")).get("_meta")
         token = json.dumps(members(meta).get("progressToken"))
         self.asked[key] = (method, revision, token)
@@ -156,23 +170,24 @@ class Wire:
 
     def notification(self, line: record.Line, value: dict) -> list[str]:
         revision = self.revision_of(value)
+        if self.handshake is None and self.modern_seen:
+            revision = "2026-07-28"
         params = members(value.get("params"))
+        problems = []
         if value["method"] == "notifications/progress":
             token = json.dumps(params.get("progressToken"))
             if token not in self.tokens:
-                return [f"progress for {token}, which nobody waits for"]
-            revision = self.tokens[token]
+                problems = self.broken(f"progress for {token}, which nobody waits for")
+            revision = self.tokens.get(token, revision)
             if (now := params.get("progress", 0)) <= self.progress.get(token, float("-inf")):
-                return [f"progress {now} for {token} does not increase"]
+                problems = self.broken(f"progress {now} for {token} does not increase")
             self.progress[token] = now
         elif value["method"] == "notifications/cancelled":
             key = (line.sender, json.dumps(params.get("requestId")))
             if key in self.asked:
                 revision = self.asked[key][1]
                 self.cancelled[key] = line.at_ns
-        elif self.handshake is None and self.modern_seen:
-            revision = "2026-07-28"
-        return self.validate(line.sender, "Notification", revision, value)
+        return problems + self.validate(line.sender, "Notification", revision, value)
 
     def answer(self, line: record.Line, value: dict) -> list[str]:
         asker = record.CLIENT if line.sender == record.SERVER else record.SERVER
@@ -183,11 +198,11 @@ class Wire:
         self.progress.pop(token, None)
         problems = []
         if known and method is None:
-            problems.append("an answer to nothing")
+            problems += self.broken("an answer to nothing")
         late_ns = line.at_ns - self.cancelled.pop(key, line.at_ns)
         # A result may cross the cancellation on its way; an error says that it was read.
         if late_ns > (CROSSING_NS if "result" in value else 0):
-            problems.append(f"an answer {late_ns / 1e6:.1f} ms after its cancellation")
+            problems += self.broken(f"an answer {late_ns / 1e6:.1f} ms after its cancellation")
         if "result" in value:
             if method == "initialize" and isinstance(value["result"], dict):
                 revision = self.handshake = str(value["result"].get("protocolVersion"))
@@ -228,7 +243,22 @@ def check(recording: record.Recording, side: str) -> tuple[int, list[str]]:
     return wire.messages, wire.problems
 
 
+def check_traces(folder: Path) -> tuple[int, list[str]]:
+    """How many messages our side sent in all traces of the folder, and what is wrong with them."""
+    count, problems = 0, []
+    for path in sorted(folder.iterdir()):
+        side, trace = record.read_trace(path)
+        wire = Wire(schema_root(), side, together=False)
+        wire.follow(trace)
+        count += wire.messages
+        problems += [f"{path.name}: {problem}" for problem in wire.problems]
+    return count, problems
+
+
 if __name__ == "__main__":
-    count, found = check(record.read(Path(sys.argv[1])), sys.argv[2])
+    if sys.argv[1] == "--traces":
+        count, found = check_traces(Path(sys.argv[2]))
+    else:
+        count, found = check(record.read(Path(sys.argv[1])), sys.argv[2])
     print(*found, f"{count} messages, {len(found)} problems", sep="\n")
     sys.exit(bool(found))

@@ -46,7 +46,7 @@ impl ClientOptions {
                 config.opening = Opening::Handshake;
             }
         }
-        config.trace = self.trace.then(|| inbox.trace());
+        config.trace = inbox.trace(self.trace, Side::Client)?;
         Ok(Arc::new(config))
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Config, Connection, Framing};
 use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions};
+use mcpbolt::mcp::Side;
 use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
@@ -38,7 +39,7 @@ pub fn serve_stdio(
     };
     let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
     let mut config = Config::clone(&served.config);
-    config.trace = trace.then(|| inbox.trace());
+    config.trace = inbox.trace(trace, Side::Server)?;
     let mut connection = Connection::new(Arc::new(config), Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());

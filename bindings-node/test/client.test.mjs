@@ -4,7 +4,9 @@ import { Client, json, McpError, Server } from 'mcpbolt';
 import { folder, program } from './wire.mjs';
 
 const DIAGNOSTIC = new URL('examples/diagnostic.mjs', folder).pathname;
-const diagnostic = options => Client.spawn(process.execPath, [DIAGNOSTIC], { stderr: 'ignore', ...options });
+const { MCPBOLT_TRACE = '' } = process.env;
+const diagnostic = options =>
+    Client.spawn(process.execPath, [DIAGNOSTIC], { stderr: 'ignore', ...options, env: { MCPBOLT_TRACE, ...options?.env } });
 const failsWith = code => error => error instanceof McpError && error.code === code;
 const stats = async client => JSON.parse((await client.callTool('stats')).content[0].text);
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
+use mcpbolt::mcp::Side;
 use mcpbolt::server::{Prompt, PromptArgument, Registry, RegistryError, Resource, Tool};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -134,7 +135,7 @@ impl Catalog {
         })?;
         let mut config = registry.config(name, version);
         config.instructions = instructions.map(Into::into);
-        config.trace = trace.as_deref().map(crate::trace::open).transpose()?;
+        config.trace = crate::trace::open(trace.as_deref(), Side::Server)?;
         let all = [&tools, &resources, &templates, &prompts];
         let has_tasks = all
             .into_iter()

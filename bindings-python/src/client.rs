@@ -104,7 +104,7 @@ impl Setup {
         if let Some(timeout) = self.timeout {
             config.limits.request_timeout = seconds(timeout)?;
         }
-        config.trace = self.trace.as_deref().map(trace::open).transpose()?;
+        config.trace = trace::open(self.trace.as_deref(), Side::Client)?;
         Ok(Arc::new(config))
     }
 

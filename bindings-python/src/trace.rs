@@ -1,27 +1,16 @@
-//! The wire, written down: one line for each frame, secrets masked, straight from the engine.
+//! The wire, written down straight from the engine.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write, stderr};
+use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use mcpbolt::connection::{Direction, Trace};
+use mcpbolt::connection::Trace;
+use mcpbolt::io::{trace_from_environment, trace_to};
+use mcpbolt::mcp::Side;
 
-/// A trace appended to the file of that name; to stderr when it is `-`.
-pub fn open(path: &Path) -> io::Result<Trace> {
-    let sink: Box<dyn Write + Send> = match path == Path::new("-") {
-        true => Box::new(stderr()),
-        false => Box::new(OpenOptions::new().append(true).create(true).open(path)?),
-    };
-    let sink = Mutex::new(sink);
-    Ok(Trace::new(move |direction, frame| {
-        let arrow = match direction {
-            Direction::In => "<-",
-            Direction::Out => "->",
-        };
-        let line = format!("{arrow} {frame}\n");
-        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-        // A full disk is no reason to stop serving.
-        let _ = sink.write_all(line.as_bytes());
-    }))
+/// The trace the user asks for, or else the environment.
+pub fn open(path: Option<&Path>, side: Side) -> io::Result<Option<Trace>> {
+    match path {
+        Some(path) => trace_to(path).map(Some),
+        None => trace_from_environment(side),
+    }
 }

@@ -29,7 +29,7 @@ READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 def client(server: Any, **options: Any) -> Client:
     """A client whose child sees what this process sees of Python's variables."""
-    return Client(server, inherit_env=["PYTHONPATH"], **options)
+    return Client(server, inherit_env=["PYTHONPATH", "MCPBOLT_TRACE"], **options)
 
 
 def coroutine(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -47,6 +47,18 @@ impl Log {
         })
     }
 
+    /// Has the engine in a command write down its wire, to be held against the official schemas by
+    /// the interop stage; what an earlier run wrote is gone.
+    pub fn trace(&self, command: &mut Command) -> Result<()> {
+        let stage = self.path.file_stem().context("a log without a name")?;
+        let folder = repo::cache().join("wire").join(stage);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        command.env("MCPBOLT_TRACE", folder);
+        Ok(())
+    }
+
     /// Runs a command to its end; fails when it does, or when it takes longer than [`Self::longest`].
     pub fn run(&mut self, mut command: Command) -> Result<()> {
         let shown = show(&command);

@@ -10,6 +10,7 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
 //! | `serve`, `spawn`, `pair` | both, without a loop of one's own; a client and a server in one process |
+//! | `trace` | the wire, written to a file |
 //! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
@@ -30,6 +31,7 @@ mod shutdown;
 #[cfg(feature = "client")]
 mod spawn;
 mod stdio;
+mod trace;
 #[cfg(unix)]
 mod unix;
 mod wake;
@@ -55,5 +57,6 @@ pub use serve::Running;
 pub use serve::serve_stdio;
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
+pub use trace::{TRACE_VARIABLE, trace_from_environment, trace_to};
 pub use wake::LoopWake;
 pub use workers::{Workers, WorkersConfig};

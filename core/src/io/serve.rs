@@ -9,6 +9,7 @@ use super::child::{Child, Exit};
 use super::driver::Stop;
 use super::hosted::Hosted;
 use super::stdio::{Report, Stdio};
+use super::trace::traced;
 use crate::connection::{Config, Connection, Framing, Handle, Host};
 
 impl Stdio {
@@ -29,17 +30,19 @@ impl Stdio {
 /// with the process.
 ///
 /// # Errors
-/// When stdin or stdout is not open, or the process has no descriptors left. How the wire ends
-/// is told by the [`Report`].
+/// When stdin or stdout is not open, the process has no descriptors left, or the trace that
+/// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. How the wire ends is
+/// told by the [`Report`].
 #[cfg(feature = "server")]
 pub fn serve_stdio(
     server: &crate::server::Server,
     options: super::stdio::StdioOptions,
 ) -> io::Result<Report> {
     use crate::server::{HandlerExecutor, ServerHost};
+    let config = traced(server.config().clone())?;
     let stdio = Stdio::take(options)?;
     let workers = Arc::new(super::workers::Workers::new(super::WorkersConfig::default()));
-    let connection = Connection::new(server.config().clone(), Instant::now());
+    let connection = Connection::new(config, Instant::now());
     let handle = connection.handle();
     let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
     let host = ServerHost::of(server, handle, executor);
@@ -61,7 +64,9 @@ impl Child {
     /// Drives a connection to the child on a new thread.
     ///
     /// # Errors
-    /// When the thread cannot be started; the child is killed then.
+    /// When the thread cannot be started, or the trace that
+    /// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written; the child is killed
+    /// then.
     pub fn connect<H>(
         self,
         config: Arc<Config>,
@@ -70,7 +75,7 @@ impl Child {
     where
         H: Host + Send + 'static,
     {
-        let mut connection = Connection::new(config, Instant::now());
+        let mut connection = Connection::new(traced(config)?, Instant::now());
         connection.set_wake(self.wake().clone());
         let handle = connection.handle();
         let mut host = host(&handle);

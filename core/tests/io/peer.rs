@@ -99,6 +99,7 @@ pub fn child(role: &str) -> io::ChildCommand {
     io::ChildCommand::new(std::env::current_exe().unwrap())
         .args(ARGS)
         .env(ROLE, role)
+        .inherit_env(io::TRACE_VARIABLE)
 }
 
 /// A peer with its three ends.

@@ -27,25 +27,27 @@ const SOAK_TIMES: &str = "50";
 
 fn test_python(how: Build, log: &mut Log) -> Result<()> {
     let venv = python::package(how, &mut |command| log.run(command))?;
-    let folder = repo::root().join("bindings-python");
-    let mut tool = |args: &[&str]| {
+    let tool = |args: &[&str]| {
         let mut command = command(venv.python(), args);
-        command.current_dir(&folder);
-        if how == Build::Release {
-            command.env("MCPBOLT_LEAK_CALLS", LEAK_CALLS);
-        }
-        log.run(command)
+        command.current_dir(repo::root().join("bindings-python"));
+        command
     };
-    tool(&["-m", "pytest", "-q", "-rs", "tests"])?;
-    tool(&["-m", "mypy.stubtest", "mcpbolt._core"])?;
-    tool(&["-m", "mypy", "--strict", "-p", "mcpbolt"])
+    let mut test = tool(&["-m", "pytest", "-q", "-rs", "tests"]);
+    match how {
+        Build::Checked => log.trace(&mut test)?,
+        Build::Release => drop(test.env("MCPBOLT_LEAK_CALLS", LEAK_CALLS)),
+    }
+    log.run(test)?;
+    log.run(tool(&["-m", "mypy.stubtest", "mcpbolt._core"]))?;
+    log.run(tool(&["-m", "mypy", "--strict", "-p", "mcpbolt"]))
 }
 
 fn test_node(how: Build, log: &mut Log) -> Result<()> {
     node::package(how, &mut |command| log.run(command))?;
     let mut test = node::npm(["test"]);
-    if how == Build::Release {
-        test.env("MCPBOLT_SOAK", SOAK_TIMES);
+    match how {
+        Build::Checked => log.trace(&mut test)?,
+        Build::Release => drop(test.env("MCPBOLT_SOAK", SOAK_TIMES)),
     }
     log.run(test)?;
     log.run(node::npm(["run", "types"]))

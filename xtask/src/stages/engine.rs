@@ -71,9 +71,9 @@ fn core_features() -> Result<Vec<String>> {
 }
 
 pub fn core(log: &mut Log) -> Result<()> {
-    log.run(cargo(
-        "test -p mcpbolt --all-features --no-fail-fast -- --show-output",
-    ))
+    let mut test = cargo("test -p mcpbolt --all-features --no-fail-fast -- --show-output");
+    log.trace(&mut test)?;
+    log.run(test)
 }
 
 pub fn tools(log: &mut Log) -> Result<()> {
