@@ -21,7 +21,7 @@ from pathlib import Path
 CORPUS = Path(__file__).resolve().parent.parent / "corpus" / "bad_frames.json"
 LIMIT_BYTES = 128 << 20  # the engine's default for stdio
 ANSWER_SECONDS = 10.0
-EXIT_SECONDS = 2.0
+EXIT_SECONDS = 5.0
 _DECODE = json.JSONDecoder()
 
 

@@ -39,7 +39,7 @@ import verdict
 HERE = install.HERE
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ALL = (*LEGACY, "2026-07-28")
-EXIT_SECONDS = 1.0
+EXIT_SECONDS = 5.0  # tens of milliseconds on a quiet machine
 SESSION_SECONDS = 90
 CLIENTS: dict[str, tuple[list[object], tuple[str, ...]]] = {
     "python": ([install.PYTHON, HERE / "clients" / "python_client.py"], ALL),
@@ -192,9 +192,15 @@ class BadFrames:
 
 def left_behind(session: int | None) -> list[str]:
     """The processes still in the server's session (the tee makes it the leader of one)."""
-    listing = subprocess.run(["ps", "-eo", "sess=,pid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split(None, 2) for line in listing.splitlines())
-    return [f"{pid} {args}" for owner, pid, args in rows if owner == str(session)]
+    left = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, fields = (folder / "stat").read_text().rpartition(")")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        if fields.split()[3] == str(session):
+            left.append(name + ")")
+    return left
 
 
 def commands(name: str) -> dict[str, list[str]]:
@@ -276,7 +282,9 @@ def play(sessions: list[Rules | Session | Driven | Traces | BadFrames], jobs: in
     with ThreadPoolExecutor(jobs) as pool:
         playing = {pool.submit(session.run, into): session for session in sessions}
         for number, done in enumerate(as_completed(playing), 1):
-            session, problems = playing[done], done.result()
+            session = playing[done]
+            error = done.exception()
+            problems = [f"the harness failed: {error!r}"] if error else done.result()
             failed += bool(problems)
             print(f"  [{number:>3}/{len(sessions)}] {'FAILED' if problems else 'ok    '} {session.name}", flush=True)
             for problem in problems[:10]:

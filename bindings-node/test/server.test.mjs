@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { program, Wire } from './wire.mjs';
 
@@ -166,6 +167,42 @@ test('a second signal does not wait for a handler that holds the loop', async ()
     assert.deepEqual(await wire.exit, { code: 1, signal: null });
     assert.ok(Date.now() - asked < 1500, `${Date.now() - asked} ms`);
 });
+
+test('a reader that is gone ends even an idle server', async () => {
+    const wire = await Wire.open(SERVER);
+    wire.child.stdout.destroy();
+    await wire.exit;
+    assert.match(wire.stderr, /stopped since start/);
+});
+
+test('the death of its parent ends it, also when a handler holds the loop', async () => {
+    const wrapper = `
+        import { spawn } from 'node:child_process';
+        const child = spawn(process.execPath, JSON.parse(process.env.SERVER), { stdio: 'inherit' });
+        console.error('child ' + child.pid);
+    `;
+    for (const ms of [0, 60_000]) {
+        const wire = await Wire.open(program(wrapper), { SERVER: JSON.stringify(SERVER) });
+        const pid = Number(/child (\d+)/.exec(wire.stderr)[1]);
+        wire.call(1, 'busy', { ms });
+        await new Promise(resolve => setTimeout(resolve, 200));
+        wire.child.kill('SIGKILL');
+        const until = Date.now() + 10_000;
+        while (isRunning(pid)) {
+            assert.ok(Date.now() < until, `busy for ${ms} ms`);
+            await new Promise(resolve => setTimeout(resolve, 10));
+        }
+    }
+});
+
+/** Whether a process still runs; one that nobody has reaped does not. */
+function isRunning(pid) {
+    try {
+        return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+        return false;
+    }
+}
 
 test('a thousand calls at once are all answered', async () => {
     const wire = await Wire.open(SERVER);

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,59 @@ def test_a_signal_ends_it_in_good_order(code: str, number: signal.Signals) -> No
         assert server.receive()["id"] == 1
         assert server.process.wait(5) == 0
         assert "Traceback" not in server.end(5)[2]
+
+
+@pytest.mark.parametrize("tasks", ["", TASKS], ids=["plain", "looping"])
+def test_a_second_signal_does_not_wait(tasks: str) -> None:
+    with Raw(SERVER + tasks + "server.run(grace=60)") as server:
+        server.call(1, "hold", seconds=60)
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(5) != 0
+
+
+@pytest.mark.parametrize("code", [PLAIN, LOOPING], ids=["plain", "looping"])
+def test_a_reader_that_is_gone_ends_even_an_idle_server(code: str) -> None:
+    with Raw(code, subprocess.PIPE) as server:
+        assert server.process.stdout and server.process.stderr
+        server.process.stdout.close()
+        server.process.wait(5)
+        assert b"Traceback" not in server.process.stderr.read()
+
+
+WRAPPER = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, '-c', sys.argv[1]])
+os.write(2, f'{child.pid}\\n'.encode())
+child.wait()
+"""
+
+
+@pytest.mark.parametrize("tool", ["", "block", "hold"], ids=["idle", "blocked", "holding"])
+def test_the_death_of_its_parent_ends_it(tool: str) -> None:
+    with Raw([sys.executable, "-c", WRAPPER, LOOPING], subprocess.PIPE) as server:
+        assert server.process.stderr
+        pid = int(server.process.stderr.readline())
+        if tool:
+            server.call(1, tool, seconds=60)
+            time.sleep(0.2)
+        server.process.kill()
+        server.process.wait()
+        until = time.monotonic() + 10
+        while is_running(pid):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process still runs; one that nobody has reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_an_idle_task_that_ends_with_its_server_is_cancelled() -> None:
