@@ -136,7 +136,9 @@ fn sixty_four_mib_and_ten_thousand_notifications_each_way_through_pipes_of_4_kib
         .unwrap();
     for n in 0..REPORTS {
         let params = format!(r#"{{"progressToken":"of nothing","progress":{n}}}"#);
-        handle.notify("notifications/progress", Some(&params));
+        handle
+            .notify("notifications/progress", Some(&params))
+            .unwrap();
     }
 
     assert_eq!(block_on(take).unwrap().text(), MESSAGE.to_string());
