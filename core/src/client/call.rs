@@ -11,17 +11,20 @@ use serde::Serialize;
 
 use super::known::OutputSchema;
 use super::results::CallToolResult;
-use super::{complete, parse};
-use crate::connection::{Handle, Progress, RequestOptions, Response};
+use super::rounds::Repeatable;
+use super::{Client, complete, parse};
+use crate::connection::{Progress, RequestOptions, Response};
 use crate::error::RequestError;
+use crate::handler::guarded::Made;
 use crate::json::{reader, string};
-use crate::mcp::Method;
+use crate::mcp::{Era, Method, Revision};
+use crate::message::Message;
 
 /// A call of a tool, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
 #[must_use = "a call is sent when it is awaited"]
 pub struct CallTool {
-    handle: Handle,
+    client: Client,
     params: Result<String, RequestError>,
     options: RequestOptions,
     schema: Option<Arc<OutputSchema>>,
@@ -29,7 +32,7 @@ pub struct CallTool {
 
 impl CallTool {
     pub(super) fn new(
-        handle: &Handle,
+        client: &Client,
         offered: Result<(), RequestError>,
         schema: Option<Arc<OutputSchema>>,
         name: &str,
@@ -37,7 +40,7 @@ impl CallTool {
     ) -> Self {
         let params = offered.and_then(|()| params(name, arguments));
         Self {
-            handle: handle.clone(),
+            client: client.clone(),
             params,
             options: RequestOptions::default(),
             schema,
@@ -85,11 +88,23 @@ impl CallTool {
         if let Some(schema) = &self.schema {
             schema.is_usable()?;
         }
-        let response = self
-            .handle
-            .request(Method::CallTool.name(), Some(&params), self.options)?;
-        let schema = self.schema;
-        Ok(Calling { response, schema })
+        let (client, options) = (self.client, self.options);
+        let name = Method::CallTool.name();
+        let response = client
+            .handle()
+            .request(name, Some(&params), options.clone())?;
+        let era = client.revision().map(Revision::era);
+        let again = (era == Some(Era::Stateless)).then_some(Repeatable {
+            client,
+            method: Method::CallTool,
+            params,
+            options,
+        });
+        Ok(Calling {
+            way: Way::First(response),
+            again,
+            schema: self.schema,
+        })
     }
 
     /// Waits for the result on this thread.
@@ -110,20 +125,51 @@ impl IntoFuture for CallTool {
     }
 }
 
-/// A call that is sent.
+/// A call that is sent. Where the server comes back with questions (2026-07-28), the client's
+/// handlers answer them while this is awaited.
 ///
 /// # Cancel safety
 /// Dropping it cancels the call: the server is told.
-#[derive(Debug)]
 pub struct Calling {
-    response: Response,
+    way: Way,
+    /// What is needed to call again.
+    again: Option<Repeatable>,
     schema: Option<Arc<OutputSchema>>,
+}
+
+enum Way {
+    First(Response),
+    /// There were questions.
+    Rounds(Made<Result<Message, RequestError>>),
+}
+
+impl std::fmt::Debug for Calling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Calling").finish_non_exhaustive()
+    }
 }
 
 impl Calling {
     /// Gives up and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
-        self.response.cancel(reason);
+        if let Way::First(response) = self.way {
+            response.cancel(reason);
+        }
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, RequestError>> {
+        if let Way::First(response) = &mut self.way {
+            let message = std::task::ready!(Pin::new(response).poll(cx))?;
+            let asks = message.as_ref().result_type().as_deref() == Some("input_required");
+            let Some(again) = self.again.take().filter(|_| asks) else {
+                return Poll::Ready(Ok(message));
+            };
+            self.way = Way::Rounds(Box::pin(again.follow(message)));
+        }
+        match &mut self.way {
+            Way::Rounds(rounds) => rounds.as_mut().poll(cx),
+            Way::First(response) => Pin::new(response).poll(cx),
+        }
     }
 }
 
@@ -131,7 +177,7 @@ impl Future for Calling {
     type Output = Result<CallToolResult, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let message = std::task::ready!(Pin::new(&mut self.response).poll(cx))?;
+        let message = std::task::ready!(self.poll_message(cx))?;
         complete(&message)?;
         let json = message.as_ref().result().unwrap_or("{}");
         let result = parse(json)?;

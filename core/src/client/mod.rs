@@ -12,6 +12,7 @@ mod known;
 mod notice;
 mod pages;
 mod results;
+mod rounds;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
+use self::rounds::Repeatable;
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
@@ -160,10 +162,26 @@ impl Client {
     }
 
     async fn request(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
+        let options = RequestOptions::default();
+        let response = self.handle.request(method.name(), params, options)?;
+        let message = response.await?;
+        complete(&message)?;
+        Ok(message)
+    }
+
+    /// The same for what the server may come back to with questions (R-MRT-01).
+    async fn ask(&self, method: Method, params: String) -> Result<Message, RequestError> {
+        let call = Repeatable {
+            client: self.clone(),
+            method,
+            params,
+            options: RequestOptions::default(),
+        };
+        let options = call.options.clone();
         let response = self
             .handle
-            .request(method.name(), params, RequestOptions::default())?;
-        let message = response.await?;
+            .request(method.name(), Some(&call.params), options)?;
+        let message = call.follow(response.await?).await?;
         complete(&message)?;
         Ok(message)
     }
@@ -203,7 +221,7 @@ impl Client {
     /// ```
     pub fn call_tool(&self, name: &str, arguments: &impl serde::Serialize) -> CallTool {
         let schema = self.known.output_schema(name);
-        CallTool::new(&self.handle, self.offers("tools"), schema, name, arguments)
+        CallTool::new(self, self.offers("tools"), schema, name, arguments)
     }
 
     /// The server's resources, all pages.
@@ -249,7 +267,7 @@ impl Client {
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, RequestError> {
         self.offers("resources")?;
         let params = serde_json::json!({ "uri": uri }).to_string();
-        let answer = self.request(Method::ReadResource, Some(&params)).await?;
+        let answer = self.ask(Method::ReadResource, params).await?;
         member(&answer, "contents")
     }
 
@@ -286,7 +304,7 @@ impl Client {
             .map(|(key, value)| ((*key).into(), (*value).into()))
             .collect();
         let params = serde_json::json!({ "name": name, "arguments": arguments }).to_string();
-        let answer = self.request(Method::GetPrompt, Some(&params)).await?;
+        let answer = self.ask(Method::GetPrompt, params).await?;
         parse(answer.as_ref().result().unwrap_or("{}"))
     }
 
@@ -425,9 +443,7 @@ impl Client {
 fn complete(message: &Message) -> Result<(), RequestError> {
     match message.as_ref().result_type().as_deref() {
         None | Some("complete") => Ok(()),
-        Some("input_required") => Err(RequestError::BadAnswer(
-            "the server asks for input, which this client does not give",
-        )),
+        Some("input_required") => Err(RequestError::BadAnswer("a question where none may stand")),
         Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
     }
 }

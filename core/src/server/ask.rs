@@ -13,13 +13,19 @@ use crate::error::RequestError;
 use crate::mcp::{Elicitation, Elicited, Era, Method, Root, Sampled, Sampling};
 use crate::schema::Schema;
 
-/// What the client must have declared, and in which revisions it is a request of the server.
+/// Questions to the client, in every revision.
 ///
 /// All of these fail at once, before anything is sent, when the client did not declare what they
-/// need (R-CAP-03); they wait for the user as long as
-/// [`Limits::max_request_timeout`](crate::limits::Limits) allows, and are cancelled when the call
-/// is. While one waits, the connection goes on: the client may call further tools meanwhile, whose
+/// need (R-CAP-03). In the revisions with a handshake they are requests: they wait for the user as
+/// long as [`Limits::max_request_timeout`](crate::limits::Limits) allows and are cancelled when
+/// the call is. While one waits, the connection goes on: the client may call further tools, whose
 /// handlers may ask in turn.
+///
+/// From 2026-07-28 on they end the call with what is asked, and the client repeats it with the
+/// answers. **The handler then runs from its beginning again** and gets at once what it asked
+/// before: what it does before it asks, it does again. Nothing is kept on the server meanwhile;
+/// what the client keeps for it is signed ([`Builder::state_key`](super::Builder::state_key)).
+/// Tools, resources and prompts may ask; completions may not (R-CMP-06).
 impl Context {
     /// Has the client's model continue a conversation.
     ///
@@ -42,10 +48,8 @@ impl Context {
     /// timeout, the end of the connection.
     pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, RequestError> {
         self.may_ask(|capabilities| sampling.check(self.revision(), capabilities))?;
-        let result = self
-            .ask(Method::CreateMessage, Some(json(&sampling)?))
-            .await?;
-        parse(&result)
+        self.ask(Method::CreateMessage, Some(json(&sampling)?), parse)
+            .await
     }
 
     /// Asks the user for something. What is filled into a form is held against it (R-ELI-06).
@@ -55,17 +59,23 @@ impl Context {
     /// error, a timeout, the end of the connection.
     pub async fn elicit(&self, elicitation: Elicitation) -> Result<Elicited, RequestError> {
         self.may_ask(|capabilities| elicitation.check(self.revision(), capabilities))?;
+        let form = match &elicitation {
+            Elicitation::Form { schema, .. } => Some(Schema::new(&schema.to_string())),
+            Elicitation::Url { .. } => None,
+        };
+        let form = form.transpose();
+        let form = form.map_err(|_| RequestError::Misuse("the form's schema is not valid"))?;
         let params = elicitation.to_json(self.revision()).to_string();
-        let elicited = Elicited::parse(&self.ask(Method::Elicit, Some(params)).await?)?;
-        if let (Elicited::Accepted(content), Elicitation::Form { schema, .. }) =
-            (&elicited, &elicitation)
-        {
-            let misfit = |_| RequestError::BadAnswer("what was filled in does not fit the form");
-            let schema = Schema::new(&schema.to_string())
-                .map_err(|_| RequestError::Misuse("the form's schema is not valid"))?;
-            schema.check(&json(content)?).map_err(misfit)?;
-        }
-        Ok(elicited)
+        let read = |result: &str| {
+            let elicited = Elicited::parse(result)?;
+            if let (Elicited::Accepted(content), Some(form)) = (&elicited, &form) {
+                let misfit =
+                    |_| RequestError::BadAnswer("what was filled in does not fit the form");
+                form.check(&json(content)?).map_err(misfit)?;
+            }
+            Ok(elicited)
+        };
+        self.ask(Method::Elicit, Some(params), read).await
     }
 
     /// Shows the user a form made from the fields of `T`, which must be plain; `None` when the
@@ -114,8 +124,8 @@ impl Context {
             let declared = crate::json::reader::find(capabilities, "roots");
             declared.map(drop).ok_or(RequestError::Unsupported("roots"))
         })?;
-        let result = self.ask(Method::ListRoots, None).await?;
-        Ok(parse::<Roots>(&result)?.roots)
+        let roots: Roots = self.ask(Method::ListRoots, None, parse).await?;
+        Ok(roots.roots)
     }
 
     fn may_ask(
@@ -127,14 +137,20 @@ impl Context {
                 let peer = self.connection().peer();
                 check(peer.map_or("{}", |peer| &peer.capabilities))
             }
-            Era::Stateless => Err(RequestError::Unsupported(
-                "requests of the server: revisions from 2026-07-28 have none",
-            )),
+            Era::Stateless => check(self.rounds().map_or("{}", |rounds| rounds.capabilities())),
         }
     }
 
-    /// One request; gives its result, raw JSON.
-    async fn ask(&self, method: Method, params: Option<String>) -> Result<String, RequestError> {
+    /// One question and its answer.
+    async fn ask<T>(
+        &self,
+        method: Method,
+        params: Option<String>,
+        read: impl FnOnce(&str) -> Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
+        if let Some(rounds) = self.rounds() {
+            return Ok(rounds.ask(method, params, read).await);
+        }
         let patience: Duration = self.connection().config().limits.max_request_timeout;
         let options = RequestOptions {
             timeout: Some(patience),
@@ -144,7 +160,7 @@ impl Context {
             .connection()
             .request(method.name(), params.as_deref(), options)?;
         let answer = asked.await?;
-        Ok(answer.as_ref().result().unwrap_or("{}").to_owned())
+        read(answer.as_ref().result().unwrap_or("{}"))
     }
 }
 

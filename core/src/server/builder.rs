@@ -13,6 +13,7 @@ use super::definition::{Prompt, Resource, Tool};
 use super::live::{Live, Offer};
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
+use super::seal::Seal;
 use crate::connection::{Call, Config, Handle, Trace};
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
@@ -46,6 +47,8 @@ pub(super) struct Handlers {
 #[derive(Clone)]
 pub struct Server {
     pub(super) live: Arc<Live>,
+    /// Without one, nothing is given to clients to keep.
+    pub(super) seal: Option<Seal>,
     config: Arc<Config>,
 }
 
@@ -89,6 +92,7 @@ pub struct Builder {
     registry: Registry,
     handlers: Handlers,
     trace: Option<Trace>,
+    seal: Option<Seal>,
     failure: Option<RegistryError>,
 }
 
@@ -104,6 +108,7 @@ impl Builder {
             registry,
             handlers,
             trace: None,
+            seal: None,
             failure: None,
         }
     }
@@ -117,6 +122,14 @@ impl Builder {
                 handlers: Arc::new(self.handlers),
             }),
         }
+    }
+
+    /// The key that signs what clients keep for the server between the rounds of a call
+    /// (2026-07-28, R-MRT-08); random by default. Give the same to servers in several processes
+    /// that a client may reach in turn, and keep it secret.
+    pub fn state_key(mut self, key: [u8; 32]) -> Self {
+        self.seal = Some(Seal::new(key));
+        self
     }
 
     /// Announces that the lists may change while clients are connected: see
@@ -376,6 +389,7 @@ impl Builder {
         config.trace = self.trace.take();
         config.revisions = self.revisions;
         Ok(Server {
+            seal: self.seal.take().or_else(Seal::random),
             live: Arc::new(Live::new(self.into_offer()?)),
             config: Arc::new(config),
         })

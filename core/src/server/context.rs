@@ -1,5 +1,8 @@
 //! What a handler knows of its call.
 
+use std::sync::Arc;
+
+use super::rounds::Rounds;
 use crate::connection::{Call, Handle, Progress, ReplyTo};
 use crate::correlate::CancelToken;
 use crate::mcp::{LogLevel, Revision};
@@ -10,14 +13,17 @@ pub struct Context {
     handle: Handle,
     reply: ReplyTo,
     cancel: CancelToken,
+    /// How the client is asked where it cannot be sent requests.
+    rounds: Option<Arc<Rounds>>,
 }
 
 impl Context {
-    pub(super) fn new(handle: Handle, call: &Call) -> Self {
+    pub(super) fn new(handle: Handle, call: &Call, rounds: Option<Arc<Rounds>>) -> Self {
         Self {
             handle,
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
+            rounds,
         }
     }
 
@@ -66,6 +72,10 @@ impl Context {
     /// The connection that the call came on.
     pub fn connection(&self) -> &Handle {
         &self.handle
+    }
+
+    pub(super) fn rounds(&self) -> Option<&Arc<Rounds>> {
+        self.rounds.as_ref()
     }
 
     pub(super) fn reply_to(&self) -> &ReplyTo {

@@ -9,8 +9,10 @@ use super::content::{PromptResult, ResourceContents, ToolResult, write_contents}
 use super::context::Context;
 use super::host::missing_data;
 use super::live::Offer;
+use super::rounds::{Attended, Rounds};
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
-use crate::handler::guarded::{Outcome, guarded};
+use crate::correlate::Cancelled;
+use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
@@ -87,13 +89,20 @@ impl Executor for HandlerExecutor {
 
     fn run(&mut self, batch: Batch) {
         let (offer, handle) = (self.server.live.offer(), self.handle.clone());
+        let seal = self.server.seal.clone();
         let jobs = batch.into_calls().map(move |call| -> Job {
             let offer = offer.clone();
-            let debt = Debt {
-                context: Context::new(handle.clone(), &call),
+            let begun = seal.as_ref().map(|seal| Rounds::begin(&call, seal));
+            let begun = begun.unwrap_or(Ok(None));
+            let rounds = begun.as_ref().ok().cloned().flatten();
+            let mut debt = Debt {
+                context: Context::new(handle.clone(), &call, rounds),
                 uri: call.message.as_ref().uri().map(Into::into),
                 paid: false,
             };
+            if let Err(why) = begun {
+                debt.refuse(ErrorKind::InvalidParams, why);
+            }
             Box::pin(carry_out(offer, call, debt))
         });
         self.spawner.spawn_batch(Box::new(jobs));
@@ -112,7 +121,11 @@ fn panicked() -> ToolResult {
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
 async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
+    if debt.paid {
+        return;
+    }
     let operation = Operation::from_target(call.target);
+    let rounds = debt.context.rounds().cloned();
     let cancelled = call.cancel.cancelled();
     let context = debt.context.clone();
     let Offer { registry, handlers } = &offer;
@@ -127,13 +140,14 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
             {
                 return debt.refuse_arguments(why);
             }
-            match guarded(cancelled, || handler(call, context)).await {
-                Outcome::Made(result) => match registry.check_result(number, &result) {
+            match attended(rounds, cancelled, || handler(call, context)).await {
+                None => debt.ask(),
+                Some(Outcome::Made(result)) => match registry.check_result(number, &result) {
                     Ok(()) => debt.pay(|writer| result.write(writer)),
                     Err(why) => debt.refuse(ErrorKind::Internal, &why),
                 },
-                Outcome::Panicked => debt.pay(|writer| panicked().write(writer)),
-                Outcome::Cancelled => debt.forgive(),
+                Some(Outcome::Panicked) => debt.pay(|writer| panicked().write(writer)),
+                Some(Outcome::Cancelled) => debt.forgive(),
             }
         }
         Operation::ReadResource(number) => {
@@ -141,7 +155,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                guarded(cancelled, || handler(call, context)).await,
+                attended(rounds, cancelled, || handler(call, context)).await,
                 |contents: Vec<ResourceContents>, writer| {
                     write_contents(&contents, writer);
                 },
@@ -152,7 +166,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                guarded(cancelled, || handler(call, context)).await,
+                attended(rounds, cancelled, || handler(call, context)).await,
                 |contents: Vec<ResourceContents>, writer| {
                     write_contents(&contents, writer);
                 },
@@ -163,7 +177,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                guarded(cancelled, || handler(call, context)).await,
+                attended(rounds, cancelled, || handler(call, context)).await,
                 |completions: Completions, writer| completions.write(writer),
             );
         }
@@ -172,12 +186,23 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                guarded(cancelled, || handler(call, context)).await,
+                attended(rounds, cancelled, || handler(call, context)).await,
                 |prompt: PromptResult, writer| {
                     prompt.write(writer);
                 },
             );
         }
+    }
+}
+
+fn attended<T>(
+    rounds: Option<Arc<Rounds>>,
+    cancelled: Cancelled,
+    make: impl FnOnce() -> Made<T>,
+) -> Attended<T> {
+    Attended {
+        handler: guarded(cancelled, make),
+        rounds,
     }
 }
 
@@ -213,6 +238,21 @@ impl Debt {
         replies.error(self.context.reply_to(), kind, message, data.as_deref());
     }
 
+    /// The round is over: the client is asked.
+    fn ask(mut self) {
+        let Some(rounds) = self.context.rounds().cloned() else {
+            return;
+        };
+        match rounds.fault() {
+            None => self.pay(|writer| rounds.write(writer)),
+            Some(key) => {
+                // R-MRT-10
+                let why = format!("the answer {key} is not what was asked for");
+                self.refuse(ErrorKind::InvalidParams, &why);
+            }
+        }
+    }
+
     /// R-TOL-05
     fn refuse_arguments(mut self, why: String) {
         match self.context.revision().rules().bad_arguments_is_tool_error {
@@ -223,16 +263,17 @@ impl Debt {
 
     fn settle<T>(
         mut self,
-        outcome: Outcome<Result<T, HandlerError>>,
+        outcome: Option<Outcome<Result<T, HandlerError>>>,
         write: impl FnOnce(T, &mut ResultWriter<'_>),
     ) {
         match outcome {
-            Outcome::Made(Ok(value)) => self.pay(|writer| write(value, writer)),
-            Outcome::Made(Err(error)) => self.refuse(error.kind(), &error.to_string()),
-            Outcome::Panicked => {
+            None => self.ask(),
+            Some(Outcome::Made(Ok(value))) => self.pay(|writer| write(value, writer)),
+            Some(Outcome::Made(Err(error))) => self.refuse(error.kind(), &error.to_string()),
+            Some(Outcome::Panicked) => {
                 self.refuse(ErrorKind::Internal, "the handler failed unexpectedly")
             }
-            Outcome::Cancelled => self.forgive(),
+            Some(Outcome::Cancelled) => self.forgive(),
         }
     }
 }

@@ -35,6 +35,8 @@ mod host;
 mod live;
 mod output;
 mod registry;
+mod rounds;
+mod seal;
 mod template;
 
 pub use crate::handler::HandlerError;

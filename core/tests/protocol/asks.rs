@@ -111,7 +111,7 @@ fn a_handler_asks_the_model_the_user_and_for_the_roots() {
             })
             .roots([Root::new("file:///a"), Root::new("file:///b").name("B")])
     };
-    with_clients(&asking(), handshakes(), build, |revision, client| {
+    with_clients(&asking(), Revision::ALL, build, |revision, client| {
         let ask = |tool| call(client, tool, &json!({}));
         assert_eq!(ask("sample"), Ok("Because. Some(\"endTurn\")".into()));
         assert_eq!(ask("roots"), Ok("file:///a file:///b".into()));
@@ -139,7 +139,7 @@ fn a_handler_asks_the_model_the_user_and_for_the_roots() {
 fn what_a_client_did_not_declare_fails_in_the_handler() {
     with_clients(
         &asking(),
-        handshakes(),
+        Revision::ALL,
         |builder| builder,
         |_, client| {
             for (tool, name) in [
@@ -209,7 +209,8 @@ fn a_form_is_made_from_a_type_and_gives_one_back() {
             }
         })
     };
-    let revisions = handshakes().filter(|revision| revision.rules().elicitation);
+    let revisions = Revision::ALL.into_iter();
+    let revisions = revisions.filter(|revision| revision.rules().elicitation);
     with_clients(&server, revisions, build, |_, client| {
         assert_eq!(call(client, "who", &json!({})), Ok("nobody".into()));
         assert_eq!(call(client, "who", &json!({})), Ok("Ada None".into()));
@@ -252,7 +253,7 @@ fn nesting() -> (Server, impl Fn(ClientBuilder) -> ClientBuilder) {
 #[test]
 fn requests_of_both_sides_nest() {
     let (server, build) = nesting();
-    with_clients(&server, handshakes(), build, |_, client| {
+    with_clients(&server, Revision::ALL, build, |_, client| {
         for depth in [1, 3, 20] {
             let expected = format!("{}bottom{}", "(".repeat(depth), ")".repeat(depth));
             assert_eq!(

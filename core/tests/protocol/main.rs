@@ -5,6 +5,7 @@
 mod asks;
 mod calls;
 mod changes;
+mod rounds;
 #[path = "../shared/schema.rs"]
 mod schema;
 #[path = "../shared/mod.rs"]

@@ -1,0 +1,102 @@
+//! Calls that come back with questions (2026-07-28): they are answered and the call is repeated.
+
+use std::fmt::Write as _;
+
+use super::Client;
+use super::context::Context;
+use crate::connection::RequestOptions;
+use crate::correlate::CancelToken;
+use crate::error::RequestError;
+use crate::handler::guarded::{Outcome, guarded};
+use crate::json::reader;
+use crate::mcp::{Method, Revision};
+use crate::message::Message;
+
+/// How often one call may come back with questions (R-MRT-12).
+const MAX_ROUNDS: usize = 10;
+
+/// A call that can be repeated.
+#[derive(Debug)]
+pub(super) struct Repeatable {
+    pub client: Client,
+    pub method: Method,
+    /// A JSON object with members.
+    pub params: String,
+    pub options: RequestOptions,
+}
+
+impl Repeatable {
+    /// Answers questions and repeats the call until the answer is complete.
+    ///
+    /// # Errors
+    /// When the server asks what this client does not offer, or without end; when a handler
+    /// fails, and so the call is given up (R-MRT-15); or as the repeated call.
+    pub async fn follow(self, mut answer: Message) -> Result<Message, RequestError> {
+        let mut rounds = 0;
+        while answer.as_ref().result_type().as_deref() == Some("input_required") {
+            rounds += 1;
+            if rounds > MAX_ROUNDS {
+                return Err(RequestError::BadAnswer("the server asks again and again"));
+            }
+            let params = self
+                .next_params(answer.as_ref().result().unwrap_or("{}"))
+                .await?;
+            let (name, options) = (self.method.name(), self.options.clone());
+            answer = self
+                .client
+                .handle()
+                .request(name, Some(&params), options)?
+                .await?;
+        }
+        Ok(answer)
+    }
+
+    /// The params of the call with the answers and the state, as it came (R-MRT-05, R-MRT-06).
+    async fn next_params(&self, result: &str) -> Result<String, RequestError> {
+        let mut params = self.params.trim_end().to_owned();
+        params.pop();
+        let mut separator = ",\"inputResponses\":{";
+        for (key, question) in
+            reader::members(reader::find(result, "inputRequests").unwrap_or("{}"))
+        {
+            let response = self.respond(question).await?;
+            // Writing to a string does not fail.
+            let _ = write!(params, "{separator}\"{}\":{response}", key.raw());
+            separator = ",";
+        }
+        if separator == "," {
+            params.push('}');
+        }
+        if let Some(state) = reader::find(result, "requestState") {
+            params.push_str(",\"requestState\":");
+            params.push_str(state);
+        }
+        params.push('}');
+        Ok(params)
+    }
+
+    async fn respond(&self, question: &str) -> Result<String, RequestError> {
+        let method = reader::find(question, "method").and_then(reader::as_str);
+        let method = method.as_deref().and_then(Method::parse);
+        let handlers = self.client.handlers();
+        let method = method.filter(|method| handlers.offers(*method));
+        let refused =
+            RequestError::BadAnswer("the server asks for what this client does not offer");
+        let method = method.ok_or(refused)?;
+        let params = reader::find(question, "params").unwrap_or("{}").to_owned();
+        let revision = self.client.revision().unwrap_or(Revision::V2026_07_28);
+        let cancel = CancelToken::new();
+        let context = Context::new(self.client.clone(), revision, cancel.clone());
+        let make = || handlers.clone().answer(method, params, context);
+        match guarded(cancel.cancelled(), make).await {
+            Outcome::Made(Ok(response)) => Ok(response),
+            Outcome::Made(Err(error)) => Err(given_up(&error.to_string())),
+            Outcome::Panicked => Err(given_up("the handler failed unexpectedly")),
+            Outcome::Cancelled => Err(given_up("the handler was cancelled")),
+        }
+    }
+}
+
+fn given_up(why: &str) -> RequestError {
+    RequestError::Cancelled(Some(why.into()))
+}

@@ -1,0 +1,225 @@
+//! Asking the client where a server sends no requests (2026-07-28): multi round-trip requests.
+//!
+//! ```text
+//!   call ─▶ handler asks ─▶ dropped; answer: what is asked, and a sealed state
+//!   call + answers + state ─▶ handler runs anew: what it asked before is there at once …
+//! ```
+//!
+//! A handler is written as if it waited. It runs from its beginning in every round, so what it
+//! does before it asks it does again; the server itself keeps nothing between the rounds
+//! (R-MRT-11). What is asked is known by its place in the order and by its words: a handler that
+//! asks something else the second time is not given the answer to the first.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::seal::{Seal, context_of};
+use crate::connection::{Call, ResultWriter};
+use crate::handler::guarded::{Guarded, Outcome};
+use crate::json::{reader, string};
+use crate::mcp::{Era, Method};
+use crate::message::{Field, Message};
+
+/// What one call has asked so far.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    seal: Seal,
+    message: Message,
+    method: Method,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the client answered, in this round or an earlier one: raw JSON by key.
+    answers: BTreeMap<String, Box<RawValue>>,
+    /// How many questions were asked in this round.
+    asked: usize,
+    /// Those without an answer.
+    open: Vec<Question>,
+    /// The key of an answer that is not what it should be.
+    fault: Option<String>,
+    /// The handler's own task.
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Question {
+    key: String,
+    method: Method,
+    params: Option<String>,
+}
+
+impl Rounds {
+    /// The rounds of a call; `None` for one whose client cannot be asked in this way.
+    ///
+    /// # Errors
+    /// When the state or the answers are not what they should be, as a sentence for the client
+    /// (R-MRT-08, R-MRT-10, R-MRT-13).
+    pub fn begin(call: &Call, seal: &Seal) -> Result<Option<Arc<Self>>, &'static str> {
+        // R-MRT-01
+        let (Some(method), Era::Stateless) = (call.method, call.reply.revision().era()) else {
+            return Ok(None);
+        };
+        if !matches!(
+            method,
+            Method::CallTool | Method::GetPrompt | Method::ReadResource
+        ) {
+            return Ok(None);
+        }
+        let view = call.message.as_ref();
+        let declared = view.raw(Field::ClientCapabilities).unwrap_or("{}");
+        if reader::members(declared).next().is_none() {
+            return Ok(None);
+        }
+        let rounds = Self {
+            seal: seal.clone(),
+            message: call.message.clone(),
+            method,
+            state: Mutex::default(),
+        };
+        let params = view.params().unwrap_or("{}");
+        let mut answers = BTreeMap::new();
+        if let Some(sealed) = reader::find(params, "requestState") {
+            let sealed = reader::as_str(sealed).ok_or("requestState is a string")?;
+            let opened = seal.open(&rounds.context(), &sealed);
+            let opened = opened.ok_or("requestState is not for this request, or too old")?;
+            answers = serde_json::from_str(&opened).map_err(|_| "requestState is not readable")?;
+        }
+        if let Some(given) = reader::find(params, "inputResponses") {
+            let given: BTreeMap<String, Box<RawValue>> =
+                serde_json::from_str(given).map_err(|_| "inputResponses is an object")?;
+            if given.values().any(|answer| !answer.get().starts_with('{')) {
+                return Err("each of the inputResponses is an object");
+            }
+            answers.extend(given);
+        }
+        rounds.state().answers = answers;
+        Ok(Some(Arc::new(rounds)))
+    }
+
+    /// What the client declared on this request: a JSON object.
+    pub fn capabilities(&self) -> &str {
+        self.message
+            .as_ref()
+            .raw(Field::ClientCapabilities)
+            .unwrap_or("{}")
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stands for what is asked of the server, without what belongs to a round.
+    fn context(&self) -> [u8; 32] {
+        let params = self.message.as_ref().params().unwrap_or("{}");
+        let mut params: Value = serde_json::from_str(params).unwrap_or_default();
+        if let Some(members) = params.as_object_mut() {
+            for name in ["_meta", "requestState", "inputResponses"] {
+                members.remove(name);
+            }
+        }
+        context_of(self.method.name(), &params)
+    }
+
+    /// Asks; the answer is there, or the round ends. An answer that `read` does not accept ends
+    /// the call.
+    pub async fn ask<T, E>(
+        &self,
+        method: Method,
+        params: Option<String>,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> T {
+        match self.answer(method, params, read) {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn answer<T, E>(
+        &self,
+        method: Method,
+        params: Option<String>,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let mut state = self.state();
+        state.asked += 1;
+        let words = Value::from(params.as_deref().unwrap_or_default());
+        let [a, b, c, d, ..] = context_of(method.name(), &words);
+        let key = format!("{}-{:08x}", state.asked, u32::from_le_bytes([a, b, c, d]));
+        match state.answers.get(&key).map(|answer| read(answer.get())) {
+            Some(Ok(answer)) => return Some(answer),
+            Some(Err(_)) => state.fault = Some(key),
+            None => state.open.push(Question {
+                key,
+                method,
+                params,
+            }),
+        }
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        None
+    }
+
+    /// Whether the round is over: something is asked that has no answer.
+    fn is_over(&self, waker: &Waker) -> bool {
+        let mut state = self.state();
+        state.waker = Some(waker.clone());
+        state.fault.is_some() || !state.open.is_empty()
+    }
+
+    /// The key of the answer that is not what it should be.
+    pub fn fault(&self) -> Option<String> {
+        self.state().fault.clone()
+    }
+
+    /// Writes the members of an `InputRequiredResult` (R-MRT-02, R-MRT-04).
+    pub fn write(&self, result: &mut ResultWriter<'_>) {
+        let state = self.state();
+        result.result_type("\"input_required\"");
+        result.with("inputRequests", |out| {
+            for (i, question) in state.open.iter().enumerate() {
+                out.push(if i == 0 { b'{' } else { b',' });
+                string::append(out, &question.key);
+                out.extend_from_slice(b":{\"method\":");
+                string::append(out, question.method.name());
+                if let Some(params) = &question.params {
+                    out.extend_from_slice(b",\"params\":");
+                    out.extend_from_slice(params.as_bytes());
+                }
+                out.push(b'}');
+            }
+            out.push(b'}');
+        });
+        let answers = serde_json::to_string(&state.answers).unwrap_or_else(|_| "{}".to_owned());
+        result.string("requestState", &self.seal.close(&self.context(), &answers));
+    }
+}
+
+/// A handler whose round may end before it does; `None` then.
+pub(super) struct Attended<T> {
+    pub handler: Guarded<T>,
+    pub rounds: Option<Arc<Rounds>>,
+}
+
+impl<T> Future for Attended<T> {
+    type Output = Option<Outcome<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let Poll::Ready(outcome) = Pin::new(&mut this.handler).poll(cx) {
+            return Poll::Ready(Some(outcome));
+        }
+        match &this.rounds {
+            Some(rounds) if rounds.is_over(cx.waker()) => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    }
+}
