@@ -12,6 +12,7 @@ use mcpbolt::connection::{
     RequestOptions, Response, StreamId,
 };
 use mcpbolt::mcp::{Revision, Revisions, Side};
+use mcpbolt::message::Kind;
 
 /// Where the server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ impl Pair {
         let mut answered = 0;
         for mut response in self.waiting.drain(..) {
             if let Poll::Ready(Ok(message)) = Pin::new(&mut response).poll(&mut cx) {
-                answered += usize::from(message.as_ref().result().is_some());
+                answered += usize::from(message.as_ref().kind() == Kind::Response);
             }
         }
         assert_eq!(answered, count);

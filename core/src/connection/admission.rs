@@ -18,7 +18,7 @@ use super::host::{Answer, Batch, CallKey, Disposition, Host, Incoming, Record, S
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Stream};
 use crate::buffer::PADDING;
-use crate::correlate::{CancelToken, IncomingKey, Refused};
+use crate::correlate::{CancelToken, IncomingKey, Vacant};
 use crate::limits::WAITING_REQUEST_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::{Message, MessageRef, RequestId};
@@ -113,7 +113,7 @@ impl Core {
         exchange: &mut Exchange,
         turn: &mut Turn,
         request: Incoming<'_>,
-        id: RequestId<'_>,
+        (id, vacant): (RequestId<'_>, Vacant),
         host: &mut dyn Host,
     ) {
         let Incoming {
@@ -122,7 +122,7 @@ impl Core {
             revision,
         } = request;
         if !exchange.waiting.is_empty() || !self.has_room(exchange) || self.is_over_budget() {
-            return self.postpone(exchange, request, id);
+            return self.postpone(exchange, request, id, vacant);
         }
         let answer = exchange.answer(&self.config, id, revision);
         let Disposition::Deferred(target) = host.request(request, answer) else {
@@ -130,7 +130,7 @@ impl Core {
         };
         let cancel = CancelToken::new();
         let entry = Entry::new(cancel.clone(), None);
-        let Ok(incoming) = exchange.incoming.insert(id, entry) else {
+        let Ok(incoming) = exchange.incoming.insert_vacant(vacant, id, entry) else {
             return refuse(exchange.answer(&self.config, id, revision));
         };
         self.in_flight += 1;
@@ -151,7 +151,13 @@ impl Core {
     }
 
     #[cold]
-    fn postpone(&mut self, exchange: &mut Exchange, request: Incoming<'_>, id: RequestId<'_>) {
+    fn postpone(
+        &mut self,
+        exchange: &mut Exchange,
+        request: Incoming<'_>,
+        id: RequestId<'_>,
+        vacant: Vacant,
+    ) {
         let Incoming {
             message,
             method,
@@ -169,11 +175,9 @@ impl Core {
             revision,
         };
         let entry = Entry::new(CancelToken::new(), Some(Box::new(waiting)));
-        match exchange.incoming.insert(id, entry) {
+        match exchange.incoming.insert_vacant(vacant, id, entry) {
             Ok(key) => exchange.waiting.push(key, cost),
-            Err(Refused::Duplicate(_) | Refused::Full) => {
-                refuse(exchange.answer(&self.config, id, revision));
-            }
+            Err(_) => refuse(exchange.answer(&self.config, id, revision)),
         }
     }
 

@@ -124,7 +124,10 @@ impl ResultWriter<'_> {
         if !self.revision.rules().result_type {
             return;
         }
-        self.result_type("\"complete\"");
+        if !self.result_type {
+            self.key("resultType");
+            self.out.extend_from_slice(b"\"complete\"");
+        }
         self.meta("{}");
     }
 }

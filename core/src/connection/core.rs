@@ -169,7 +169,7 @@ impl Core {
         now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
-        while let Some(timer) = self.timers.poll(now) {
+        while let Some(timer) = self.next_timer(now) {
             let end = match timer {
                 Timer::Request(key) => {
                     let shared = &self.handle.shared;
@@ -200,8 +200,22 @@ impl Core {
         None
     }
 
+    /// One timer that is due.
+    fn next_timer(&mut self, now: Instant) -> Option<Timer> {
+        let request = self.pending.poll(now);
+        request.or_else(|| self.timers.poll(now))
+    }
+
+    /// When the next timer may be due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let other = self.timers.next_deadline();
+        let request = self.pending.next_deadline();
+        request.into_iter().chain(other).min()
+    }
+
     /// Forgets every timer: nothing waits for time any more.
     pub fn stop_timers(&mut self) {
+        self.pending.stop_timers();
         self.timers = TimerWheel::new(self.begun);
         self.stall = Stall::default();
     }

@@ -9,7 +9,9 @@ use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
 use crate::error::ConnectionError;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
-use crate::message::{Envelope, Field, Message, MessageRef, OwnedId, RequestId, encode::ErrorId};
+use crate::message::{
+    Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
+};
 
 /// One stream of a connection: a pipe, socket or WebSocket has one, HTTP one per exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -215,10 +217,9 @@ impl Batch {
     /// Request `index`; `None` if there are not so many.
     pub fn call(&self, index: usize) -> Option<Call> {
         let record = self.records.get(index)?;
-        let start = record.start as usize;
-        let block = self.block.slice(start..);
-        let message = Message::from_block(block, record.len as usize, record.envelope)?;
-        let view = message.as_ref();
+        let (start, len) = (record.start as usize, record.len as usize);
+        let frame = Frame::new(self.block.get(start..)?, len)?;
+        let view = MessageRef::new(frame, &record.envelope);
         let reply = ReplyTo {
             key: record.key,
             revision: record.revision,
@@ -233,7 +234,7 @@ impl Batch {
             },
         };
         Some(Call {
-            message,
+            message: Message::from_block(self.block.slice(start..), len, record.envelope)?,
             reply,
             method: record.method,
             target: record.target,

@@ -18,6 +18,7 @@ mod answer;
 mod budget;
 mod config;
 mod core;
+mod deadlines;
 mod drain;
 mod handle;
 mod host;
@@ -172,7 +173,7 @@ impl Connection {
         if !self.is_closed() && self.core.has_room_for_more(&self.streams) {
             return Some(self.core.begun);
         }
-        self.core.timers.next_deadline()
+        self.core.next_deadline()
     }
 
     /// Requests of the peer that are not yet answered.

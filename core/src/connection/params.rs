@@ -154,7 +154,8 @@ fn append_params<'a>(
 /// Whether a member of that object may be its `_meta`; errs on the side of `true`.
 fn may_hold_meta(params: &str) -> bool {
     let bytes = params.as_bytes();
-    memchr::memchr(b'\\', bytes).is_some() || memchr::memmem::find(bytes, b"\"_meta\"").is_some()
+    memchr::memchr2_iter(b'\\', b'_', bytes)
+        .any(|at| matches!(bytes.get(at..), Some([b'\\', ..] | [b'_', b'm', b'e', ..])))
 }
 
 /// Appends the members of `params`, each followed by a comma, but for `_meta`, which is the answer.
@@ -190,4 +191,74 @@ fn raw_key(out: &mut Vec<u8>, name: &str) {
     out.push(b'"');
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn params_keep_their_members_and_get_the_meta_of_their_revision() {
+        let key = RequestKey::from_wire(7).unwrap();
+        let config = Config::new(Side::Client, "c", "1");
+        let envelope = envelope(&config, Revision::V2026_07_28).unwrap();
+        let progress: super::super::ProgressFn = std::sync::Arc::new(|_| ());
+        let every_params = [
+            "{}",
+            " { }\n",
+            r#"{"a":1}"#,
+            "{\"a\":[1],\r\n \"_met\":\"x\" }",
+            r#"{"a":{"_meta":{}},"b":"\\"}"#,
+            r#"{"_meta":{"own":1,"progressToken":3},"a":1}"#,
+            r#"{"a":1,"_meta":{}}"#,
+        ];
+        for params in every_params {
+            for (envelope, wants_progress, meta) in [
+                (None, false, None),
+                (None, true, None),
+                (None, false, Some(r#"{"more":2}"#)),
+                (Some(&*envelope), false, None),
+                (Some(&*envelope), true, Some(r#"{ "more":2 }"#)),
+            ] {
+                let options = RequestOptions {
+                    progress: wants_progress.then(|| progress.clone()),
+                    meta: meta.map(Box::from),
+                    ..RequestOptions::default()
+                };
+                let mut out = Vec::new();
+                request(&mut out, envelope, key, "m\"", Some(params), &options).unwrap();
+                assert!(!out.contains(&b'\n') && !out.contains(&b'\r'), "{params}");
+                let request: Value = serde_json::from_slice(&out).unwrap();
+
+                let mut expected: Value = serde_json::from_str(params).unwrap();
+                let members = expected.as_object_mut().unwrap();
+                if envelope.is_some() || wants_progress || meta.is_some() {
+                    let theirs = members.entry("_meta").or_insert_with(|| json!({}));
+                    let theirs = theirs.as_object_mut().unwrap();
+                    theirs.remove("progressToken");
+                    if meta.is_some() {
+                        theirs.insert("more".into(), json!(2));
+                    }
+                    if wants_progress {
+                        theirs.insert("progressToken".into(), json!(7));
+                    }
+                    if envelope.is_some() {
+                        theirs.insert(meta::PROTOCOL_VERSION.into(), json!("2026-07-28"));
+                        let info = json!({"name": "c", "version": "1"});
+                        theirs.insert(meta::CLIENT_INFO.into(), info);
+                        theirs.insert(meta::CLIENT_CAPABILITIES.into(), json!({}));
+                    }
+                }
+                let whole = json!({"jsonrpc": "2.0", "id": 7, "method": "m\"", "params": expected});
+                assert_eq!(request, whole, "{params}");
+            }
+        }
+        for params in ["[]", "{", "{}}", "", "1", "{\"a\":1}x"] {
+            let mut out = Vec::new();
+            let refused = notification(&mut out, "ping", Some(params));
+            assert!(matches!(refused, Err(RequestError::Misuse(_))), "{params}");
+        }
+    }
 }

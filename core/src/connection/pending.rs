@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use super::deadlines::Deadlines;
 use super::handle::{Progress, ProgressFn};
 use super::queue::Request;
 use super::shared::Shared;
@@ -33,7 +34,8 @@ pub(crate) enum Timer {
 }
 
 struct Own {
-    timer: TimerKey,
+    /// Its timer, if it is not in the line of deadlines.
+    timer: Option<TimerKey>,
     begun: Instant,
     /// When there was news of it last.
     news: Instant,
@@ -49,13 +51,14 @@ struct Own {
 #[derive(Default)]
 pub(crate) struct Pending {
     requests: Beside<Own>,
+    deadlines: Deadlines,
 }
 
 impl Pending {
     pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
         let wait = request.timeout.min(request.max_timeout);
         let own = Own {
-            timer: timers.insert(later(now, wait), Timer::Request(request.key)),
+            timer: self.arm(later(now, wait), request.key, timers),
             begun: now,
             news: now,
             timeout: request.timeout,
@@ -71,8 +74,41 @@ impl Pending {
         let Some(own) = self.requests.remove(key) else {
             return false;
         };
-        timers.cancel(own.timer);
+        if let Some(timer) = own.timer {
+            timers.cancel(timer);
+        }
+        let requests = &self.requests;
+        self.deadlines
+            .tidy(requests.len(), |key| requests.contains(key));
         true
+    }
+
+    /// Sets the clock on a request.
+    fn arm(
+        &mut self,
+        due: Instant,
+        key: RequestKey,
+        timers: &mut TimerWheel<Timer>,
+    ) -> Option<TimerKey> {
+        match self.deadlines.push(due, key) {
+            true => None,
+            false => Some(timers.insert(due, Timer::Request(key))),
+        }
+    }
+
+    /// When the next of those is due that are no timers of the wheel.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first()
+    }
+
+    /// One of those that is due.
+    pub fn poll(&mut self, now: Instant) -> Option<Timer> {
+        self.deadlines.pop(now).map(Timer::Request)
+    }
+
+    /// Nothing is due any more.
+    pub fn stop_timers(&mut self) {
+        self.deadlines.clear();
     }
 
     /// A request's timer fired. Whether the request timed out: the peer is to be told then.
@@ -88,7 +124,10 @@ impl Pending {
         };
         let due = later(own.news, own.timeout).min(later(own.begun, own.max_timeout));
         if due > now {
-            own.timer = timers.insert(due, Timer::Request(key));
+            let timer = self.arm(due, key, timers);
+            if let Some(own) = self.requests.get_mut(key) {
+                own.timer = timer;
+            }
             return false;
         }
         self.requests.remove(key);

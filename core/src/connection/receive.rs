@@ -43,13 +43,14 @@ pub(super) fn receive(
         stream: id,
         ..Turn::default()
     };
+    let mut envelope = Envelope::new();
     while let Some(event) = reading.deframer.next(reading.input.filled()) {
         match event {
             LineEvent::Frame(range) => {
                 turn.at = range.start;
                 let buf = reading.input.padded().get(range.start..);
                 if let Some(frame) = buf.and_then(|buf| Frame::new(buf, range.len())) {
-                    core.frame(exchange, &mut turn, frame, now, host);
+                    core.frame(exchange, &mut turn, (frame, &mut envelope), now, host);
                 }
             }
             LineEvent::Oversize { prefix } => {
@@ -123,22 +124,21 @@ impl Core {
         &mut self,
         exchange: &mut Exchange,
         turn: &mut Turn,
-        frame: Frame<'_>,
+        (frame, envelope): (Frame<'_>, &mut Envelope),
         now: Instant,
         host: &mut dyn Host,
     ) {
         if let Some(trace) = &self.config.trace {
             trace.note(Direction::In, frame.bytes());
         }
-        let mut envelope = Envelope::new();
-        match message::decode(frame, self.config.limits.max_depth, &mut envelope) {
+        match message::decode(frame, self.config.limits.max_depth, envelope) {
             Ok(()) if envelope.kind() == Kind::Batch => {
                 self.batch(exchange, turn, frame, now, host)
             }
-            Ok(()) => self.message(exchange, turn, MessageRef::new(frame, &envelope), now, host),
+            Ok(()) => self.message(exchange, turn, MessageRef::new(frame, envelope), now, host),
             Err(error) => {
                 self.stray(Stray::BadFrame, frame.bytes(), host);
-                self.syntax_error(exchange, frame, &envelope, error);
+                self.syntax_error(exchange, frame, envelope, error);
             }
         }
     }

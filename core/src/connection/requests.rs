@@ -27,7 +27,7 @@ impl Core {
         host: &mut dyn Host,
     ) {
         let Some(id) = message.id() else { return };
-        if !exchange.incoming.is_empty() && exchange.incoming.find(&id).is_some() {
+        let Ok(vacant) = exchange.incoming.check(&id) else {
             // R-RPC-05: the one in flight is untouched.
             return self.refuse(
                 exchange,
@@ -35,7 +35,7 @@ impl Core {
                 -32600,
                 "a request with this id is in flight",
             );
-        }
+        };
         let method = method_of(&message);
         let revision = match self.revision_of(exchange, &message, id, method) {
             Ok(revision) => revision,
@@ -84,7 +84,7 @@ impl Core {
             method,
             revision,
         };
-        self.admit(exchange, turn, request, id, host);
+        self.admit(exchange, turn, request, (id, vacant), host);
     }
 
     /// The revision that a request is served in: its own envelope decides, then the handshake

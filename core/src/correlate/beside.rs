@@ -31,6 +31,13 @@ impl<V> Beside<V> {
         self.len += usize::from(before.is_none());
     }
 
+    /// Whether there is a value of that request.
+    #[inline]
+    pub fn contains(&self, key: RequestKey) -> bool {
+        let slot = self.slots.get(key.slot() as usize);
+        slot.is_some_and(|slot| slot.as_ref().is_some_and(|(of, _)| *of == key))
+    }
+
     /// The value of a request.
     #[inline]
     pub fn get_mut(&mut self, key: RequestKey) -> Option<&mut V> {

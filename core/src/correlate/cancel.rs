@@ -24,7 +24,8 @@ pub struct CancelToken {
 struct Node {
     /// Set once, under the lock of `waiting`: the reason, if one was given.
     cancelled: OnceLock<Option<Arc<str>>>,
-    waiting: Mutex<Waiting>,
+    /// Made when somebody first waits: most requests are never cancelled and never asked.
+    waiting: Mutex<Option<Box<Waiting>>>,
     /// Kept so that whoever cancels an ancestor reaches this node, though nobody else holds what
     /// lies between.
     parent: Option<Arc<Node>>,
@@ -70,17 +71,13 @@ impl CancelToken {
         let Some(waiting) = self.node.set(&reason) else {
             return false;
         };
-        let mut left = vec![waiting];
-        while let Some(Waiting {
-            mut wakers,
-            children,
-        }) = left.pop()
-        {
-            for (_, waker) in wakers.drain() {
+        let mut left = Vec::from_iter(waiting);
+        while let Some(mut waiting) = left.pop() {
+            for (_, waker) in waiting.wakers.drain() {
                 waker.wake();
             }
-            let alive = children.iter().filter_map(Weak::upgrade);
-            left.extend(alive.filter_map(|child| child.set(&reason)));
+            let alive = waiting.children.iter().filter_map(Weak::upgrade);
+            left.extend(alive.filter_map(|child| child.set(&reason)?));
         }
         true
     }
@@ -94,23 +91,25 @@ impl CancelToken {
                 waiting: Mutex::default(),
             }),
         };
-        let mut waiting = self.node.lock();
+        let mut guard = self.node.lock();
         if let Some(reason) = self.node.cancelled.get() {
-            drop(waiting);
+            drop(guard);
             child.node.set(reason);
             return child;
         }
+        let waiting = guard.get_or_insert_default();
         if waiting.children.len() == waiting.children.capacity() {
             waiting.children.retain(|child| child.strong_count() > 0);
         }
         waiting.children.push(Arc::downgrade(&child.node));
-        drop(waiting);
+        drop(guard);
         child
     }
 
     #[cfg(test)]
     pub(super) fn children_len(&self) -> usize {
-        self.node.lock().children.len()
+        let waiting = self.node.lock();
+        waiting.as_ref().map_or(0, |waiting| waiting.children.len())
     }
 
     /// Ends when the token is cancelled.
@@ -128,13 +127,13 @@ impl CancelToken {
 
 impl Node {
     /// Marks the node; what waited for that, unless it was marked before.
-    fn set(&self, reason: &Option<Arc<str>>) -> Option<Waiting> {
+    fn set(&self, reason: &Option<Arc<str>>) -> Option<Option<Box<Waiting>>> {
         let mut waiting = self.lock();
         self.cancelled.set(reason.clone()).ok()?;
-        Some(mem::take(&mut waiting))
+        Some(waiting.take())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Waiting>>> {
         // Every critical section leaves the lists whole, also when it panics.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,10 +168,11 @@ impl Future for Cancelled {
         }
         let fresh = cx.waker().clone();
         let node = &this.token.node;
-        let mut waiting = node.lock();
+        let mut guard = node.lock();
         if node.cancelled.get().is_some() {
             return Poll::Ready(());
         }
+        let waiting = guard.get_or_insert_default();
         let left = match this.place.and_then(|place| waiting.wakers.get_mut(place)) {
             Some(waker) => Some(mem::replace(waker, fresh)),
             None => match waiting.wakers.insert(fresh) {
@@ -187,7 +187,7 @@ impl Future for Cancelled {
                 }
             },
         };
-        drop(waiting);
+        drop(guard);
         drop(left);
         Poll::Pending
     }
@@ -197,7 +197,10 @@ impl Drop for Cancelled {
     fn drop(&mut self) {
         let Some(place) = self.place else { return };
         let mut waiting = self.token.node.lock();
-        let waker = waiting.wakers.remove(place);
+        let waker = match &mut *waiting {
+            Some(waiting) => waiting.wakers.remove(place),
+            None => None,
+        };
         drop(waiting);
         drop(waker);
     }

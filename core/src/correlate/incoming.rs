@@ -21,6 +21,12 @@ pub enum Refused {
     Full,
 }
 
+/// An id that no request in flight has, as of a look at the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Vacant {
+    hash: u64,
+}
+
 /// The requests of one stream that are not yet answered, with `D` for each.
 ///
 /// `I` is the owned id. Its `Hash` and `Eq` say what makes two ids the same: the decoded value
@@ -61,10 +67,37 @@ impl<I, D> Incoming<I, D> {
     where
         Q: Hash + PartialEq<I> + Into<I>,
     {
-        let hash = self.hasher.hash_one(&id);
-        if let Some(key) = self.find_hashed(hash, &id) {
-            return Err(Refused::Duplicate(key));
+        match self.check(&id) {
+            Ok(vacant) => self.insert_vacant(vacant, id, data),
+            Err(key) => Err(Refused::Duplicate(key)),
         }
+    }
+
+    /// Whether a request with this id may come in: `Err` with the one that has it.
+    #[inline]
+    pub fn check<Q>(&self, id: &Q) -> Result<Vacant, IncomingKey>
+    where
+        Q: Hash + PartialEq<I>,
+    {
+        let hash = self.hasher.hash_one(id);
+        match self.find_hashed(hash, id) {
+            Some(key) => Err(key),
+            None => Ok(Vacant { hash }),
+        }
+    }
+
+    /// Takes a request in whose id was [checked](Self::check), with nothing inserted since.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Full`], with nothing changed.
+    #[inline]
+    pub fn insert_vacant(
+        &mut self,
+        Vacant { hash }: Vacant,
+        id: impl Into<I>,
+        data: D,
+    ) -> Result<IncomingKey, Refused> {
         if self.requests.is_full() {
             return Err(Refused::Full);
         }

@@ -28,7 +28,7 @@ mod wheel;
 
 pub use beside::Beside;
 pub use cancel::{CancelToken, Cancelled};
-pub use incoming::{Incoming, IncomingKey, Refused};
+pub use incoming::{Incoming, IncomingKey, Refused, Vacant};
 pub use key::RequestKey;
 pub use outgoing::{Outgoing, Unregistered};
 pub use owned::OwnedOutgoing;

@@ -101,7 +101,11 @@ pub fn loom(log: &mut Log) -> Result<()> {
     let mut test = cargo("test -p mcpbolt --no-default-features --lib --release loom");
     // Its own folder: another RUSTFLAGS would rebuild everything else each time.
     test.env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", repo::target().join("loom"));
+        .env("CARGO_TARGET_DIR", repo::target().join("loom"))
+        // The models run for seconds: what takes time is the last bit of their speed.
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     log.run(test)?;
     ensure!(log.tally.total() > 0, "no model was run");
     Ok(())
