@@ -130,6 +130,10 @@ pub const COPY_IN_BYTES: usize = 32 << 10;
 /// URIs.
 pub const MAX_SUBSCRIPTIONS: usize = 10_000;
 
+/// Most streams of `subscriptions/listen` that one connection may have open. Stops a peer from
+/// having each change told to it over and over.
+pub const MAX_LISTENS: usize = 64;
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

@@ -169,7 +169,10 @@ impl Prepared {
     /// The client on the connection of `handle`, and the host that answers for it; its handlers
     /// run on `spawner`.
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
-        let client = Client::with(handle, self.handlers);
+        let client = Client {
+            streams: Some(Arc::default()),
+            ..Client::with(handle, self.handlers)
+        };
         let host = ClientHost::serving(client.clone(), spawner, self.notices);
         (client, host)
     }

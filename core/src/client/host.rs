@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming};
 use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
-use crate::mcp::ErrorKind;
+use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 
 /// The [`Host`] of a client: has its handlers answer what the server asks, refuses what there is
@@ -78,7 +78,16 @@ impl Host for ClientHost {
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
 
     fn notification(&mut self, message: MessageRef<'_>) {
-        if let (Some(report), Some(method)) = (&mut self.notices.0, message.method()) {
+        let Some(method) = message.method() else {
+            return;
+        };
+        if Method::parse(&method) == Some(Method::SubscriptionAcknowledged)
+            && let Some((client, _)) = &self.serving
+            && let Some(streams) = client.streams()
+        {
+            return streams.acknowledge(message.params().unwrap_or("{}"));
+        }
+        if let Some(report) = &mut self.notices.0 {
             // A report that panics takes nothing along.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
         }

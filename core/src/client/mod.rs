@@ -9,6 +9,7 @@ mod context;
 mod handlers;
 mod host;
 mod known;
+mod listen;
 mod notice;
 mod pages;
 mod results;
@@ -24,6 +25,8 @@ pub use self::context::Context;
 use self::handlers::Handlers;
 pub use self::host::ClientHost;
 use self::known::Known;
+use self::listen::Streams;
+pub use self::listen::{Interests, Listening};
 pub use self::notice::Notice;
 use self::pages::List;
 pub use self::pages::Pages;
@@ -47,6 +50,8 @@ pub struct Client {
     handle: Handle,
     known: Arc<Known>,
     handlers: Arc<Handlers>,
+    /// What it listens to, if its host tells.
+    streams: Option<Arc<Streams>>,
     /// What ends the connection when the last clone is dropped.
     #[cfg(feature = "stdio")]
     wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
@@ -87,6 +92,7 @@ impl Client {
             handle,
             known: Arc::default(),
             handlers,
+            streams: None,
             #[cfg(feature = "stdio")]
             wire: None,
         }
@@ -97,6 +103,10 @@ impl Client {
     pub(crate) fn held_by(mut self, wire: Arc<dyn std::any::Any + Send + Sync>) -> Self {
         self.wire = Some(wire);
         self
+    }
+
+    fn streams(&self) -> Option<&Arc<Streams>> {
+        self.streams.as_ref()
     }
 
     fn handlers(&self) -> &Arc<Handlers> {
@@ -347,13 +357,17 @@ impl Client {
         parse(reader::find(result, "completion").unwrap_or("{}"))
     }
 
-    /// Asks to be told, through [`ClientBuilder::on_notice`], whenever a resource changes.
+    /// Asks to be told, through [`ClientBuilder::on_notice`], whenever a resource changes. From
+    /// 2026-07-28 on this [listens](Self::listen) to it on a stream of its own.
     ///
     /// # Errors
-    /// When the server does not let clients subscribe in this way; else as
-    /// [`list_tools`](Self::list_tools).
+    /// When the server does not let clients subscribe; else as [`list_tools`](Self::list_tools).
     pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
-        self.about_resource(Method::Subscribe, uri).await
+        if self.knows(Method::Subscribe, "").is_ok() {
+            return self.about_resource(Method::Subscribe, uri).await;
+        }
+        self.declares(&["resources", "subscribe"], "resources.subscribe")?;
+        self.listen_to(uri).await
     }
 
     /// Asks to be told no more.
@@ -361,11 +375,14 @@ impl Client {
     /// # Errors
     /// As [`subscribe`](Self::subscribe).
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), RequestError> {
-        self.about_resource(Method::Unsubscribe, uri).await
+        if self.knows(Method::Unsubscribe, "").is_ok() {
+            return self.about_resource(Method::Unsubscribe, uri).await;
+        }
+        self.forget(uri);
+        Ok(())
     }
 
     async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {
-        self.knows(method, "resources/subscribe")?;
         self.declares(&["resources", "subscribe"], "resources.subscribe")?;
         let params = serde_json::json!({ "uri": uri }).to_string();
         self.request(method, Some(&params)).await.map(drop)

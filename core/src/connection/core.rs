@@ -112,6 +112,8 @@ impl Core {
 
     fn submitted_frame(&mut self, streams: &mut [Stream], frame: Encoded<'_>, kind: FrameKind) {
         let stream = match &kind {
+            #[cfg(feature = "server")]
+            FrameKind::Event(key) => key.stream,
             FrameKind::Answer(key) | FrameKind::Progress(key) | FrameKind::Log(Some(key)) => {
                 key.stream
             }
@@ -152,13 +154,23 @@ impl Core {
                     exchange.take_over(frame);
                 }
             }
-            FrameKind::Notification => {
-                if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
-                    self.overrun = true;
-                } else {
-                    exchange.take_over(frame);
+            // Nothing follows an answer or a cancellation (R-CAN-02).
+            #[cfg(feature = "server")]
+            FrameKind::Event(key) => {
+                if exchange.incoming.get(key.incoming).is_some() {
+                    self.notify(exchange, frame);
                 }
             }
+            FrameKind::Notification => self.notify(exchange, frame),
+        }
+    }
+
+    /// Writes a notification that may be neither dropped nor joined with another.
+    fn notify(&mut self, exchange: &mut Exchange, frame: Encoded<'_>) {
+        if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
+            self.overrun = true;
+        } else {
+            exchange.take_over(frame);
         }
     }
 

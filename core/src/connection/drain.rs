@@ -38,6 +38,7 @@ impl Connection {
             return;
         }
         self.core.begin_drain(now, grace, reason);
+        host.draining();
         let kind = ErrorKind::ShuttingDown;
         self.core
             .refuse_waiting(&mut self.streams, kind, "shutting down");

@@ -88,6 +88,10 @@ pub trait Host {
         let _ = revision;
     }
 
+    /// No further request is begun, and what is in flight is to end: what would stay open for
+    /// ever is to be answered now.
+    fn draining(&mut self) {}
+
     /// The connection has ended. Called once.
     fn closed(&mut self, reason: &ConnectionError) {
         let _ = reason;
@@ -240,6 +244,19 @@ impl Batch {
             target: record.target,
             cancel: record.cancel.clone(),
         })
+    }
+
+    /// Takes those out that the host marked with `target`.
+    #[cfg(feature = "server")]
+    pub(crate) fn take(&mut self, target: u32) -> Vec<Call> {
+        let is_one = |record: &Record| record.target == target;
+        if !self.records.iter().any(is_one) {
+            return Vec::new();
+        }
+        let ones = (0..self.len()).filter(|index| is_one(&self.records[*index]));
+        let calls = ones.filter_map(|index| self.call(index)).collect();
+        self.records.retain(|record| !is_one(record));
+        calls
     }
 
     /// All of them, in the order of arrival, made one by one.

@@ -106,6 +106,16 @@ impl Replies {
         });
     }
 
+    /// Sends a notification on behalf of a call that is not yet answered; `params` is a JSON
+    /// object. When the peer has stopped reading and the output is at its cap, the connection
+    /// ends instead.
+    #[cfg(feature = "server")]
+    pub(crate) fn notification(&mut self, to: &ReplyTo, method: Method, params: &str) {
+        self.push(FrameKind::Event(to.key), |out, _| {
+            encode::notification(out, method.name(), Some(params));
+        });
+    }
+
     /// Sends a log message on behalf of a call, if the peer wants messages of that level.
     /// `data` is JSON. Shed under back-pressure.
     pub fn log(&mut self, to: &ReplyTo, level: LogLevel, logger: Option<&str>, data: &str) {

@@ -1,12 +1,17 @@
-//! Who is told of what changes: the connections of a server and what each subscribed to.
+//! Who is told of what changes: the connections of a server and what each wants to hear.
+//!
+//! With a handshake, every client hears of lists, and of the resources it subscribed to. From
+//! 2026-07-28 on a client says in `subscriptions/listen` what it wants to hear, once or several
+//! times, and each of these requests is a stream of its own until it is cancelled (R-SUB).
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::connection::Handle;
+use super::listen::{Interests, Listen};
+use crate::connection::{Call, CallKey, Handle};
 use crate::json::string;
-use crate::limits::MAX_SUBSCRIPTIONS;
+use crate::limits::{MAX_LISTENS, MAX_SUBSCRIPTIONS};
 use crate::mcp::Method;
 
 /// Something of a server's that is another now.
@@ -23,7 +28,7 @@ pub enum Change<'a> {
 }
 
 impl Change<'_> {
-    fn method(self) -> Method {
+    pub(super) fn method(self) -> Method {
         match self {
             Self::Tools => Method::ToolsChanged,
             Self::Prompts => Method::PromptsChanged,
@@ -32,14 +37,14 @@ impl Change<'_> {
         }
     }
 
-    fn params(self) -> Option<String> {
+    /// The members of its params.
+    pub(super) fn members(self) -> Option<String> {
         let Self::Resource(uri) = self else {
             return None;
         };
-        let mut params = b"{\"uri\":".to_vec();
-        string::append(&mut params, uri);
-        params.push(b'}');
-        String::from_utf8(params).ok()
+        let mut members = b"\"uri\":".to_vec();
+        string::append(&mut members, uri);
+        String::from_utf8(members).ok()
     }
 }
 
@@ -55,12 +60,9 @@ impl Audience {
         let listener = Arc::new(Listener {
             handle,
             ready: AtomicBool::new(false),
-            uris: Mutex::default(),
+            wants: Mutex::default(),
         });
-        let mut listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = lock(&self.listeners);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
         listener
@@ -68,24 +70,30 @@ impl Audience {
 
     /// Tells those who want to know.
     pub fn tell(&self, change: Change<'_>) {
-        let listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let present: Vec<_> = listeners.iter().filter_map(Weak::upgrade).collect();
-        drop(listeners);
+        let present: Vec<_> = lock(&self.listeners)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
         present.iter().for_each(|listener| listener.tell(change));
     }
 }
 
-/// One connection of the handshake era.
+/// One connection.
 #[derive(Debug)]
 pub(super) struct Listener {
     handle: Handle,
-    /// The client has said that it is initialized: nothing is told before (R-LIF-03).
+    /// A client of the handshake era has said that it is initialized: nothing is told before
+    /// (R-LIF-03).
     ready: AtomicBool,
-    /// What it subscribed to.
-    uris: Mutex<HashSet<Box<str>>>,
+    wants: Mutex<Wants>,
+}
+
+#[derive(Debug, Default)]
+struct Wants {
+    /// What a client of the handshake era subscribed to.
+    uris: HashSet<Box<str>>,
+    /// The streams of one of the stateless era.
+    listens: Vec<Listen>,
 }
 
 impl Listener {
@@ -95,33 +103,62 @@ impl Listener {
 
     /// Whether there was room. A second subscription is none (R-RES-07).
     pub fn subscribe(&self, uri: &str) -> bool {
-        let mut uris = self.uris.lock().unwrap_or_else(PoisonError::into_inner);
-        if uris.contains(uri) {
-            return true;
-        }
-        uris.len() < MAX_SUBSCRIPTIONS && uris.insert(uri.into())
+        let uris = &mut lock(&self.wants).uris;
+        uris.contains(uri) || uris.len() < MAX_SUBSCRIPTIONS && uris.insert(uri.into())
     }
 
     pub fn unsubscribe(&self, uri: &str) {
-        let mut uris = self.uris.lock().unwrap_or_else(PoisonError::into_inner);
-        uris.remove(uri);
+        lock(&self.wants).uris.remove(uri);
     }
 
-    fn wants(&self, change: Change<'_>) -> bool {
-        let Change::Resource(uri) = change else {
-            return true;
-        };
-        let uris = self.uris.lock().unwrap_or_else(PoisonError::into_inner);
-        uris.contains(uri)
+    /// Whether there is room for one more stream.
+    pub fn has_room(&self) -> bool {
+        lock(&self.wants).listens.len() < MAX_LISTENS
+    }
+
+    /// Begins a stream: what is honoured is acknowledged before anything else is told (R-SUB-02).
+    pub fn listen(&self, call: &Call, interests: Interests) {
+        let mut wants = lock(&self.wants);
+        let listen = Listen::new(call, interests);
+        listen.acknowledge(&self.handle);
+        wants.listens.push(listen);
+    }
+
+    /// The client ended a stream, if it was one (R-SUB-08).
+    pub fn cancelled(&self, key: CallKey) {
+        let listens = &mut lock(&self.wants).listens;
+        listens.retain(|listen| !listen.is(key));
+    }
+
+    /// Ends all streams from this side (R-SUB-09).
+    pub fn end(&self) {
+        let listens = std::mem::take(&mut lock(&self.wants).listens);
+        listens.iter().for_each(|listen| listen.end(&self.handle));
     }
 
     fn tell(&self, change: Change<'_>) {
-        if self.ready.load(Ordering::Acquire) && !self.handle.is_closed() && self.wants(change) {
-            let params = change.params();
+        if self.handle.is_closed() {
+            return;
+        }
+        // Under the lock, so that no stream hears of anything before its acknowledgement.
+        let wants = lock(&self.wants);
+        for listen in &wants.listens {
+            listen.tell(&self.handle, change);
+        }
+        let told = match change {
+            Change::Resource(uri) => wants.uris.contains(uri),
+            _ => true,
+        };
+        if told && self.ready.load(Ordering::Acquire) {
+            let params = change.members().map(|members| format!("{{{members}}}"));
             // The params are an object.
             let _ = self
                 .handle
                 .notify(change.method().name(), params.as_deref());
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -140,8 +140,7 @@ impl Builder {
         self
     }
 
-    /// Lets clients subscribe to resources (revisions with a handshake): they are told by
-    /// [`Server::resource_updated`].
+    /// Lets clients subscribe to resources: they are told by [`Server::resource_updated`].
     pub fn subscriptions(mut self) -> Self {
         self.registry.offer_subscriptions();
         self

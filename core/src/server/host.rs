@@ -7,6 +7,7 @@ use super::audience::Listener;
 use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
+use super::listen::Interests;
 use super::registry::{Pages, Registry, level, page, quoted};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
@@ -174,7 +175,22 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
+/// Marks a request that stays open in this room: no operation has this number.
+const LISTEN: u32 = u32::MAX;
+
 impl<E: Executor> ServerHost<E> {
+    /// R-SUB-01, R-SUB-12
+    fn listen(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let params = request.message.params().unwrap_or("{}");
+        match Interests::parse(params, &self.registry) {
+            Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
+            Ok(_) if !self.listener.has_room() => {
+                answer.error(ErrorKind::Overloaded, "too many streams are open", None)
+            }
+            Ok(_) => Disposition::Deferred(LISTEN),
+        }
+    }
+
     /// R-RES-06, R-RES-07
     fn subscribe(
         &mut self,
@@ -243,6 +259,9 @@ impl<E: Executor> Host for ServerHost<E> {
             Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes => {
                 self.subscribe(method, request, answer)
             }
+            Some(Method::Listen) if registry.subscribes || registry.may_change() => {
+                self.listen(request, answer)
+            }
             Some(Method::Complete) if registry.completes => self.complete(request, answer),
             Some(Method::SetLevel) => match request.message.params().and_then(level) {
                 Some(level) => {
@@ -256,12 +275,26 @@ impl<E: Executor> Host for ServerHost<E> {
         }
     }
 
-    fn dispatch(&mut self, batch: Batch) {
-        self.executor.run(batch);
+    fn dispatch(&mut self, mut batch: Batch) {
+        for call in batch.take(LISTEN) {
+            let params = call.message.as_ref().params().unwrap_or("{}");
+            // It was read before; what changed since then changes nothing.
+            if let Ok(interests) = Interests::parse(params, &self.registry) {
+                self.listener.listen(&call, interests);
+            }
+        }
+        if !batch.is_empty() {
+            self.executor.run(batch);
+        }
     }
 
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.listener.cancelled(key);
         self.executor.cancelled(key, reason);
+    }
+
+    fn draining(&mut self) {
+        self.listener.end();
     }
 
     fn notification(&mut self, message: MessageRef<'_>) {

@@ -32,6 +32,7 @@ mod context;
 mod definition;
 mod executor;
 mod host;
+mod listen;
 mod live;
 mod output;
 mod registry;

@@ -10,7 +10,7 @@ use super::definition::{Prompt, PromptArgument, Resource, Tool};
 use super::template::{InvalidTemplate, Template};
 use crate::connection::Config;
 use crate::json;
-use crate::mcp::{Era, LogLevel, Revision, Side};
+use crate::mcp::{LogLevel, Revision, Side};
 use crate::schema::{InvalidSchema, Schema};
 
 /// Levels of nesting in what a tool says of itself.
@@ -209,7 +209,7 @@ impl Registry {
         self.may_change
     }
 
-    /// Lets clients of the handshake era subscribe to resources.
+    /// Lets clients subscribe to resources.
     pub fn offer_subscriptions(&mut self) {
         self.subscribes = true;
     }
@@ -387,10 +387,8 @@ impl Registry {
     /// What is declared in that revision (R-CAP-01).
     fn capabilities(&self, revision: Revision) -> String {
         let rules = revision.rules();
-        // Where nobody can be told, nothing is promised.
-        let tells = rules.era == Era::Handshake;
-        let changes = (self.may_change && tells).then_some("\"listChanged\":true");
-        let subscribe = (self.subscribes && tells).then_some("\"subscribe\":true");
+        let changes = self.may_change.then_some("\"listChanged\":true");
+        let subscribe = self.subscribes.then_some("\"subscribe\":true");
         let mut members = Vec::new();
         let mut declare = |name: &str, settings: [Option<&str>; 2]| {
             let settings: Vec<_> = settings.into_iter().flatten().collect();

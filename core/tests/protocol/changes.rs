@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpbolt::client::{Client, ClientBuilder, Notice, block_on};
+use mcpbolt::client::{Client, ClientBuilder, Interests, Notice, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Era, LogLevel, Revision};
 use mcpbolt::server::{
@@ -12,24 +12,38 @@ use mcpbolt::server::{
 };
 use serde_json::json;
 
-use crate::asks::{call, handshakes, with_clients};
+use crate::asks::{call, with_clients};
 use crate::server;
 
-/// What a client was told, in words.
+/// What the last client was told, in words.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Told(Arc<Mutex<Words>>);
+
+#[derive(Default)]
+struct Words {
+    /// Counts the clients: one that is gone may still hear something.
+    client: usize,
+    words: Vec<String>,
+}
 
 impl Told {
     fn listen(&self, builder: ClientBuilder) -> ClientBuilder {
         let told = self.0.clone();
-        told.lock().unwrap().clear();
+        let mut state = told.lock().unwrap();
+        state.words.clear();
+        state.client += 1;
+        let client = state.client;
+        drop(state);
         builder.on_notice(move |notice| {
             let word = match notice {
                 Notice::ResourceUpdated { uri } => uri,
                 Notice::Log { level, data, .. } => format!("{} {data}", level.name()),
                 other => format!("{other:?}"),
             };
-            told.lock().unwrap().push(word);
+            let mut state = told.lock().unwrap();
+            if state.client == client {
+                state.words.push(word);
+            }
         })
     }
 
@@ -37,18 +51,18 @@ impl Told {
     fn next(&self) -> String {
         let begun = Instant::now();
         loop {
-            let mut told = self.0.lock().unwrap();
-            if !told.is_empty() {
-                return told.remove(0);
+            let mut state = self.0.lock().unwrap();
+            if !state.words.is_empty() {
+                return state.words.remove(0);
             }
-            drop(told);
+            drop(state);
             assert!(begun.elapsed() < Duration::from_secs(30), "nothing is told");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.0.lock().unwrap().is_empty()
+        self.0.lock().unwrap().words.is_empty()
     }
 }
 
@@ -65,7 +79,7 @@ fn who_subscribed_is_told_until_it_is_enough() {
     let server = library().subscriptions().build().unwrap();
     let told = Told::default();
     let listen = |builder| told.listen(builder);
-    with_clients(&server, handshakes(), listen, |_, client| {
+    with_clients(&server, Revision::ALL, listen, |revision, client| {
         assert_eq!(
             client.capabilities()["resources"],
             json!({"subscribe": true})
@@ -75,8 +89,12 @@ fn who_subscribed_is_told_until_it_is_enough() {
         for uri in ["a:1", "a:1", "b:2"] {
             subscribe(uri).unwrap();
         }
-        let unknown = subscribe("c:3").unwrap_err();
-        assert_eq!(unknown.code(), Some(-32002));
+        let unknown = subscribe("c:3");
+        match revision.era() {
+            Era::Handshake => assert_eq!(unknown.unwrap_err().code(), Some(-32002)),
+            // It is left out of what is acknowledged (R-SUB-03).
+            Era::Stateless => unknown.unwrap(),
+        }
         for uri in ["b:3", "b:2", "a:1"] {
             server.resource_updated(uri);
         }
@@ -84,6 +102,7 @@ fn who_subscribed_is_told_until_it_is_enough() {
         for _ in 0..2 {
             block_on(client.unsubscribe("a:1")).unwrap();
         }
+        block_on(client.ping()).unwrap();
         server.resource_updated("a:1");
         server.resource_updated("b:2");
         assert_eq!(told.next(), "b:2");
@@ -146,9 +165,17 @@ fn lists_change_while_clients_are_connected() {
     let told = Told::default();
     let listen = |builder| told.listen(builder);
     with_clients(&server, Revision::ALL, listen, |revision, client| {
-        let tells = revision.era() == Era::Handshake;
-        let promised = client.capabilities()["tools"].get("listChanged").is_some();
-        assert_eq!(promised, tells);
+        assert_eq!(client.capabilities()["tools"], json!({"listChanged": true}));
+        // There the client says what it wants to hear.
+        let listening = (revision.era() == Era::Stateless).then(|| {
+            let interests = Interests {
+                tools: true,
+                prompts: true,
+                resources: true,
+                ..Interests::default()
+            };
+            block_on(client.listen(interests)).unwrap()
+        });
         let names = || {
             let tools = block_on(client.list_tools()).unwrap();
             tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
@@ -159,13 +186,11 @@ fn lists_change_while_clients_are_connected() {
         };
         assert_eq!((names(), counts()), (vec!["tool-0".into()], (1, 0)));
         grow(&server).unwrap();
-        if tells {
-            let heard = [told.next(), told.next(), told.next()];
-            assert_eq!(
-                heard,
-                ["ToolsChanged", "PromptsChanged", "ResourcesChanged"]
-            );
-        }
+        let heard = [told.next(), told.next(), told.next()];
+        assert_eq!(
+            heard,
+            ["ToolsChanged", "PromptsChanged", "ResourcesChanged"]
+        );
         assert_eq!(
             (names(), counts()),
             (vec!["tool-0".into(), "new".into()], (2, 1))
@@ -183,17 +208,24 @@ fn lists_change_while_clients_are_connected() {
         let twice = grow(&server).unwrap_err();
         assert!(matches!(twice, RegistryError::Duplicate(_)), "{twice}");
         shrink(&server).unwrap();
-        if tells {
-            assert_eq!(told.next(), "ToolsChanged");
-            assert_eq!(
-                (told.next(), told.next()),
-                ("PromptsChanged".into(), "ResourcesChanged".into())
-            );
-        }
+        assert_eq!(told.next(), "ToolsChanged");
+        assert_eq!(
+            (told.next(), told.next()),
+            ("PromptsChanged".into(), "ResourcesChanged".into())
+        );
         assert_eq!((names(), counts()), (vec!["tool-0".into()], (1, 0)));
         let gone = call(client, "new", &json!({})).unwrap_err();
         assert!(gone.contains("unknown tool"), "{gone}");
         assert!(told.is_empty());
+        drop(listening);
+        // What was said before it is known to the server when it answers.
+        block_on(client.list_tools()).unwrap();
+        grow(&server).unwrap();
+        shrink(&server).unwrap();
+        block_on(client.list_tools()).unwrap();
+        if revision.era() == Era::Stateless {
+            assert!(told.is_empty(), "R-SUB-08");
+        }
     });
 }
 
@@ -287,4 +319,124 @@ fn lists_come_page_by_page() {
             assert!(block_on(prompts.next()).is_none());
         },
     );
+}
+
+/// R-SUB-01 to R-SUB-05, R-SUB-08, R-SUB-09, R-SUB-12, as they stand on the wire.
+#[test]
+fn a_stream_says_whose_it_is_from_its_acknowledgement_to_its_end() {
+    let mut world = stateless_world(library().subscriptions().list_changes().build().unwrap());
+    let ask = |world: &mut Wire, id: &str, filter: &str| {
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let params = format!("{{\"notifications\":{filter},{meta}}}");
+        world.say(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"subscriptions/listen\",\"params\":{params}}}"
+        ))
+    };
+    let told = |id: serde_json::Value, method: &str, mut params: serde_json::Value| {
+        params["_meta"] = json!({ mcpbolt::mcp::meta::SUBSCRIPTION_ID: id });
+        json!({"jsonrpc": "2.0", "method": method, "params": params})
+    };
+    let refused = ask(&mut world, "1", "7");
+    assert_eq!(refused[0]["error"]["code"], -32602);
+    let filter = r#"{"toolsListChanged":true,"promptsListChanged":false,"resourceSubscriptions":["a:1","c:1"]}"#;
+    let acknowledged =
+        json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": ["a:1"]}});
+    let first = ask(&mut world, "\"1\"", filter);
+    let acknowledgement = "notifications/subscriptions/acknowledged";
+    assert_eq!(first, [told(json!("1"), acknowledgement, acknowledged)]);
+    let second = ask(&mut world, "1", r#"{"promptsListChanged":true}"#);
+    let prompts = json!({"notifications": {"promptsListChanged": true}});
+    assert_eq!(second, [told(json!(1), acknowledgement, prompts)]);
+    grow(&world.server).unwrap();
+    world.server.resource_updated("a:1");
+    world.server.resource_updated("b:1");
+    let heard = [
+        told(json!("1"), "notifications/tools/list_changed", json!({})),
+        told(json!(1), "notifications/prompts/list_changed", json!({})),
+        told(
+            json!("1"),
+            "notifications/resources/updated",
+            json!({"uri": "a:1"}),
+        ),
+    ];
+    assert_eq!(world.hear(), heard);
+    let cancelled =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}"#;
+    assert!(world.say(cancelled).is_empty());
+    world.server.resource_updated("a:1");
+    assert!(world.hear().is_empty());
+    world.drain();
+    let end = world.hear();
+    assert_eq!(end[0]["id"], 1);
+    let result = &end[0]["result"];
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["_meta"][mcpbolt::mcp::meta::SUBSCRIPTION_ID], 1);
+    assert_eq!(end[1]["method"], "notifications/cancelled");
+    assert_eq!(end[1]["params"], json!({"requestId": 1}));
+    assert_eq!(end.len(), 2);
+    assert!(world.connection.is_closed(), "an open stream delays no end");
+}
+
+/// A server, driven by hand.
+struct Wire {
+    server: Server,
+    connection: mcpbolt::connection::Connection,
+    stream: mcpbolt::connection::StreamId,
+    host: mcpbolt::server::ServerHost<mcpbolt::server::HandlerExecutor>,
+    now: Instant,
+}
+
+fn stateless_world(server: Server) -> Wire {
+    use mcpbolt::connection::{Connection, Framing};
+    use mcpbolt::io::{Workers, WorkersConfig};
+    use mcpbolt::server::{HandlerExecutor, ServerHost};
+    let now = Instant::now();
+    let mut connection = Connection::new(server.config().clone(), now);
+    let stream = connection.open_stream(Framing::Line);
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
+    let host = ServerHost::of(&server, connection.handle(), executor);
+    Wire {
+        server,
+        connection,
+        stream,
+        host,
+        now,
+    }
+}
+
+impl Wire {
+    fn say(&mut self, line: &str) -> Vec<serde_json::Value> {
+        let input = self.connection.input(self.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        self.connection
+            .receive(self.stream, self.now, &mut self.host);
+        self.hear()
+    }
+
+    fn drain(&mut self) {
+        let (grace, why) = (
+            Duration::from_secs(5),
+            mcpbolt::error::ConnectionError::ShuttingDown,
+        );
+        self.connection.drain(self.now, grace, why, &mut self.host);
+    }
+
+    fn hear(&mut self) -> Vec<serde_json::Value> {
+        self.connection.handle_submissions(self.now, &mut self.host);
+        let output = self.connection.output(self.stream);
+        let mut bytes = Vec::new();
+        while !output.is_empty() {
+            bytes.extend_from_slice(output.head());
+            output.advance(output.head().len());
+        }
+        self.connection.handle_timeout(self.now, &mut self.host);
+        let lines = bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
 }

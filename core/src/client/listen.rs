@@ -1,0 +1,194 @@
+//! Listening to a server of 2026-07-28, which tells only what it was asked to tell.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Client;
+use crate::connection::{RequestOptions, Response};
+use crate::error::RequestError;
+use crate::json::{number, reader};
+use crate::limits::MAX_LISTENS;
+use crate::mcp::{Method, meta};
+
+/// What a client wants to hear of; it comes through
+/// [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interests {
+    /// That the list of tools changes.
+    pub tools: bool,
+    /// That the list of prompts changes.
+    pub prompts: bool,
+    /// That the list of resources changes.
+    pub resources: bool,
+    /// That one of these resources is updated.
+    pub uris: Vec<String>,
+}
+
+/// A stream on which the server tells what it was asked to. Ends, when awaited, with the stream:
+/// well if the server ended it in good order.
+///
+/// # Cancel safety
+/// Dropping it ends the stream: the server is told.
+#[derive(Debug)]
+#[must_use = "dropping it ends the stream"]
+pub struct Listening {
+    response: Response,
+    streams: Weak<Streams>,
+}
+
+/// The streams of one client.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// By the id of the request: whether the server has acknowledged it.
+    acknowledged: Mutex<HashMap<u64, Acknowledged>>,
+    /// Those of [`Client::subscribe`], by URI.
+    by_uri: Mutex<HashMap<String, Listening>>,
+}
+
+#[derive(Debug)]
+enum Acknowledged {
+    Not(Waker),
+    Yes,
+}
+
+impl Streams {
+    /// The server acknowledged a stream. It may be quicker than who waits for it.
+    pub fn acknowledge(&self, params: &str) {
+        let id = reader::find_path(params, &["_meta", meta::SUBSCRIPTION_ID]);
+        let Some(id) = id.and_then(number::as_u64) else {
+            return;
+        };
+        let mut acknowledged = lock(&self.acknowledged);
+        if acknowledged.len() >= 2 * MAX_LISTENS && !acknowledged.contains_key(&id) {
+            return;
+        }
+        if let Some(Acknowledged::Not(waker)) = acknowledged.insert(id, Acknowledged::Yes) {
+            waker.wake();
+        }
+    }
+
+    fn is_acknowledged(&self, id: u64, cx: &Context<'_>) -> bool {
+        let mut acknowledged = lock(&self.acknowledged);
+        let yes = matches!(acknowledged.get(&id), Some(Acknowledged::Yes));
+        if !yes {
+            acknowledged.insert(id, Acknowledged::Not(cx.waker().clone()));
+        }
+        yes
+    }
+}
+
+impl Client {
+    /// Has the server tell of changes, from the moment at which this ends. What it does not offer
+    /// is left out (R-SUB-03).
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+    /// use mcpbolt::client::Interests;
+    /// let interests = Interests { tools: true, ..Interests::default() };
+    /// let listening = client.listen(interests).await?;
+    /// // … and what is told comes through `on_notice`, until it is dropped.
+    /// # drop(listening); Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Before 2026-07-28, where servers tell of lists without being asked and of resources by
+    /// [`subscribe`](Self::subscribe); for a client without a builder; when the server refuses.
+    pub async fn listen(&self, interests: Interests) -> Result<Listening, RequestError> {
+        self.knows(Method::Listen, "subscriptions/listen")?;
+        let Some(streams) = &self.streams else {
+            let why = "who listens needs a client made by Client::builder";
+            return Err(RequestError::Misuse(why));
+        };
+        let Interests {
+            tools,
+            prompts,
+            resources,
+            uris,
+        } = interests;
+        let mut filter = json!({});
+        for (name, wanted) in [
+            ("toolsListChanged", tools),
+            ("promptsListChanged", prompts),
+            ("resourcesListChanged", resources),
+        ] {
+            if wanted {
+                filter[name] = true.into();
+            }
+        }
+        if !uris.is_empty() {
+            filter["resourceSubscriptions"] = uris.into();
+        }
+        let params = json!({ "notifications": filter }).to_string();
+        let options = RequestOptions {
+            timeout: Some(Duration::MAX),
+            ..RequestOptions::default()
+        };
+        let name = Method::Listen.name();
+        let mut listening = Listening {
+            response: self.handle().request(name, Some(&params), options)?,
+            streams: Arc::downgrade(streams),
+        };
+        let id = listening.response.key().get();
+        poll_fn(|cx| {
+            if streams.is_acknowledged(id, cx) {
+                return Poll::Ready(Ok(()));
+            }
+            let ended = |outcome: Result<(), RequestError>| {
+                outcome.and(Err(RequestError::BadAnswer("the stream ended as it began")))
+            };
+            Pin::new(&mut listening).poll(cx).map(ended)
+        })
+        .await?;
+        Ok(listening)
+    }
+
+    /// The same for one resource, until [`forget`](Self::forget).
+    pub(super) async fn listen_to(&self, uri: &str) -> Result<(), RequestError> {
+        let interests = Interests {
+            uris: vec![uri.to_owned()],
+            ..Interests::default()
+        };
+        let listening = self.listen(interests).await?;
+        if let Some(streams) = &self.streams {
+            lock(&streams.by_uri).insert(uri.to_owned(), listening);
+        }
+        Ok(())
+    }
+
+    pub(super) fn forget(&self, uri: &str) {
+        let gone = self
+            .streams
+            .as_ref()
+            .map(|streams| lock(&streams.by_uri).remove(uri));
+        drop(gone);
+    }
+}
+
+impl Future for Listening {
+    type Output = Result<(), RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.response)
+            .poll(cx)
+            .map(|outcome| outcome.map(drop))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(streams) = self.streams.upgrade() {
+            lock(&streams.acknowledged).remove(&self.response.key().get());
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,145 @@
+//! One stream of `subscriptions/listen` (2026-07-28).
+
+use std::collections::BTreeSet;
+
+use super::audience::Change;
+use super::registry::Registry;
+use crate::connection::{Call, CallKey, Handle, ReplyTo};
+use crate::json::{reader, string};
+use crate::limits::MAX_SUBSCRIPTIONS;
+use crate::mcp::{Method, meta};
+
+/// What a client wants to hear of.
+#[derive(Debug, Default)]
+pub(super) struct Interests {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: BTreeSet<String>,
+}
+
+impl Interests {
+    /// Reads the params of the request: what of it is offered (R-SUB-01, R-SUB-03).
+    ///
+    /// # Errors
+    /// What is wrong with them, as a sentence for the client.
+    pub fn parse(params: &str, registry: &Registry) -> Result<Self, &'static str> {
+        let filter = reader::find(params, "notifications");
+        let filter = filter.filter(|filter| filter.starts_with('{'));
+        let filter = filter.ok_or("notifications must say what to listen to")?;
+        let wants = |name| reader::find(filter, name) == Some("true") && registry.may_change();
+        let mut uris = BTreeSet::new();
+        if registry.subscribes {
+            let wanted = reader::find(filter, "resourceSubscriptions").unwrap_or("[]");
+            for uri in reader::elements(wanted).filter_map(reader::as_str) {
+                if registry.resource(&uri).is_some() || registry.template(&uri).is_some() {
+                    uris.insert(uri.into_owned());
+                }
+                if uris.len() > MAX_SUBSCRIPTIONS {
+                    return Err("too many subscriptions");
+                }
+            }
+        }
+        Ok(Self {
+            tools: wants("toolsListChanged"),
+            prompts: wants("promptsListChanged"),
+            resources: wants("resourcesListChanged"),
+            uris,
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let mut out = b"{".to_vec();
+        for (name, wanted) in [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ] {
+            if wanted {
+                string::append(&mut out, name);
+                out.extend_from_slice(b":true,");
+            }
+        }
+        if !self.uris.is_empty() {
+            out.extend_from_slice(b"\"resourceSubscriptions\":[");
+            for uri in &self.uris {
+                string::append(&mut out, uri);
+                out.push(b',');
+            }
+            out.pop();
+            out.extend_from_slice(b"],");
+        }
+        if out.last() == Some(&b',') {
+            out.pop();
+        }
+        out.push(b'}');
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
+/// A stream that goes on until the client cancels it or the server ends.
+#[derive(Debug)]
+pub(super) struct Listen {
+    reply: ReplyTo,
+    interests: Interests,
+}
+
+impl Listen {
+    pub fn new(call: &Call, interests: Interests) -> Self {
+        let reply = call.reply.clone();
+        Self { reply, interests }
+    }
+
+    pub fn is(&self, key: CallKey) -> bool {
+        self.reply.key() == key
+    }
+
+    /// The `_meta` of everything on this stream: the request's id, as it came (R-SUB-04).
+    fn meta(&self) -> String {
+        format!(
+            "{{\"{}\":{}}}",
+            meta::SUBSCRIPTION_ID,
+            self.reply.id().raw()
+        )
+    }
+
+    pub fn acknowledge(&self, handle: &Handle) {
+        let params = format!(
+            "{{\"notifications\":{},\"_meta\":{}}}",
+            self.interests.to_json(),
+            self.meta()
+        );
+        let method = Method::SubscriptionAcknowledged;
+        handle.replies().notification(&self.reply, method, &params);
+    }
+
+    /// Tells of a change, if the client wants to hear of it (R-SUB-05).
+    pub fn tell(&self, handle: &Handle, change: Change<'_>) {
+        let wanted = match change {
+            Change::Tools => self.interests.tools,
+            Change::Prompts => self.interests.prompts,
+            Change::Resources => self.interests.resources,
+            Change::Resource(uri) => self.interests.uris.contains(uri),
+        };
+        if wanted {
+            let members = change
+                .members()
+                .map_or_else(String::new, |members| members + ",");
+            let params = format!("{{{members}\"_meta\":{}}}", self.meta());
+            handle
+                .replies()
+                .notification(&self.reply, change.method(), &params);
+        }
+    }
+
+    /// Ends it: the result, then, on a wire that other streams share, the notification (F-10).
+    pub fn end(&self, handle: &Handle) {
+        let meta = self.meta();
+        let mut replies = handle.replies();
+        replies.result(&self.reply, |result| result.meta(&meta));
+        drop(replies);
+        let params = format!("{{\"requestId\":{}}}", self.reply.id().raw());
+        // The params are an object.
+        let _ = handle.notify(Method::Cancelled.name(), Some(&params));
+    }
+}
