@@ -126,6 +126,9 @@ fn append_method(out: &mut Vec<u8>, method: &str) {
     }
 }
 
+/// Room for what stands around params: their name, and the usual `_meta`.
+const TRAILER_BYTES: usize = 1024;
+
 /// Appends `params` as the next member; gives them back without the whitespace around them.
 fn append_params<'a>(
     out: &mut Vec<u8>,
@@ -134,6 +137,8 @@ fn append_params<'a>(
     let Some(params) = params.map(str::trim_ascii) else {
         return Ok(None);
     };
+    // In one piece, what follows included: large params are not to be moved.
+    out.reserve(params.len() + PADDING + TRAILER_BYTES);
     out.extend_from_slice(b",\"params\":");
     let start = out.len();
     // They are checked where they are copied to, because there is room for padding behind them.
