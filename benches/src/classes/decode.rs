@@ -31,6 +31,12 @@ pub(super) fn decode(run: &mut Run, input: &corpus::Input) {
             serde_json::from_slice::<serde_json::Value>(black_box(bytes)).expect("valid")
         }));
     }
+    if bytes.len() >= 1_000_000 {
+        // What it takes to look at every byte at all.
+        all.push(Contender::new("memchr, a plain read", || {
+            memchr::memchr(b'\n', black_box(bytes))
+        }));
+    }
     #[cfg(feature = "peers")]
     peers(&mut all, bytes);
     run.class(input.class, bytes.len(), 1, all);

@@ -31,20 +31,25 @@ struct Compound<'a> {
     out: &'a mut Vec<u8>,
     first: bool,
     raw: bool,
-    close: &'static [u8],
+    /// The bracket that closes it; none around raw text.
+    close: Option<u8>,
+    /// Whether a brace closes what is around it.
+    variant: bool,
 }
 
 /// The name by which `serde_json::value::RawValue` makes itself known to serialisers.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'a> Writer<'a> {
-    fn open(self, open: &[u8], close: &'static [u8]) -> Compound<'a> {
-        self.out.extend_from_slice(open);
+    #[inline]
+    fn open(self, open: u8, close: u8) -> Compound<'a> {
+        self.out.push(open);
         Compound {
             out: self.out,
             first: true,
             raw: false,
-            close,
+            close: Some(close),
+            variant: false,
         }
     }
 
@@ -153,15 +158,15 @@ impl<'a> ser::Serializer for Writer<'a> {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'a>> {
-        Ok(self.open(b"[", b"]"))
+        Ok(self.open(b'[', b']'))
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Compound<'a>> {
-        Ok(self.open(b"[", b"]"))
+        Ok(self.open(b'[', b']'))
     }
 
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'a>> {
-        Ok(self.open(b"[", b"]"))
+        Ok(self.open(b'[', b']'))
     }
 
     fn serialize_tuple_variant(
@@ -171,20 +176,26 @@ impl<'a> ser::Serializer for Writer<'a> {
         name: &'static str,
         _: usize,
     ) -> Result<Compound<'a>> {
-        Ok(self.variant(name).open(b"[", b"]}"))
+        let mut array = self.variant(name).open(b'[', b']');
+        array.variant = true;
+        Ok(array)
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Compound<'a>> {
-        Ok(self.open(b"{", b"}"))
+        Ok(self.open(b'{', b'}'))
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound<'a>> {
         if name == RAW_VALUE {
-            let mut raw = self.open(b"", b"");
-            raw.raw = true;
-            return Ok(raw);
+            return Ok(Compound {
+                out: self.out,
+                first: true,
+                raw: true,
+                close: None,
+                variant: false,
+            });
         }
-        Ok(self.open(b"{", b"}"))
+        Ok(self.open(b'{', b'}'))
     }
 
     fn serialize_struct_variant(
@@ -194,7 +205,9 @@ impl<'a> ser::Serializer for Writer<'a> {
         name: &'static str,
         _: usize,
     ) -> Result<Compound<'a>> {
-        Ok(self.variant(name).open(b"{", b"}}"))
+        let mut object = self.variant(name).open(b'{', b'}');
+        object.variant = true;
+        Ok(object)
     }
 }
 
@@ -223,7 +236,8 @@ impl Compound<'_> {
     }
 
     fn finish(self) -> Result<()> {
-        self.out.extend_from_slice(self.close);
+        self.out.extend(self.close);
+        self.out.extend(self.variant.then_some(b'}'));
         Ok(())
     }
 }

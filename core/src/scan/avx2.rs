@@ -1,14 +1,15 @@
 //! 64 bytes as two vectors of AVX2.
 
 use std::arch::x86_64::{
-    __m256i, _mm_set_epi64x, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
-    _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+    __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_and_si256, _mm256_blendv_epi8,
+    _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_storeu_si256,
 };
 
 use super::StringEnd;
-use super::block::{Carry, Class, DIGITS, LETTERS, chunk, string_kernel};
-use super::escape::escape_kernel;
+use super::block::{Carry, Class, DIGITS, chunk, last, own, string_kernel};
+use super::escape::{LETTERS, Sink, escape_kernel};
 use super::skip::skip_kernel;
 
 type Block = [__m256i; 2];
@@ -52,20 +53,15 @@ fn control(block: Block) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn has_control(block: Block) -> bool {
-    _mm256_movemask_epi8(control_half(_mm256_min_epu8(block[0], block[1]))) != 0
+fn has_control(least: __m256i) -> bool {
+    _mm256_movemask_epi8(control_half(least)) != 0
 }
 
 /// Quotes and backslashes: the only bytes that their low nibble finds in the table.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn quote_half(half: __m256i) -> __m256i {
-    const OWN: [u8; 16] = {
-        let mut own = [0xff; 16];
-        own[2] = b'"';
-        own[12] = b'\\';
-        own
-    };
+    const OWN: [u8; 16] = own(*b"\"\\");
     _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table(OWN), half), half)
 }
 
@@ -85,22 +81,51 @@ fn is_plain(block: Block) -> bool {
     _mm256_movemask_epi8(_mm256_or_si256(quotes, control)) == 0
 }
 
+/// Four blocks in one question; what was seen and they, if they are plain.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn none() -> Block {
-    [_mm256_setzero_si256(); 2]
+fn plain(chunk: &[u8; 256], mut seen: __m256i) -> Option<__m256i> {
+    let (mut least, mut quotes) = (most(), none());
+    for part in chunk.as_chunks().0 {
+        let block = load(part);
+        seen = join(seen, block);
+        least = lower(least, block);
+        quotes = join(quotes, [quote_half(block[0]), quote_half(block[1])]);
+    }
+    let stops = _mm256_or_si256(quotes, control_half(least));
+    (_mm256_movemask_epi8(stops) == 0).then_some(seen)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn join(a: Block, b: Block) -> Block {
-    [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
+fn none() -> __m256i {
+    _mm256_setzero_si256()
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn has_high(block: Block) -> bool {
-    _mm256_movemask_epi8(_mm256_or_si256(block[0], block[1])) != 0
+fn most() -> __m256i {
+    _mm256_set1_epi8(-1)
+}
+
+/// All bits that are set in `a` or in a part of the block.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join(a: __m256i, block: Block) -> __m256i {
+    _mm256_or_si256(a, _mm256_or_si256(block[0], block[1]))
+}
+
+/// The lesser bytes of `a` and the parts of the block.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lower(a: __m256i, block: Block) -> __m256i {
+    _mm256_min_epu8(a, _mm256_min_epu8(block[0], block[1]))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn has_high(joined: __m256i) -> bool {
+    _mm256_movemask_epi8(joined) != 0
 }
 
 #[inline]
@@ -109,13 +134,16 @@ fn high(block: Block) -> u64 {
     mask(block)
 }
 
+/// The letters that may follow a backslash, but `u`; `r` shares its low nibble with `b`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn not_letters(block: Block) -> u64 {
-    mask([
-        outside_half(block[0], LETTERS),
-        outside_half(block[1], LETTERS),
-    ])
+fn letters(block: Block) -> u64 {
+    const OWN: [u8; 16] = own(*b"/bfnt");
+    let half = |half| {
+        let own = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table(OWN), half), half);
+        _mm256_or_si256(own, _mm256_cmpeq_epi8(half, _mm256_set1_epi8(b'r' as i8)))
+    };
+    mask([half(block[0]), half(block[1])])
 }
 
 #[inline]
@@ -145,6 +173,39 @@ fn table(bytes: [u8; 16]) -> __m256i {
     _mm256_broadcastsi128_si256(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
+/// Writes a block at once if each of its stops is escaped by two bytes.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
+    // Control characters above 0x0f look up nothing, as a byte with the top bit does.
+    let letter = |half| {
+        let place = _mm256_add_epi8(half, _mm256_set1_epi8(0x70));
+        _mm256_shuffle_epi8(table(LETTERS), place)
+    };
+    let none = |letters| _mm256_cmpeq_epi8(letters, _mm256_setzero_si256());
+    let letters = [letter(block[0]), letter(block[1])];
+    let controls = [control_half(block[0]), control_half(block[1])];
+    let longer = _mm256_or_si256(
+        _mm256_and_si256(controls[0], none(letters[0])),
+        _mm256_and_si256(controls[1], none(letters[1])),
+    );
+    if _mm256_movemask_epi8(longer) != 0 {
+        return false;
+    }
+    let mut spelled = [0; 64];
+    let to = spelled.as_mut_ptr().cast::<__m256i>();
+    // SAFETY: S2, the array has the 64 bytes that are stored; the stores are unaligned.
+    unsafe {
+        _mm256_storeu_si256(to, _mm256_blendv_epi8(block[0], letters[0], controls[0]));
+        _mm256_storeu_si256(
+            to.add(1),
+            _mm256_blendv_epi8(block[1], letters[1], controls[1]),
+        );
+    }
+    sink.spread(&spelled, stops, len);
+    true
+}
+
 /// Every byte with the bit set that lower case letters have.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -157,5 +218,5 @@ fn fold(block: Block) -> Block {
 }
 
 string_kernel!("avx2");
-escape_kernel!("avx2");
+escape_kernel!("avx2,popcnt");
 skip_kernel!("avx2,popcnt");

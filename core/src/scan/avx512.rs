@@ -1,16 +1,18 @@
 //! 64 bytes as one vector of AVX-512 (F and BW).
 
 use std::arch::x86_64::{
-    __m512i, _mm_set_epi64x, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_cmpeq_epi8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask, _mm512_or_si512,
-    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16,
-    _mm512_testn_epi8_mask,
+    __m512i, _mm_set_epi64x, _mm512_add_epi8, _mm512_and_si512, _mm512_broadcast_i32x4,
+    _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_mask_blend_epi8,
+    _mm512_min_epu8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_set1_epi8, _mm512_setzero_si512,
+    _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512, _mm512_testn_epi8_mask,
 };
 
 use super::StringEnd;
-use super::block::{Carry, Class, DIGITS, LETTERS, chunk, string_kernel};
-use super::escape::escape_kernel;
+use super::block::{Carry, Class, DIGITS, chunk, last, own, string_kernel};
+use super::escape::{LETTERS, Sink, escape_kernel};
 use super::skip::skip_kernel;
+
+type Block = __m512i;
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -44,22 +46,17 @@ fn is_plain(block: __m512i) -> bool {
     stops(block) == 0
 }
 
+/// Four blocks in one question; what was seen and they, if they are plain.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn has_high(block: __m512i) -> bool {
-    high(block) != 0
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn high(block: __m512i) -> u64 {
-    _mm512_movepi8_mask(block)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn has_control(block: __m512i) -> bool {
-    control(block) != 0
+fn plain(chunk: &[u8; 256], mut seen: __m512i) -> Option<__m512i> {
+    let mut found = 0;
+    for part in chunk.as_chunks().0 {
+        let block = load(part);
+        seen = join(seen, block);
+        found |= stops(block);
+    }
+    (found == 0).then_some(seen)
 }
 
 #[inline]
@@ -70,14 +67,47 @@ fn none() -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn join(a: __m512i, b: __m512i) -> __m512i {
-    _mm512_or_si512(a, b)
+fn most() -> __m512i {
+    _mm512_set1_epi8(-1)
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn not_letters(block: __m512i) -> u64 {
-    outside(block, LETTERS)
+fn join(a: __m512i, block: __m512i) -> __m512i {
+    _mm512_or_si512(a, block)
+}
+
+/// The lesser bytes of both.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn lower(a: __m512i, block: __m512i) -> __m512i {
+    _mm512_min_epu8(a, block)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn has_high(joined: __m512i) -> bool {
+    high(joined) != 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn high(block: __m512i) -> u64 {
+    _mm512_movepi8_mask(block)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn has_control(least: __m512i) -> bool {
+    control(least) != 0
+}
+
+/// The letters that may follow a backslash, but `u`; `r` shares its low nibble with `b`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn letters(block: __m512i) -> u64 {
+    const OWN: [u8; 16] = own(*b"/bfnt");
+    _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(table(OWN), block), block) | eq(block, b'r')
 }
 
 #[inline]
@@ -102,6 +132,25 @@ fn table(bytes: [u8; 16]) -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
+/// Writes a block at once if each of its stops is escaped by two bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
+    // Control characters above 0x0f look up nothing, as a byte with the top bit does.
+    let place = _mm512_add_epi8(block, _mm512_set1_epi8(0x70));
+    let letters = _mm512_shuffle_epi8(table(LETTERS), place);
+    let controls = control(block);
+    if controls & eq(letters, 0) != 0 {
+        return false;
+    }
+    let mut spelled = [0; 64];
+    let letters = _mm512_mask_blend_epi8(controls, block, letters);
+    // SAFETY: S2, the array has the 64 bytes that are stored; the store is unaligned.
+    unsafe { _mm512_storeu_si512(spelled.as_mut_ptr().cast(), letters) };
+    sink.spread(&spelled, stops, len);
+    true
+}
+
 /// Every byte with the bit set that lower case letters have.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -110,5 +159,5 @@ fn fold(block: __m512i) -> __m512i {
 }
 
 string_kernel!("avx512f,avx512bw");
-escape_kernel!("avx512f,avx512bw");
+escape_kernel!("avx512f,avx512bw,popcnt");
 skip_kernel!("avx512f,avx512bw,popcnt");

@@ -9,21 +9,26 @@ pub(super) struct Class {
     pub(super) high: [u8; 16],
 }
 
-/// The letters that may follow a backslash, but `u`.
-#[cfg(target_arch = "x86_64")]
-pub(super) const LETTERS: Class = Class {
-    low: [
-        0, 0, 0x0d, 0, 0x08, 0, 0x04, 0, 0, 0, 0, 0, 0x02, 0, 0x04, 0x01,
-    ],
-    high: [0, 0, 0x01, 0, 0, 0x02, 0x04, 0x08, 0, 0, 0, 0, 0, 0, 0, 0],
-};
-
 /// The hex digits.
 #[cfg(target_arch = "x86_64")]
 pub(super) const DIGITS: Class = Class {
     low: [1, 3, 3, 3, 3, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 0],
     high: [0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
 };
+
+/// A table that gives each of `bytes` back to its own low nibble, so that a byte which equals
+/// its entry is one of them; the entries of the other nibbles equal no byte of theirs.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn own<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
+    let mut table = [0xff; 16];
+    table[15] = 0;
+    let mut i = 0;
+    while i < N {
+        table[(bytes[i] & 15) as usize] = bytes[i];
+        i += 1;
+    }
+    table
+}
 
 /// What one block hands to the next.
 #[derive(Clone, Copy, Default)]
@@ -69,61 +74,112 @@ pub(super) fn chunk<'a>(
         Some(chunk) => Some(chunk),
         None if rest.is_empty() => None,
         None => {
-            *tail = [0; 64];
-            tail.get_mut(..rest.len())?.copy_from_slice(rest);
+            *tail = last(rest);
             Some(tail)
         }
     }
 }
 
+/// Less than 64 bytes, filled up with zeros, which stop every string.
+#[cold]
+#[inline(never)]
+pub(super) fn last(rest: &[u8]) -> [u8; 64] {
+    let mut tail = [0; 64];
+    if let Some(to) = tail.get_mut(..rest.len()) {
+        to.copy_from_slice(rest);
+    }
+    tail
+}
+
+/// Plain blocks in a row after which four are looked at together.
+#[cfg(target_arch = "x86_64")]
+pub(super) const CALM: usize = 4;
+
 /// Expands to `string_end` for the instruction sets named.
+///
+/// Text without escapes is passed over in the first loop, four blocks at a time when it goes on.
+/// The second loop walks text with escapes without a branch that depends on where they stand.
+/// What can only end the walk, control characters and escapes that are none, is gathered and
+/// asked for at the closing quote.
 #[cfg(target_arch = "x86_64")]
 macro_rules! string_kernel {
     ($features:literal) => {
         /// See [`string_end`](crate::scan::string_end).
         #[target_feature(enable = $features)]
-        pub(super) fn string_end(text: &[u8], mut pos: usize) -> Option<StringEnd> {
-            let mut carry = Carry::default();
-            let mut seen = none();
-            let mut slashes = 0;
-            let mut any_slash = false;
-            let mut tail = [0; 64];
+        pub(super) fn string_end(text: &[u8], pos: usize) -> Option<StringEnd> {
+            let mut rest = text.get(pos..)?;
+            let (mut seen, mut least) = (none(), most());
+            let (mut any_slash, mut any_bad) = (0, 0);
+            let mut missing = 0;
             loop {
-                let block = load(chunk(text, pos, &mut tail)?);
-                // An escape that reaches into this block has its backslash in the one before.
-                if slashes == 0 && is_plain(block) {
-                    seen = join(seen, block);
-                    pos += 64;
-                    continue;
-                }
-                slashes = eq(block, b'\\');
-                let escaped = carry.escaped(slashes);
-                let quotes = eq(block, b'"') & !escaped;
-                let mut bad = escaped & not_letters(block);
-                if bad | carry.hex != 0 {
-                    let units = escaped & eq(block, b'u');
-                    bad &= !units;
-                    bad |= carry.hex_wanted(units) & not_digits(block);
-                }
-                if quotes == 0 {
-                    if bad != 0 || has_control(block) {
-                        return None;
+                let mut calm = 0;
+                while let Some((chunk, behind)) = rest.split_first_chunk() {
+                    let block = load(chunk);
+                    if !is_plain(block) {
+                        break;
                     }
                     seen = join(seen, block);
-                    any_slash |= slashes != 0;
-                    pos += 64;
-                    continue;
+                    rest = behind;
+                    calm += 1;
+                    if calm == crate::scan::block::CALM {
+                        calm = 0;
+                        while let Some((four, behind)) = rest.split_first_chunk()
+                            && let Some(joined) = plain(four, seen)
+                        {
+                            seen = joined;
+                            rest = behind;
+                        }
+                    }
                 }
-                // The bits up to the first quote, itself included.
-                let inside = quotes ^ quotes.wrapping_sub(1);
-                if (bad | control(block)) & inside != 0 {
-                    return None;
+                let mut carry = Carry::default();
+                let mut before = !0;
+                loop {
+                    let block = match rest.split_first_chunk() {
+                        Some((chunk, behind)) => {
+                            rest = behind;
+                            load(chunk)
+                        }
+                        None if rest.is_empty() => return None,
+                        None => {
+                            missing = 64 - rest.len();
+                            let tail = last(rest);
+                            rest = &[];
+                            load(&tail)
+                        }
+                    };
+                    let slashes = eq(block, b'\\');
+                    let escaped = carry.escaped(slashes);
+                    let quotes = eq(block, b'"');
+                    let mut bad = escaped & !(letters(block) | quotes | slashes);
+                    let quotes = quotes & !escaped;
+                    if bad | carry.hex != 0 {
+                        let units = escaped & eq(block, b'u');
+                        bad &= !units;
+                        bad |= carry.hex_wanted(units) & not_digits(block);
+                    }
+                    if quotes != 0 {
+                        // The bits up to the first quote, itself included.
+                        let inside = quotes ^ quotes.wrapping_sub(1);
+                        if any_bad | (bad | control(block)) & inside != 0 || has_control(least) {
+                            return None;
+                        }
+                        let at = text.len() + missing - rest.len() - 64;
+                        return Some(StringEnd {
+                            end: at + quotes.trailing_zeros() as usize,
+                            high: has_high(seen) || high(block) & inside != 0,
+                            escaped: any_slash | slashes & inside != 0,
+                        });
+                    }
+                    seen = join(seen, block);
+                    least = lower(least, block);
+                    any_slash |= slashes;
+                    any_bad |= bad;
+                    // No escape reaches over a block without a backslash.
+                    if slashes | before == 0 {
+                        break;
+                    }
+                    before = slashes;
                 }
-                return Some(StringEnd {
-                    end: pos + quotes.trailing_zeros() as usize,
-                    high: has_high(seen) || high(block) & inside != 0,
-                    escaped: any_slash || slashes & inside != 0,
-                });
             }
         }
     };

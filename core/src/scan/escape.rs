@@ -1,20 +1,63 @@
 //! Escaping text into a string, 64 bytes at a time.
 //!
 //! ```text
-//!   text: | plain ……… " plain …… \n | next block
-//!   out:  | plain ……… \" plain …… \n  ← whole words are stored, the length counts what is real
+//!   text:    | plain ……… "     plain …… ⏎     | next block
+//!   spelled: | plain ……… "     plain …… n     each stop became the letter of its escape
+//!   out:     | plain ……… \"   plain …… \n   eight bytes at a time move apart by a table
 //! ```
+//!
+//! Whole words are stored, the length counts what is real. No branch depends on where the stops
+//! are, only on whether a block has any, and on whether one needs six bytes (`\u001f`).
 //!
 //! Invariants of the `unsafe` blocks here and in [`escape_kernel`]'s expansions:
 //!
-//! * E1: [`Sink::room`] reserved [`BLOCK_ROOM`] bytes at `Sink::at` before a block; a block
-//!   advances `at` by at most 64 × 6 and stores at most 64 bytes from `at` on.
+//! * E1: [`Sink::room`] reserved [`ROOM`] bytes at `Sink::at` before a block, or four plain ones;
+//!   a block advances `at` by at most 64 × 6 and stores at most 64 bytes from there on, four
+//!   plain ones store 256.
 //! * E2: everything below `at` was written, so it may become the vector's length.
 
 use super::scalar::ESCAPES;
 
 /// Most that one block of 64 bytes may write: six for each, and one store beyond.
-const BLOCK_ROOM: usize = 64 * 6 + 64;
+const ROOM: usize = 64 * 6 + 64;
+
+/// Where eight bytes go when those of a mask get a backslash before them; the backslash itself
+/// stands behind the eight.
+#[cfg(target_arch = "x86_64")]
+static APART: [[u8; 16]; 256] = {
+    let mut table = [[0; 16]; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let mut to = 0;
+        let mut byte = 0;
+        while byte < 8 {
+            if mask >> byte & 1 == 1 {
+                table[mask][to] = 8;
+                to += 1;
+            }
+            table[mask][to] = byte;
+            to += 1;
+            byte += 1;
+        }
+        mask += 1;
+    }
+    table
+};
+
+/// The letters of the escapes of two bytes, by the low nibble of their control characters.
+#[cfg(target_arch = "x86_64")]
+pub(super) const LETTERS: [u8; 16] = {
+    let mut letters = [0; 16];
+    let mut low = 0;
+    while low < 16 {
+        let (spelling, len) = ESCAPES[low];
+        if len == 2 {
+            letters[low] = spelling[1];
+        }
+        low += 1;
+    }
+    letters
+};
 
 /// The end of a vector, written through a cursor.
 pub(super) struct Sink<'a> {
@@ -24,7 +67,7 @@ pub(super) struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     pub(super) fn new(out: &'a mut Vec<u8>, expected: usize) -> Self {
-        out.reserve(expected + BLOCK_ROOM);
+        out.reserve(expected + ROOM);
         let at = out.len();
         Self { out, at }
     }
@@ -32,20 +75,26 @@ impl<'a> Sink<'a> {
     /// Makes sure of room for one block.
     #[inline(always)]
     pub(super) fn room(&mut self) {
-        if self.out.capacity() - self.at < BLOCK_ROOM {
-            self.commit();
-            self.out.reserve(BLOCK_ROOM);
+        if self.out.capacity() - self.at < ROOM {
+            self.grow();
         }
     }
 
-    /// Stores 64 bytes of which the first `count` are real.
+    #[cold]
+    fn grow(&mut self) {
+        self.commit();
+        self.out.reserve(ROOM);
+    }
+
+    /// Stores bytes of which the first `count` are real.
     #[inline(always)]
-    fn store(&mut self, chunk: &[u8; 64], count: usize) {
-        debug_assert!(count <= 64 && self.at + 64 <= self.out.capacity());
+    pub(super) fn store<const N: usize>(&mut self, chunk: &[u8; N], count: usize) {
+        const { assert!(N <= 256) };
+        debug_assert!(count <= N && self.at + N <= self.out.capacity());
         // SAFETY: E1.
         unsafe {
             let to = self.out.as_mut_ptr().add(self.at);
-            to.copy_from_nonoverlapping(chunk.as_ptr(), 64);
+            to.copy_from_nonoverlapping(chunk.as_ptr(), N);
         }
         self.at += count;
     }
@@ -71,15 +120,43 @@ impl<'a> Sink<'a> {
         while stops != 0 {
             let stop = stops.trailing_zeros() as usize;
             stops &= stops - 1;
-            if let Some(chunk) = window[from..].first_chunk() {
+            if let Some(chunk) = window[from..].first_chunk::<64>() {
                 self.store(chunk, stop - from);
             }
             self.escape(window[stop]);
             from = stop + 1;
         }
-        if let Some(chunk) = window[from..].first_chunk() {
+        if let Some(chunk) = window[from..].first_chunk::<64>() {
             self.store(chunk, len - from);
         }
+    }
+
+    /// Writes the first `len` bytes of one block whose stops, all among them, are `stops` and
+    /// have become the letters of their escapes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "ssse3,popcnt")]
+    pub(super) fn spread(&mut self, spelled: &[u8; 64], stops: u64, len: usize) {
+        use std::arch::x86_64::{
+            _mm_loadl_epi64, _mm_loadu_si128, _mm_set1_epi8, _mm_shuffle_epi8, _mm_storeu_si128,
+            _mm_unpacklo_epi64,
+        };
+        debug_assert!(self.at + 128 <= self.out.capacity());
+        let slashes = _mm_set1_epi8(b'\\' as i8);
+        let to = self.out.as_mut_ptr();
+        let mut at = self.at;
+        let words = spelled.as_chunks::<8>().0.iter().zip(stops.to_le_bytes());
+        for (i, (word, stops)) in words.enumerate() {
+            // SAFETY: S1 for the word and for the row of the table, E1 for the store.
+            unsafe {
+                let word = _mm_loadl_epi64(word.as_ptr().cast());
+                let apart = _mm_loadu_si128(APART[usize::from(stops)].as_ptr().cast());
+                let word = _mm_shuffle_epi8(_mm_unpacklo_epi64(word, slashes), apart);
+                _mm_storeu_si128(to.add(at + 8 * i).cast(), word);
+            }
+            at += stops.count_ones() as usize;
+        }
+        self.at = at + len;
     }
 
     /// Ends the writing.
@@ -101,25 +178,42 @@ macro_rules! escape_kernel {
         /// See [`escape_into`](crate::scan::escape_into).
         #[target_feature(enable = $features)]
         pub(super) fn escape_into(out: &mut Vec<u8>, text: &[u8]) {
-            let mut sink = crate::scan::escape::Sink::new(out, text.len());
-            let mut rest = text;
-            while let Some(window) = rest.first_chunk::<128>() {
-                sink.room();
-                let Some(head) = window.first_chunk() else {
-                    break;
-                };
-                sink.block(window, stops(load(head)), 64);
-                rest = &rest[64..];
+            let mut sink = Sink::new(out, text.len());
+            // The last block and what is less than one move to where bytes follow them.
+            let body = (text.len() / 64).saturating_sub(1) * 64;
+            let rest = text.get(body..).unwrap_or_default();
+            let mut tail = [b' '; 192];
+            if let Some(to) = tail.get_mut(..rest.len()) {
+                to.copy_from_slice(rest);
             }
-            // What is left is less than a window: it moves to one, followed by spaces.
-            let mut tail = [b' '; 256];
-            tail[..rest.len()].copy_from_slice(rest);
-            for start in (0..rest.len()).step_by(64) {
-                sink.room();
-                if let Some(window) = tail[start..].first_chunk::<128>()
-                    && let Some(head) = window.first_chunk()
+            let mut calm = true;
+            for (mut source, mut left) in [(text, body), (&tail, rest.len())] {
+                while left > 0
+                    && let Some(window) = source.first_chunk::<128>()
+                    && let Some((head, behind)) = source.split_first_chunk()
                 {
-                    sink.block(window, stops(load(head)), (rest.len() - start).min(64));
+                    sink.room();
+                    if calm
+                        && left >= 256
+                        && let Some((four, behind)) = source.split_first_chunk()
+                        && plain(four, none()).is_some()
+                    {
+                        sink.store(four, 256);
+                        source = behind;
+                        left -= 256;
+                        continue;
+                    }
+                    let block = load(head);
+                    let stops = stops(block);
+                    let len = left.min(64);
+                    calm = stops == 0;
+                    if calm {
+                        sink.store(head, len);
+                    } else if !spread(&mut sink, block, stops, len) {
+                        sink.block(window, stops, len);
+                    }
+                    source = behind;
+                    left -= len;
                 }
             }
             sink.finish();

@@ -6,8 +6,8 @@ use std::arch::x86_64::{
 };
 
 use super::StringEnd;
-use super::block::{Carry, chunk, string_kernel};
-use super::escape::escape_kernel;
+use super::block::{Carry, chunk, last, string_kernel};
+use super::escape::{Sink, escape_kernel};
 use super::skip::skip_kernel;
 
 type Block = [__m128i; 4];
@@ -65,8 +65,8 @@ fn hex_part(part: __m128i) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn letter_part(part: __m128i) -> __m128i {
-    let mut found = eq_part(part, b'"');
-    for letter in *b"\\/bfnrt" {
+    let mut found = eq_part(part, b'/');
+    for letter in *b"bfnrt" {
         found = _mm_or_si128(found, eq_part(part, letter));
     }
     found
@@ -118,10 +118,22 @@ fn is_plain(block: Block) -> bool {
     !any(stop_parts(block))
 }
 
+/// Four blocks in one question; what was seen and they, if they are plain.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn has_high(block: Block) -> bool {
-    any(block)
+fn plain(chunk: &[u8; 256], mut seen: __m128i) -> Option<__m128i> {
+    let (mut least, mut quotes) = (most(), none());
+    for part in chunk.as_chunks().0 {
+        let block = load(part);
+        seen = join(seen, block);
+        least = lower(least, block);
+        for part in block {
+            let either = _mm_or_si128(eq_part(part, b'"'), eq_part(part, b'\\'));
+            quotes = _mm_or_si128(quotes, either);
+        }
+    }
+    let stops = _mm_or_si128(quotes, range_part(least, 0, 0x1f));
+    (_mm_movemask_epi8(stops) == 0).then_some(seen)
 }
 
 #[inline]
@@ -132,33 +144,48 @@ fn high(block: Block) -> u64 {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn has_control(block: Block) -> bool {
-    let low = _mm_min_epu8(block[0], block[1]);
-    let least = _mm_min_epu8(low, _mm_min_epu8(block[2], block[3]));
+fn has_high(joined: __m128i) -> bool {
+    _mm_movemask_epi8(joined) != 0
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn has_control(least: __m128i) -> bool {
     _mm_movemask_epi8(range_part(least, 0, 0x1f)) != 0
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn none() -> Block {
-    [_mm_setzero_si128(); 4]
+fn none() -> __m128i {
+    _mm_setzero_si128()
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn join(a: Block, b: Block) -> Block {
-    [
-        _mm_or_si128(a[0], b[0]),
-        _mm_or_si128(a[1], b[1]),
-        _mm_or_si128(a[2], b[2]),
-        _mm_or_si128(a[3], b[3]),
-    ]
+fn most() -> __m128i {
+    _mm_set1_epi8(-1)
+}
+
+/// All bits that are set in `a` or in a part of the block.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn join(a: __m128i, block: Block) -> __m128i {
+    let low = _mm_or_si128(block[0], block[1]);
+    _mm_or_si128(a, _mm_or_si128(low, _mm_or_si128(block[2], block[3])))
+}
+
+/// The lesser bytes of `a` and the parts of the block.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn lower(a: __m128i, block: Block) -> __m128i {
+    let low = _mm_min_epu8(block[0], block[1]);
+    _mm_min_epu8(a, _mm_min_epu8(low, _mm_min_epu8(block[2], block[3])))
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn not_letters(block: Block) -> u64 {
-    !mask([
+fn letters(block: Block) -> u64 {
+    mask([
         letter_part(block[0]),
         letter_part(block[1]),
         letter_part(block[2]),
@@ -177,11 +204,17 @@ fn not_digits(block: Block) -> u64 {
     ])
 }
 
+/// Never: moving bytes apart by a table takes a later instruction set.
+#[inline]
+fn spread(_: &mut Sink<'_>, _: Block, _: u64, _: usize) -> bool {
+    false
+}
+
 /// Every byte with the bit set that lower case letters have.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn fold(block: Block) -> Block {
-    join(block, [_mm_set1_epi8(0x20); 4])
+    block.map(|part| _mm_or_si128(part, _mm_set1_epi8(0x20)))
 }
 
 string_kernel!("sse2");
