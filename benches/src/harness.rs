@@ -1,5 +1,5 @@
 //! Interleaved rounds: every contender runs once per round, so that a neighbour on the machine
-//! slows all of them and ratios hold; medians over the rounds.
+//! slows all of them and ratios hold; medians over the rounds of the time on the processor.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -76,10 +76,11 @@ pub fn measure(
     for _ in 0..rounds {
         for ((contender, times), &n) in contenders.iter_mut().zip(&mut times).zip(&counts) {
             // Each in its own steady state: what the others left in the caches is not its fault.
-            contender.run((n / 8).max(1));
-            let start = Instant::now();
+            contender.run((n / 8).max(2));
+            let start = on_processor();
             contender.run(n);
-            times.push(start.elapsed().as_secs_f64() * 1e9 / (n * per_run) as f64);
+            let took = on_processor() - start;
+            times.push(took.as_secs_f64() * 1e9 / (n * per_run) as f64);
         }
     }
     let rows = contenders.iter().zip(times).map(|(contender, mut times)| {
@@ -93,6 +94,12 @@ pub fn measure(
         }
     });
     rows.collect()
+}
+
+/// How long this thread has had a processor: what the system gave to others does not count.
+fn on_processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn calibrate(contender: &mut Contender<'_>) -> u64 {

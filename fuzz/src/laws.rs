@@ -241,6 +241,15 @@ pub enum Line {
 
 /// The lines of a stream that arrives in `chunks`, and how many bytes were looked at.
 pub fn split<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, max_len: usize) -> Vec<Line> {
+    drained(chunks, max_len, usize::MAX)
+}
+
+/// The same when delivered bytes are dropped after every `often` events already.
+fn drained<'a>(
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    max_len: usize,
+    often: usize,
+) -> Vec<Line> {
     let mut deframer = LineDeframer::new(max_len);
     let mut held: Vec<u8> = Vec::new();
     let mut seen = Vec::new();
@@ -252,6 +261,9 @@ pub fn split<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, max_len: usize) -> 
         held.extend_from_slice(chunk);
         while let Some(event) = deframer.next(&held) {
             seen.push(own(event, &held));
+            if seen.len().is_multiple_of(often) {
+                held.drain(..deframer.drain());
+            }
         }
         held.drain(..deframer.drain());
         assert!(held.len() <= max_len + 4 + chunk.len(), "bytes pile up");
@@ -285,6 +297,8 @@ pub fn lines(stream: &[u8], max_len: usize, random: &mut Random) {
     };
     compare(&whole);
     compare(&split(stream.chunks(1), max_len));
+    compare(&drained([stream], max_len, 1));
+    compare(&drained(stream.chunks(70), max_len, 2));
     let mut rest = stream;
     let mut parts = Vec::new();
     while !rest.is_empty() {

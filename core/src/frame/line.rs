@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 pub use super::Event as LineEvent;
+use crate::scan;
 
 /// Splits a byte stream into lines, each byte looked at once, whatever the chunks are.
 ///
@@ -10,8 +11,8 @@ pub use super::Event as LineEvent;
 /// until there are none, and then consumes what [`drain`](Self::drain) says:
 ///
 /// ```text
-///   buf: | delivered lines | searched, no line end | not yet searched |
-///        0                 start                   searched
+///   buf: | delivered lines | searched, no line end | a block of 64 and its ends | not yet searched |
+///        0                 start                   block                        searched
 /// ```
 ///
 /// CR before LF belongs to the line end, blank lines are skipped, and so is one byte order mark
@@ -21,9 +22,15 @@ pub struct LineDeframer {
     max_len: usize,
     start: usize,
     searched: usize,
+    /// The line ends of the block searched last that are not yet delivered, and its place.
+    ends: u64,
+    block: usize,
     discarding: bool,
     begun: bool,
 }
+
+/// Blocks without a line end after which the line is taken for a long one.
+const LONG_LINE_BLOCKS: usize = 8;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -34,6 +41,8 @@ impl LineDeframer {
             max_len,
             start: 0,
             searched: 0,
+            ends: 0,
+            block: 0,
             discarding: false,
             begun: false,
         }
@@ -42,13 +51,11 @@ impl LineDeframer {
     /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
     pub fn next(&mut self, buf: &[u8]) -> Option<LineEvent> {
         loop {
-            let Some(found) = memchr::memchr(b'\n', buf.get(self.searched..)?) else {
+            let Some(end) = self.line_end(buf) else {
                 return self.unfinished(buf);
             };
-            let end = self.searched + found;
             let line = self.start..end;
             self.start = end + 1;
-            self.searched = self.start;
             if std::mem::take(&mut self.discarding) {
                 self.begun = true;
                 continue;
@@ -62,6 +69,29 @@ impl LineDeframer {
                 return Some(LineEvent::Frame(line));
             }
         }
+    }
+
+    /// Where the next line ends. Short lines share a block and its one look; from some length on
+    /// a search pays.
+    #[inline]
+    fn line_end(&mut self, buf: &[u8]) -> Option<usize> {
+        let mut blocks = 0;
+        while self.ends == 0 {
+            let rest = buf.get(self.searched..)?;
+            let chunk = rest.first_chunk().filter(|_| blocks < LONG_LINE_BLOCKS);
+            let Some(chunk) = chunk else {
+                let end = self.searched + memchr::memchr(b'\n', rest)?;
+                self.searched = end + 1;
+                return Some(end);
+            };
+            self.ends = scan::line_ends(chunk);
+            self.block = self.searched;
+            self.searched += chunk.len();
+            blocks += 1;
+        }
+        let end = self.block + self.ends.trailing_zeros() as usize;
+        self.ends &= self.ends - 1;
+        Some(end)
     }
 
     /// No line end in sight: remembers how far the search went and guards the limit.
@@ -105,6 +135,13 @@ impl LineDeframer {
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         let done = self.start;
+        if done > self.block {
+            self.ends = self
+                .ends
+                .checked_shr((done - self.block) as u32)
+                .unwrap_or(0);
+        }
+        self.block = self.block.saturating_sub(done);
         self.searched -= done;
         self.start = 0;
         done
@@ -115,6 +152,7 @@ impl LineDeframer {
         let line = self.start..buf.len();
         self.start = buf.len();
         self.searched = buf.len();
+        self.ends = 0;
         if std::mem::take(&mut self.discarding) || line.is_empty() {
             return None;
         }
@@ -130,6 +168,7 @@ impl LineDeframer {
     pub fn reset(&mut self) {
         self.start = 0;
         self.searched = 0;
+        self.ends = 0;
     }
 }
 

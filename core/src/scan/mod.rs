@@ -23,7 +23,7 @@ mod avx512;
 mod sse2;
 
 pub use dispatch::Isa;
-pub use stops::{Stops, portable as portable_stops, stops};
+pub use stops::{Stops, line_ends, portable as portable_stops, portable_line_ends, stops};
 
 /// The rest of a string, from some point between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -81,9 +81,65 @@ fn gather(tops: u64) -> u32 {
     ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
+/// Bit i: byte i of sixty-four is a line feed.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn line_ends(chunk: &[u8; 64]) -> u64 {
+    // SAFETY: D1, SSE2 is part of every x86-64.
+    unsafe { line_ends_vector(chunk) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "sse2")]
+fn line_ends_vector(chunk: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    let (parts, _) = chunk.as_chunks::<16>();
+    parts.iter().rev().fold(0, |ends, part| {
+        // SAFETY: S1, the reference covers the sixteen bytes that are loaded; the load is unaligned.
+        let bytes = unsafe { _mm_loadu_si128(part.as_ptr().cast()) };
+        let found = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8)));
+        ends << 16 | u64::from(found as u32)
+    })
+}
+
+/// Bit i: byte i of sixty-four is a line feed.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub fn line_ends(chunk: &[u8; 64]) -> u64 {
+    portable_line_ends(chunk)
+}
+
+/// The same with words, for every processor.
+pub fn portable_line_ends(chunk: &[u8; 64]) -> u64 {
+    let (words, _) = chunk.as_chunks::<8>();
+    words.iter().rev().fold(0, |ends, word| {
+        let word = u64::from_le_bytes(*word) ^ 0x0a0a_0a0a_0a0a_0a0a;
+        // No carry leaves a byte: its top bit is set exactly when the byte is not zero.
+        let other = ((word & !TOPS) + !TOPS) | word;
+        ends << 8 | u64::from(gather(!other & TOPS))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_ends_are_found_at_every_place_and_beside_what_is_nearly_one() {
+        for place in 0..64 {
+            for byte in 0..=255u8 {
+                for around in [0u8, 0x0b, 0x0a, 0x8a, 0xff] {
+                    let mut chunk = [around; 64];
+                    chunk[place] = byte;
+                    let bit = |(i, &byte): (usize, &u8)| u64::from(byte == b'\n') << i;
+                    let expected = chunk.iter().enumerate().map(bit).fold(0, |a, b| a | b);
+                    assert_eq!(line_ends(&chunk), expected, "{chunk:?}");
+                    assert_eq!(portable_line_ends(&chunk), expected, "{chunk:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn both_forms_agree_on_every_byte_at_every_place() {
