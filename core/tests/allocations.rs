@@ -192,3 +192,30 @@ fn the_whole_corpus_is_judged_and_answered_without_an_allocation() {
         "{forwarded} {refused} {oversize}"
     );
 }
+
+#[cfg(feature = "codec")]
+#[test]
+fn messages_of_the_codec_lie_where_they_arrived_and_allocate_nothing() {
+    use bytes::BytesMut;
+    use mcpbolt::message::framed::{Incoming, MessageCodec};
+    use tokio_util::codec::Decoder;
+
+    let mut held = BytesMut::from(&stream().repeat(50)[..]);
+    let arrived = held.as_ptr_range();
+    let mut codec = MessageCodec::new(MAX_LEN, 512);
+    let mut next = || match codec.decode(&mut held).unwrap() {
+        Some(Incoming::Message(message)) => Some(message),
+        None => None,
+        other => panic!("{other:?}"),
+    };
+    // From the first slice on the buffer is counted by its references.
+    let first = next().unwrap();
+    let before = COUNT.get();
+    let mut seen = 1;
+    while let Some(message) = next() {
+        assert!(arrived.contains(&message.bytes().as_ptr()));
+        seen += 1;
+    }
+    assert_eq!((COUNT.get() - before, seen), (0, 300));
+    assert_eq!(first.as_ref().method().as_deref(), Some("ping"));
+}

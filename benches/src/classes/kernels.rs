@@ -21,6 +21,21 @@ pub(super) fn kernels(run: &mut Run) {
             found.map(|end| end.end)
         });
     }
+    if run.wants("kernel string 10m") {
+        let text = "QUJDREVGR0hJSktM".repeat(625_000) + "\"";
+        let mut all = Vec::new();
+        for isa in available() {
+            let text = &text;
+            all.push(Contender::new(name(isa), move || {
+                isa.string_end(black_box(text.as_bytes()), 0).is_some()
+            }));
+        }
+        all.reverse();
+        all.push(Contender::new("memchr, a plain read", || {
+            memchr::memchr(b'\n', black_box(text.as_bytes())).is_some()
+        }));
+        run.class("kernel string 10m", text.len(), 1, all);
+    }
     let tools = corpus::input("tools10k").expect("a class");
     each(run, "kernel container 10k", tools.bytes().len(), |isa| {
         isa.container_end(black_box(tools.bytes()), 1)
@@ -37,6 +52,18 @@ pub(super) fn kernels(run: &mut Run) {
             }),
         ];
         run.class("kernel stops", 16, 1, all);
+    }
+    if run.wants("kernel line ends") {
+        let chunk: [u8; 64] = std::array::from_fn(|i| b"ends\nhere\n"[i % 10]);
+        let expected = scan::portable_line_ends(&chunk);
+        assert_eq!(scan::line_ends(&chunk), expected);
+        let all = vec![
+            Contender::new("mcpbolt sse2", || scan::line_ends(black_box(&chunk))),
+            Contender::new("mcpbolt portable", || {
+                scan::portable_line_ends(black_box(&chunk))
+            }),
+        ];
+        run.class("kernel line ends", 64, 1, all);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The engine's line framing and decoding for tokio-util's `Framed`.
 //!
-//! A message leaves as a slice of the buffer `Framed` reads into: nothing is copied.
+//! A message leaves as a slice of the buffer `Framed` reads into: nothing is copied, and nothing
+//! allocated for it. While it lives it holds on to that buffer; what lives long is
+//! [`detach`](super::MessageRef::detach)ed. The frames behind a message are its padding; the last
+//! one of a buffer is decoded without.
 //!
 //! ```
 //! use futures::{SinkExt, StreamExt};

@@ -1,5 +1,6 @@
 //! The algorithm over blocks of 64 bytes, one bit per byte, written once for all instruction
-//! sets. Each set's file supplies the questions asked of a block, then expands [`string_kernel`] in its own `#[target_feature]` context, so that everything inlines.
+//! sets. Each set's file supplies the questions asked of a block, then expands [`string_kernel`]
+//! in its own `#[target_feature]` context, so that everything inlines.
 
 /// A class of bytes as two tables: a byte belongs to it when the entries of its low and its
 /// high nibble share a bit.

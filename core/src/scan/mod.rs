@@ -1,12 +1,21 @@
-//! Byte kernels: where a string ends, where a container ends, and what must be escaped.
+//! Byte kernels: where a string ends, where a container ends, where lines end, and what must be
+//! escaped.
 //!
-//! Each algorithm is written once (`block`, `skip`, `escape`), beside one thin file per instruction set, chosen once at run time; the
-//! scalar twin in [`scalar`] is the definition that tests and fuzzing hold all of them to.
-//! Short strings never get here: the walker looks at their first bytes itself with [`stops`].
+//! Each algorithm is written once (`block`, `skip`, `escape`), beside one thin file per
+//! instruction set, chosen once at run time; the scalar twin in [`scalar`] is the definition that
+//! tests and fuzzing hold all of them to. Short strings never get here: the walker looks at their
+//! first bytes itself with [`stops`].
 //!
-//! `unsafe` in this room is of three sorts, each numbered where it stands: loading from an array
-//! reference of just that size, calling a kernel after its instruction set was detected, and
-//! (in `escape`) storing into reserved capacity.
+//! What the `unsafe` of this room rests on, and which figures show what it buys:
+//!
+//! * S1: a load takes no more bytes than the array reference has that it is made through, and
+//!   asks for no alignment. S2: the same of stores. (classes `kernel …`)
+//! * D1: code for an instruction set runs only behind the check that the processor has it, or
+//!   where every processor of its kind does. (classes `kernel …`)
+//! * P1: a prefetch is a hint that may name any address. (`kernel string 10m`, beside a plain
+//!   read)
+//! * E1, E2: stores into reserved capacity, and the length that follows them; in `escape`.
+//!   (classes `escape …`)
 
 mod block;
 mod dispatch;

@@ -11,21 +11,23 @@ use crate::repo::{self, cargo, command};
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 pub fn address(log: &mut Log) -> Result<()> {
-    run(log, "address", "asan", "--lib --tests")
+    let core = "-p mcpbolt --no-default-features --lib --tests";
+    run(log, "address", "asan", core)?;
+    // The corpus cut and shifted everywhere, and random damage, by every kernel.
+    run(log, "address", "asan", "-p mcpbolt-fuzz --tests")
 }
 
 /// Only the units: programs of several processes say nothing more about shared memory.
 pub fn thread(log: &mut Log) -> Result<()> {
-    run(log, "thread", "tsan", "--lib")
+    let units = "-p mcpbolt --no-default-features --lib";
+    run(log, "thread", "tsan", units)
 }
 
 fn run(log: &mut Log, sanitizer: &str, runtime: &str, what: &str) -> Result<()> {
     if !has_runtime(runtime)? {
         return log.skip(&format!("{runtime}: this toolchain has no runtime for it"));
     }
-    let mut test = cargo(&format!(
-        "test -p mcpbolt --no-default-features {what} --target {TARGET} -- --show-output"
-    ));
+    let mut test = cargo(&format!("test {what} --target {TARGET} -- --show-output"));
     let suppressions = repo::root().join("xtask/tsan.supp");
     // The flag is unstable only in name: the runtimes ship with stable toolchains. The standard
     // library stays as it is, so crates of two kinds are mixed knowingly.
