@@ -50,6 +50,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("echo has one figure, which it prints; there is no JSON of it");
     }
     if let Some(file) = &args.json {
+        if matches!(args.part, Part::Codec) {
+            // It counts instructions by the program that lies beside it.
+            let beside = "build --release -p mcpbolt-benches --features=peers --bin instructions";
+            if !cargo(beside).status()?.success() {
+                bail!("the counting program does not build");
+            }
+        }
         bench.arg("--json").arg(std::path::absolute(file)?);
     }
     if args.publish {
