@@ -10,10 +10,12 @@ mod handlers;
 mod host;
 mod known;
 mod listen;
+mod lists;
 mod notice;
 mod pages;
 mod results;
 mod rounds;
+mod settings;
 
 use std::sync::Arc;
 
@@ -28,7 +30,6 @@ use self::known::Known;
 use self::listen::Streams;
 pub use self::listen::{Interests, Listening};
 pub use self::notice::Notice;
-use self::pages::List;
 pub use self::pages::Pages;
 pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
@@ -38,7 +39,7 @@ use self::rounds::Repeatable;
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
-use crate::mcp::{LogLevel, Method, Revision, Root, Side};
+use crate::mcp::{Method, Revision, Side};
 use crate::message::Message;
 
 /// A server, seen from the client's side. Cheap to clone.
@@ -171,6 +172,15 @@ impl Client {
         }
     }
 
+    /// Whether the revision has a method of this side.
+    fn knows(&self, method: Method, name: &'static str) -> Result<(), RequestError> {
+        let defined = |revision| method.defined(revision, Side::Client);
+        match self.revision().is_none_or(defined) {
+            true => Ok(()),
+            false => Err(RequestError::Unsupported(name)),
+        }
+    }
+
     async fn request(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
         let options = RequestOptions::default();
         let response = self.handle.request(method.name(), params, options)?;
@@ -196,28 +206,6 @@ impl Client {
         Ok(message)
     }
 
-    /// The server's tools, all pages. From then on, results are held against the output schemas
-    /// of this list (R-STR-02).
-    ///
-    /// # Errors
-    /// As every call: the server's error, a timeout, the end of the connection, or an answer of
-    /// another shape.
-    pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
-        let tools = self.tool_pages().all().await?;
-        self.known.learn(&tools);
-        Ok(tools)
-    }
-
-    /// The server's tools, page by page.
-    pub fn tool_pages(&self) -> Pages<ToolInfo> {
-        let list = List {
-            method: Method::ListTools,
-            key: "tools",
-            capability: "tools",
-        };
-        Pages::new(self, list)
-    }
-
     /// Calls a tool. `arguments` is a JSON object.
     ///
     /// ```no_run
@@ -234,42 +222,6 @@ impl Client {
         CallTool::new(self, self.offers("tools"), schema, name, arguments)
     }
 
-    /// The server's resources, all pages.
-    ///
-    /// # Errors
-    /// As [`list_tools`](Self::list_tools).
-    pub async fn list_resources(&self) -> Result<Vec<ResourceInfo>, RequestError> {
-        self.resource_pages().all().await
-    }
-
-    /// The server's resource templates, all pages.
-    ///
-    /// # Errors
-    /// As [`list_tools`](Self::list_tools).
-    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplateInfo>, RequestError> {
-        self.resource_template_pages().all().await
-    }
-
-    /// The server's resources, page by page.
-    pub fn resource_pages(&self) -> Pages<ResourceInfo> {
-        let list = List {
-            method: Method::ListResources,
-            key: "resources",
-            capability: "resources",
-        };
-        Pages::new(self, list)
-    }
-
-    /// The server's resource templates, page by page.
-    pub fn resource_template_pages(&self) -> Pages<ResourceTemplateInfo> {
-        let list = List {
-            method: Method::ListResourceTemplates,
-            key: "resourceTemplates",
-            capability: "resources",
-        };
-        Pages::new(self, list)
-    }
-
     /// Reads a resource.
     ///
     /// # Errors
@@ -279,24 +231,6 @@ impl Client {
         let params = serde_json::json!({ "uri": uri }).to_string();
         let answer = self.ask(Method::ReadResource, params).await?;
         member(&answer, "contents")
-    }
-
-    /// The server's prompts, all pages.
-    ///
-    /// # Errors
-    /// As [`list_tools`](Self::list_tools).
-    pub async fn list_prompts(&self) -> Result<Vec<PromptInfo>, RequestError> {
-        self.prompt_pages().all().await
-    }
-
-    /// The server's prompts, page by page.
-    pub fn prompt_pages(&self) -> Pages<PromptInfo> {
-        let list = List {
-            method: Method::ListPrompts,
-            key: "prompts",
-            capability: "prompts",
-        };
-        Pages::new(self, list)
     }
 
     /// Renders a prompt. The values of `arguments` are strings (R-PRM-02).
@@ -355,84 +289,6 @@ impl Client {
         let answer = self.request(Method::Complete, Some(&params)).await?;
         let result = answer.as_ref().result().unwrap_or("{}");
         parse(reader::find(result, "completion").unwrap_or("{}"))
-    }
-
-    /// Asks to be told, through [`ClientBuilder::on_notice`], whenever a resource changes. From
-    /// 2026-07-28 on this [listens](Self::listen) to it on a stream of its own.
-    ///
-    /// # Errors
-    /// When the server does not let clients subscribe; else as [`list_tools`](Self::list_tools).
-    pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
-        if self.knows(Method::Subscribe, "").is_ok() {
-            return self.about_resource(Method::Subscribe, uri).await;
-        }
-        self.declares(&["resources", "subscribe"], "resources.subscribe")?;
-        self.listen_to(uri).await
-    }
-
-    /// Asks to be told no more.
-    ///
-    /// # Errors
-    /// As [`subscribe`](Self::subscribe).
-    pub async fn unsubscribe(&self, uri: &str) -> Result<(), RequestError> {
-        if self.knows(Method::Unsubscribe, "").is_ok() {
-            return self.about_resource(Method::Unsubscribe, uri).await;
-        }
-        self.forget(uri);
-        Ok(())
-    }
-
-    async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {
-        self.declares(&["resources", "subscribe"], "resources.subscribe")?;
-        let params = serde_json::json!({ "uri": uri }).to_string();
-        self.request(method, Some(&params)).await.map(drop)
-    }
-
-    /// Sets how severe a log message must be to be sent (R-LOG-02). Revisions from 2026-07-28
-    /// have no such request: each call says it in its `_meta`
-    /// ([`meta::LOG_LEVEL`](crate::mcp::meta::LOG_LEVEL), by [`CallTool::meta`]).
-    ///
-    /// # Errors
-    /// When the server or the revision does not have it; else as
-    /// [`list_tools`](Self::list_tools).
-    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), RequestError> {
-        self.knows(Method::SetLevel, "logging/setLevel")?;
-        self.offers("logging")?;
-        let params = serde_json::json!({ "level": level.name() }).to_string();
-        self.request(Method::SetLevel, Some(&params))
-            .await
-            .map(drop)
-    }
-
-    /// Whether the revision has a method of this side.
-    fn knows(&self, method: Method, name: &'static str) -> Result<(), RequestError> {
-        let defined = |revision| method.defined(revision, Side::Client);
-        match self.revision().is_none_or(defined) {
-            true => Ok(()),
-            false => Err(RequestError::Unsupported(name)),
-        }
-    }
-
-    /// Replaces the roots that servers see, and tells this one where the revision has a word for
-    /// it (R-ROO-02).
-    ///
-    /// # Errors
-    /// When the client was built without roots, one is not at a `file://` URI, or the connection
-    /// has ended.
-    pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), RequestError> {
-        let roots: Vec<_> = roots.into_iter().collect();
-        if !roots.iter().all(Root::is_valid) {
-            let why = "a root is at a file:// URI without \"..\"";
-            return Err(RequestError::Misuse(why));
-        }
-        if !self.handlers.replace_roots(roots) {
-            return Err(RequestError::Misuse("this client was built without roots"));
-        }
-        let defined = |revision| Method::RootsChanged.defined(revision, Side::Client);
-        match self.revision().is_some_and(defined) {
-            true => self.handle.notify(Method::RootsChanged.name(), None),
-            false => Ok(()),
-        }
     }
 
     /// Asks for a sign of life. Revisions from 2026-07-28 have none (R-PNG-03): there it asks

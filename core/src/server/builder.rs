@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::arguments::FromArguments;
+use super::cache::CacheScope;
 use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
@@ -364,6 +366,14 @@ impl Builder {
             let made = request.map(|request| handler(request, context));
             Box::pin(async move { Ok(made?.await?.into()) })
         }));
+        self
+    }
+
+    /// Lets clients keep the lists for so long before they ask again (2026-07-28); not at all by
+    /// default. What is [`Public`](CacheScope::Public) may be shown to other users. A change that
+    /// is told ends it earlier.
+    pub fn cache_lists(mut self, ttl: Duration, scope: CacheScope) -> Self {
+        self.registry.set_list_cache(ttl, scope);
         self
     }
 

@@ -22,9 +22,10 @@ use mcpbolt::error::RequestError;
 use mcpbolt::io::connect_pair;
 use mcpbolt::mcp::{Revision, Revisions};
 use mcpbolt::server::{
-    Arguments, Builder, Completions, Content, HandlerError, Prompt, PromptResult, RegistryError,
-    Resource, ResourceContents, Server, Tool,
+    Arguments, Builder, CacheScope, Completions, Content, HandlerError, Prompt, PromptResult,
+    RegistryError, Resource, ResourceContents, Server, Tool,
 };
+use serde_json::json;
 
 /// A client of the server in each revision in turn. What both say is held against the official
 /// schema.
@@ -288,4 +289,33 @@ fn a_time_without_end_is_a_time_like_any_other() {
         assert_eq!(call.wait().unwrap().text(), "done");
         sleeping.cancel(None);
     });
+}
+
+/// R-CCH-01, R-CCH-06, R-CCH-09.
+#[test]
+fn lists_say_how_long_they_may_be_kept_where_the_revision_asks_for_it() {
+    let size = NonZeroUsize::new(2).unwrap();
+    let public = server(3)
+        .page_size(size)
+        .cache_lists(Duration::from_secs(90), CacheScope::Public);
+    for (server, hint) in [
+        (server(3).page_size(size), json!([0, "private"])),
+        (public, json!([90_000, "public"])),
+    ] {
+        let server = server.build().unwrap();
+        in_each_revision(&server, |revision, client| {
+            for params in [None, Some(r#"{"cursor":"page-1"}"#)] {
+                let options = mcpbolt::connection::RequestOptions::default();
+                let asked = client.handle().request("tools/list", params, options);
+                let answer = block_on(asked.unwrap()).unwrap();
+                let result = answer.as_ref().result().unwrap().to_owned();
+                let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+                let said = json!([result.get("ttlMs"), result.get("cacheScope")]);
+                match revision.rules().cache_hints {
+                    true => assert_eq!(said, hint),
+                    false => assert_eq!(said, json!([null, null])),
+                }
+            }
+        });
+    }
 }

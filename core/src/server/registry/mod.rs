@@ -1,16 +1,24 @@
 //! The registry of a server: what it offers, found by name and listed from bytes encoded once.
 
+mod checks;
+mod declared;
+mod pages;
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use self::checks::Schemas;
+pub(super) use self::checks::quoted;
+use self::pages::Paging;
+pub(super) use self::pages::{Pages, page};
 use super::audience::{Audience, Change};
-use super::content::ToolResult;
+use super::cache::{CacheHint, CacheScope};
 use super::definition::{Prompt, PromptArgument, Resource, Tool};
 use super::template::{InvalidTemplate, Template};
-use crate::connection::Config;
 use crate::json;
-use crate::mcp::{LogLevel, Revision, Side};
+use crate::mcp::{LogLevel, Revision};
 use crate::schema::{InvalidSchema, Schema};
 
 /// Levels of nesting in what a tool says of itself.
@@ -71,6 +79,7 @@ pub struct Registry {
     edits: Edits,
     pub(super) audience: Arc<Audience>,
     page_size: Option<NonZeroUsize>,
+    cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
 }
 
@@ -81,16 +90,6 @@ struct Edits {
     resources: u64,
     prompts: u64,
 }
-
-/// The compiled schemas of a tool.
-#[derive(Debug)]
-struct Schemas {
-    input: Schema,
-    output: Option<Schema>,
-}
-
-/// The members of one list's results, a page each.
-pub(super) type Pages = Box<[Box<str>]>;
 
 /// The list results of one revision.
 #[derive(Debug)]
@@ -245,6 +244,12 @@ impl Registry {
         self.changed();
     }
 
+    /// Lets clients keep the lists for so long (2026-07-28): all pages of all lists (R-CCH-06).
+    pub fn set_list_cache(&mut self, ttl: Duration, scope: CacheScope) {
+        self.cache = CacheHint { ttl, scope };
+        self.changed();
+    }
+
     fn changed(&mut self) {
         self.lists = Default::default();
     }
@@ -300,42 +305,6 @@ impl Registry {
         self.tool_names.get(name).copied()
     }
 
-    /// Checks the arguments of a call, a validated JSON text, against the tool's input schema
-    /// (R-TOL-03).
-    ///
-    /// # Errors
-    /// What is wrong, as a sentence for the caller.
-    pub fn check_arguments(&self, number: u32, arguments: &str) -> Result<(), String> {
-        let Some(schemas) = self.schemas.get(number as usize) else {
-            return Ok(());
-        };
-        let name = &self.tools[number as usize].name;
-        let wrong = |why| format!("invalid arguments for tool {}: {why}", quoted(name));
-        schemas.input.check(arguments).map_err(wrong)
-    }
-
-    /// Checks what a tool gave back against its output schema, if it has one. A result that is an
-    /// error need not fit (R-STR-01, R-STR-07).
-    ///
-    /// # Errors
-    /// What is wrong, as a sentence for the tool's author.
-    pub fn check_result(&self, number: u32, result: &ToolResult) -> Result<(), String> {
-        let schemas = self.schemas.get(number as usize);
-        let Some(schema) = schemas.and_then(|schemas| schemas.output.as_ref()) else {
-            return Ok(());
-        };
-        let verdict = match &result.structured {
-            _ if result.is_error => Ok(()),
-            Some(json) => schema.check(json),
-            None => Err("there is no structured content".to_owned()),
-        };
-        let name = &self.tools[number as usize].name;
-        verdict.map_err(|why| {
-            let name = quoted(name);
-            format!("the result of tool {name} does not fit its output schema: {why}")
-        })
-    }
-
     /// The number of a resource.
     pub fn resource(&self, uri: &str) -> Option<u32> {
         self.resource_uris.get(uri).copied()
@@ -362,63 +331,15 @@ impl Registry {
         self.resource_uris.contains_key(uri) || self.templates.iter().any(template)
     }
 
-    /// Whether tools are offered.
-    pub fn has_tools(&self) -> bool {
-        self.may_change || !self.tool_names.is_empty()
-    }
-
-    /// Whether resources or templates are offered.
-    pub fn has_resources(&self) -> bool {
-        self.may_change || !self.resource_uris.is_empty() || !self.templates.is_empty()
-    }
-
-    /// Whether prompts are offered.
-    pub fn has_prompts(&self) -> bool {
-        self.may_change || !self.prompt_names.is_empty()
-    }
-
-    /// The configuration of a server that offers this.
-    pub fn config(&self, name: &str, version: &str) -> Config {
-        let mut config = Config::new(Side::Server, name, version);
-        config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
-        config
-    }
-
-    /// What is declared in that revision (R-CAP-01).
-    fn capabilities(&self, revision: Revision) -> String {
-        let rules = revision.rules();
-        let changes = self.may_change.then_some("\"listChanged\":true");
-        let subscribe = self.subscribes.then_some("\"subscribe\":true");
-        let mut members = Vec::new();
-        let mut declare = |name: &str, settings: [Option<&str>; 2]| {
-            let settings: Vec<_> = settings.into_iter().flatten().collect();
-            members.push(format!("\"{name}\":{{{}}}", settings.join(",")));
-        };
-        if self.has_tools() {
-            declare("tools", [changes, None]);
-        }
-        if self.has_resources() {
-            declare("resources", [subscribe, changes]);
-        }
-        if self.has_prompts() {
-            declare("prompts", [changes, None]);
-        }
-        declare("logging", [None, None]);
-        if self.completes && rules.completions {
-            declare("completions", [None, None]);
-        }
-        format!("{{{}}}", members.join(","))
-    }
-
     pub(super) fn lists(&self, revision: Revision) -> &Lists {
         self.lists[revision as usize].get_or_init(|| {
             let hints = match revision.rules().cache_hints {
-                true => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
-                false => "",
+                true => self.cache.members(),
+                false => String::new(),
             };
             let pages = Paging {
                 size: self.page_size.map_or(usize::MAX, NonZeroUsize::get),
-                hints,
+                hints: &hints,
             };
             Arc::new(Lists {
                 tools: pages.of("tools", &self.tools(), |tool, out| {
@@ -456,66 +377,8 @@ fn take(names: &mut HashMap<String, u32>, name: &str, next: usize) -> Result<u32
     }
 }
 
-/// How lists are cut and what each page carries beside its items.
-struct Paging<'a> {
-    size: usize,
-    hints: &'a str,
-}
-
-impl Paging<'_> {
-    /// The pages of one list; an empty list has one, too.
-    fn of<T>(&self, key: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Pages {
-        let count = items.len().div_ceil(self.size).max(1);
-        let page = |number: usize| {
-            let mut out = format!("\"{key}\":[").into_bytes();
-            let items = items.iter().skip(number * self.size).take(self.size);
-            for (i, item) in items.enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                write(item, &mut out);
-            }
-            out.push(b']');
-            if number + 1 < count {
-                let next = format!(",\"nextCursor\":\"{}\"", cursor(number + 1));
-                out.extend_from_slice(next.as_bytes());
-            }
-            out.extend_from_slice(self.hints.as_bytes());
-            String::from_utf8(out).unwrap_or_default().into()
-        };
-        (0..count).map(page).collect()
-    }
-}
-
-/// The cursor of a page.
-fn cursor(number: usize) -> String {
-    format!("page-{number}")
-}
-
-/// The page that a request asks for, by its raw `cursor`; the first without one (R-PAG-07).
-pub(super) fn page<'a>(pages: &'a Pages, raw: Option<&str>) -> Option<&'a str> {
-    let number = match raw {
-        None | Some("null") => 0,
-        Some(raw) => {
-            let text = crate::json::reader::as_str(raw)?;
-            let number = text.strip_prefix("page-")?.parse().ok()?;
-            // One spelling for each page, and none for the first (R-PAG-06).
-            (number > 0 && cursor(number) == text).then_some(number)?
-        }
-    };
-    pages.get(number).map(|page| &**page)
-}
-
 /// The level that `logging/setLevel` names.
 pub(super) fn level(params: &str) -> Option<LogLevel> {
     let name = crate::json::reader::find(params, "level").and_then(crate::json::reader::as_str)?;
     LogLevel::parse(&name)
-}
-
-/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
-pub(super) fn quoted(name: &str) -> String {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => format!("\"{}…\"", &name[..end]),
-        None => format!("\"{name}\""),
-    }
 }

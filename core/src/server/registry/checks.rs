@@ -1,0 +1,58 @@
+//! What tools take and give back, held against their schemas.
+
+use super::Registry;
+use crate::schema::Schema;
+use crate::server::content::ToolResult;
+
+/// The compiled schemas of a tool.
+#[derive(Debug)]
+pub(super) struct Schemas {
+    pub input: Schema,
+    pub output: Option<Schema>,
+}
+
+impl Registry {
+    /// Checks the arguments of a call, a validated JSON text, against the tool's input schema
+    /// (R-TOL-03).
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the caller.
+    pub fn check_arguments(&self, number: u32, arguments: &str) -> Result<(), String> {
+        let Some(schemas) = self.schemas.get(number as usize) else {
+            return Ok(());
+        };
+        let name = &self.tools[number as usize].name;
+        let wrong = |why| format!("invalid arguments for tool {}: {why}", quoted(name));
+        schemas.input.check(arguments).map_err(wrong)
+    }
+
+    /// Checks what a tool gave back against its output schema, if it has one. A result that is an
+    /// error need not fit (R-STR-01, R-STR-07).
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the tool's author.
+    pub fn check_result(&self, number: u32, result: &ToolResult) -> Result<(), String> {
+        let schemas = self.schemas.get(number as usize);
+        let Some(schema) = schemas.and_then(|schemas| schemas.output.as_ref()) else {
+            return Ok(());
+        };
+        let verdict = match &result.structured {
+            _ if result.is_error => Ok(()),
+            Some(json) => schema.check(json),
+            None => Err("there is no structured content".to_owned()),
+        };
+        let name = &self.tools[number as usize].name;
+        verdict.map_err(|why| {
+            let name = quoted(name);
+            format!("the result of tool {name} does not fit its output schema: {why}")
+        })
+    }
+}
+
+/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
+pub(in crate::server) fn quoted(name: &str) -> String {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => format!("\"{}…\"", &name[..end]),
+        None => format!("\"{name}\""),
+    }
+}

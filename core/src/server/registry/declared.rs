@@ -1,0 +1,55 @@
+//! What a server declares of what it offers.
+
+use super::Registry;
+use crate::connection::Config;
+use crate::mcp::{Revision, Side};
+
+impl Registry {
+    /// Whether tools are offered.
+    pub fn has_tools(&self) -> bool {
+        self.may_change || !self.tool_names.is_empty()
+    }
+
+    /// Whether resources or templates are offered.
+    pub fn has_resources(&self) -> bool {
+        self.may_change || !self.resource_uris.is_empty() || !self.templates.is_empty()
+    }
+
+    /// Whether prompts are offered.
+    pub fn has_prompts(&self) -> bool {
+        self.may_change || !self.prompt_names.is_empty()
+    }
+
+    /// The configuration of a server that offers this.
+    pub fn config(&self, name: &str, version: &str) -> Config {
+        let mut config = Config::new(Side::Server, name, version);
+        config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
+        config
+    }
+
+    /// What is declared in that revision (R-CAP-01).
+    fn capabilities(&self, revision: Revision) -> String {
+        let rules = revision.rules();
+        let changes = self.may_change.then_some("\"listChanged\":true");
+        let subscribe = self.subscribes.then_some("\"subscribe\":true");
+        let mut members = Vec::new();
+        let mut declare = |name: &str, settings: [Option<&str>; 2]| {
+            let settings: Vec<_> = settings.into_iter().flatten().collect();
+            members.push(format!("\"{name}\":{{{}}}", settings.join(",")));
+        };
+        if self.has_tools() {
+            declare("tools", [changes, None]);
+        }
+        if self.has_resources() {
+            declare("resources", [subscribe, changes]);
+        }
+        if self.has_prompts() {
+            declare("prompts", [changes, None]);
+        }
+        declare("logging", [None, None]);
+        if self.completes && rules.completions {
+            declare("completions", [None, None]);
+        }
+        format!("{{{}}}", members.join(","))
+    }
+}
