@@ -2,7 +2,7 @@
 //!
 //! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
 //! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
-//! members, and for those a [shortcut](Shape) accepts without building a tree; it never
+//! members, and for those a shortcut accepts without building a tree; it never
 //! refuses: what it cannot accept goes to the full validator, which also words the error.
 //!
 //! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
