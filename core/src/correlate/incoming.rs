@@ -24,7 +24,8 @@ pub enum Refused {
 /// An id that no request in flight has, as of a look at the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Vacant {
-    hash: u64,
+    /// Of the id; `None` where it was not needed to see that no request has it.
+    hash: Option<u64>,
 }
 
 /// The requests of one stream that are not yet answered, with `D` for each.
@@ -79,10 +80,13 @@ impl<I, D> Incoming<I, D> {
     where
         Q: Hash + PartialEq<I>,
     {
+        if self.by_id.is_empty() {
+            return Ok(Vacant { hash: None });
+        }
         let hash = self.hasher.hash_one(id);
         match self.find_hashed(hash, id) {
             Some(key) => Err(key),
-            None => Ok(Vacant { hash }),
+            None => Ok(Vacant { hash: Some(hash) }),
         }
     }
 
@@ -95,12 +99,13 @@ impl<I, D> Incoming<I, D> {
     pub fn insert_vacant(
         &mut self,
         Vacant { hash }: Vacant,
-        id: impl Into<I>,
+        id: impl Into<I> + Hash,
         data: D,
     ) -> Result<IncomingKey, Refused> {
         if self.requests.is_full() {
             return Err(Refused::Full);
         }
+        let hash = hash.unwrap_or_else(|| self.hasher.hash_one(&id));
         let request = Request {
             hash,
             id: id.into(),
