@@ -92,6 +92,12 @@ impl<V> Chunks<V> {
         (std::mem::replace(hole, last), hole.as_ref())
     }
 
+    /// The value at a place, if there is one.
+    #[inline]
+    pub(super) fn get(&self, place: u32) -> Option<&V> {
+        self.values.get(place as usize)?.as_ref()
+    }
+
     /// The slot whose list has that place.
     #[inline]
     pub(super) fn slot(&self, place: u32) -> u32 {

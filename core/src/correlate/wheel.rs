@@ -69,13 +69,15 @@ struct Level {
 #[derive(Debug)]
 struct Timer<K> {
     at: u64,
-    number: u32,
+    name: TimerKey,
     key: K,
 }
 
-/// What finds a timer by its key.
+/// What finds a timer by its key. Not looked at when a timer fires: whether one is still there is
+/// seen at its place.
 #[derive(Debug)]
 struct Number {
+    /// Of its use now, or of the last one.
     generation: u32,
     place: u32,
 }
@@ -144,18 +146,17 @@ impl<K> TimerWheel<K> {
     #[inline]
     pub fn insert(&mut self, deadline: Instant, key: K) -> TimerKey {
         let at = self.tick_at_or_after(deadline);
-        let number = self.take_number();
-        let generation = self.numbers[number as usize].generation;
+        let name = self.take_name();
         self.len += 1;
-        self.place(Timer { at, number, key });
-        TimerKey { number, generation }
+        self.place(Timer { at, name, key });
+        name
     }
 
     /// Stops a timer; its key, or `None` when it has fired or was cancelled.
     #[inline]
     pub fn cancel(&mut self, timer: TimerKey) -> Option<K> {
-        let Timer { number, key, .. } = self.unlink(timer)?;
-        self.release(number);
+        let Timer { name, key, .. } = self.unlink(timer)?;
+        self.release(name);
         Some(key)
     }
 
@@ -177,8 +178,8 @@ impl<K> TimerWheel<K> {
         if self.due.is_empty() {
             self.advance(self.tick_before(now));
         }
-        let Timer { number, key, .. } = self.timers.pop(&mut self.due)?;
-        self.release(number);
+        let Timer { name, key, .. } = self.timers.pop(&mut self.due)?;
+        self.release(name);
         Some(key)
     }
 
@@ -237,7 +238,7 @@ impl<K> TimerWheel<K> {
     /// Puts a timer where its tick belongs.
     #[inline]
     fn place(&mut self, timer: Timer<K>) {
-        let number = timer.number as usize;
+        let number = timer.name.number as usize;
         // A tick that has begun still fires in it.
         let slot = match (timer.at ^ self.elapsed).checked_ilog2() {
             Some(bit) if timer.at > self.elapsed => {
@@ -262,11 +263,12 @@ impl<K> TimerWheel<K> {
             return None;
         }
         let place = number.place;
+        self.timers.get(place).filter(|held| held.name == timer)?;
         let slot = self.timers.slot(place);
         let list = list(&mut self.levels, &mut self.due, slot);
         let (timer, moved) = self.timers.remove(list, place);
         if let Some(moved) = moved {
-            self.numbers[moved.number as usize].place = place;
+            self.numbers[moved.name.number as usize].place = place;
         }
         if list.is_empty() {
             self.set_occupied(slot, false);
@@ -283,10 +285,16 @@ impl<K> TimerWheel<K> {
         }
     }
 
+    /// A key that no timer has had.
     #[inline]
-    fn take_number(&mut self) -> u32 {
+    fn take_name(&mut self) -> TimerKey {
         if let Some(number) = self.free.pop() {
-            return number;
+            let generation = &mut self.numbers[number as usize].generation;
+            *generation += 1;
+            return TimerKey {
+                number,
+                generation: *generation,
+            };
         }
         let number = self.numbers.len() as u32;
         // So that a place has a number of 32 bits, too.
@@ -297,17 +305,18 @@ impl<K> TimerWheel<K> {
         });
         // Room to free all of them, so that freeing allocates nothing.
         self.free.reserve(self.numbers.len());
-        number
+        TimerKey {
+            number,
+            generation: 0,
+        }
     }
 
     /// Voids the key of a timer that is in no slot any more.
     #[inline]
-    fn release(&mut self, number: u32) {
-        let generation = &mut self.numbers[number as usize].generation;
-        *generation += 1;
+    fn release(&mut self, name: TimerKey) {
         self.len -= 1;
-        if *generation < LAST_GENERATION {
-            self.free.push(number);
+        if name.generation < LAST_GENERATION {
+            self.free.push(name.number);
         }
     }
 
