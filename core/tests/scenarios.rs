@@ -584,3 +584,45 @@ fn a_cancel_reaches_the_tokens_made_from_the_calls_own() {
     world.run();
     assert_eq!(token.reason(), Some("enough"));
 }
+
+#[test]
+fn long_frames_travel_in_their_turn_among_short_ones() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let long = "x".repeat(100 << 10);
+    let texts = ["a", &long, "b", "c", &long, "d"];
+    let ask = |text: &&str| {
+        let params = format!("{{\"name\":\"{text}\"}}");
+        let handle = world.client.handle();
+        handle.request("tools/call", Some(&params), RequestOptions::default())
+    };
+    let mut responses: Vec<_> = texts.iter().map(|text| ask(text).unwrap()).collect();
+    world.run();
+    let calls = std::mem::take(&mut world.server.host.calls);
+    let names: Vec<_> = calls
+        .iter()
+        .map(|call| call.message.as_ref().name().unwrap())
+        .collect();
+    assert!(names == texts, "the requests in their order");
+
+    // In one piece, which is long; and its frames are long and short.
+    let mut replies = world.server.handle().replies();
+    for (call, text) in calls.iter().zip(texts) {
+        let content = format!("[{{\"type\":\"text\",\"text\":\"{text}\"}}]");
+        replies.result(&call.reply, |result| result.raw("content", &content));
+    }
+    replies.submit();
+    world.run();
+    let ids: Vec<_> = responses.iter().map(|response| response.key()).collect();
+    let wrote = &world.server.wrote[world.server.wrote.len() - texts.len()..];
+    for ((line, id), text) in wrote.iter().zip(&ids).zip(texts) {
+        let expected = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}"
+        );
+        assert!(*line == expected, "the answers in their order");
+    }
+    assert!(
+        responses
+            .iter_mut()
+            .all(|response| poll(response).unwrap().is_ok())
+    );
+}
