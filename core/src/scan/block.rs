@@ -4,14 +4,12 @@
 
 /// A class of bytes as two tables: a byte belongs to it when the entries of its low and its
 /// high nibble share a bit.
-#[cfg(target_arch = "x86_64")]
 pub(super) struct Class {
     pub(super) low: [u8; 16],
     pub(super) high: [u8; 16],
 }
 
 /// The hex digits.
-#[cfg(target_arch = "x86_64")]
 pub(super) const DIGITS: Class = Class {
     low: [1, 3, 3, 3, 3, 3, 3, 1, 1, 1, 0, 0, 0, 0, 0, 0],
     high: [0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -19,7 +17,6 @@ pub(super) const DIGITS: Class = Class {
 
 /// A table that gives each of `bytes` back to its own low nibble, so that a byte which equals
 /// its entry is one of them; the entries of the other nibbles equal no byte of theirs.
-#[cfg(target_arch = "x86_64")]
 pub(super) const fn own<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
     let mut table = [0xff; 16];
     table[15] = 0;
@@ -94,7 +91,6 @@ pub(super) fn last(rest: &[u8]) -> [u8; 64] {
 
 /// Asks for the memory a page further on, where the processor's own foresight ends: long text
 /// then comes as fast as memory gives it.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn fetch_ahead(chunk: &[u8; 256]) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -107,7 +103,6 @@ pub(super) fn fetch_ahead(chunk: &[u8; 256]) {
 }
 
 /// Plain blocks in a row after which four are looked at together.
-#[cfg(target_arch = "x86_64")]
 pub(super) const CALM: usize = 4;
 
 /// Expands to `string_end` for the instruction sets named.
@@ -116,7 +111,6 @@ pub(super) const CALM: usize = 4;
 /// The second loop walks text with escapes without a branch that depends on where they stand.
 /// What can only end the walk, control characters and escapes that are none, is gathered and
 /// asked for at the closing quote.
-#[cfg(target_arch = "x86_64")]
 macro_rules! string_kernel {
     ($features:literal) => {
         /// See [`string_end`](crate::scan::string_end).
@@ -200,5 +194,4 @@ macro_rules! string_kernel {
         }
     };
 }
-#[cfg(target_arch = "x86_64")]
 pub(super) use string_kernel;

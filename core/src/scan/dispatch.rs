@@ -10,6 +10,7 @@ use super::{StringEnd, scalar};
 use super::{avx2, avx512, sse2};
 
 /// Text that is escaped sooner byte by byte than by moving it to a block.
+#[cfg(target_arch = "x86_64")]
 const SHORT: usize = 16;
 
 /// The instruction sets that have kernels.

@@ -23,7 +23,6 @@ const ROOM: usize = 64 * 6 + 64;
 
 /// Where eight bytes go when those of a mask get a backslash before them; the backslash itself
 /// stands behind the eight.
-#[cfg(target_arch = "x86_64")]
 static APART: [[u8; 16]; 256] = {
     let mut table = [[0; 16]; 256];
     let mut mask = 0;
@@ -45,7 +44,6 @@ static APART: [[u8; 16]; 256] = {
 };
 
 /// The letters of the escapes of two bytes, by the low nibble of their control characters.
-#[cfg(target_arch = "x86_64")]
 pub(super) const LETTERS: [u8; 16] = {
     let mut letters = [0; 16];
     let mut low = 0;
@@ -133,7 +131,6 @@ impl<'a> Sink<'a> {
 
     /// Writes the first `len` bytes of one block whose stops, all among them, are `stops` and
     /// have become the letters of their escapes.
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "ssse3,popcnt")]
     pub(super) fn spread(&mut self, spelled: &[u8; 64], stops: u64, len: usize) {
@@ -172,7 +169,6 @@ impl<'a> Sink<'a> {
 }
 
 /// Expands to `escape_into` for the instruction sets named.
-#[cfg(target_arch = "x86_64")]
 macro_rules! escape_kernel {
     ($features:literal) => {
         /// See [`escape_into`](crate::scan::escape_into).
@@ -220,5 +216,4 @@ macro_rules! escape_kernel {
         }
     };
 }
-#[cfg(target_arch = "x86_64")]
 pub(super) use escape_kernel;

@@ -17,17 +17,20 @@
 //! * E1, E2: stores into reserved capacity, and the length that follows them; in `escape`.
 //!   (classes `escape …`)
 
-mod block;
 mod dispatch;
-mod escape;
 pub mod scalar;
-mod skip;
 mod stops;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod block;
+#[cfg(target_arch = "x86_64")]
+mod escape;
+#[cfg(target_arch = "x86_64")]
+mod skip;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 

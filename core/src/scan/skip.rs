@@ -9,7 +9,6 @@
 
 /// All bits from each set bit up to the next one: which bytes lie inside strings, where `quotes`
 /// are the quotes. An opening quote counts as inside, a closing one does not.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn between(mut quotes: u64) -> u64 {
     quotes ^= quotes << 1;
@@ -21,7 +20,6 @@ pub(super) fn between(mut quotes: u64) -> u64 {
 }
 
 /// The closing bracket that brings `depth` open ones to none, as its place in a block.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn last_close(opens: u64, closes: u64, depth: usize) -> Option<usize> {
     let mut rest = closes;
@@ -39,7 +37,6 @@ pub(super) fn last_close(opens: u64, closes: u64, depth: usize) -> Option<usize>
 }
 
 /// Expands to `container_end` for the instruction sets named.
-#[cfg(target_arch = "x86_64")]
 macro_rules! skip_kernel {
     ($features:literal) => {
         /// See [`container_end`](crate::scan::container_end).
@@ -73,5 +70,4 @@ macro_rules! skip_kernel {
         }
     };
 }
-#[cfg(target_arch = "x86_64")]
 pub(super) use skip_kernel;
