@@ -61,17 +61,8 @@ pub fn request_code(why: &RequestError) -> &'static str {
     }
 }
 
-fn connection_code(why: &ConnectionError) -> &'static str {
-    match why {
-        ConnectionError::ClosedLocally => "ERR_MCP_CLOSED_LOCALLY",
-        ConnectionError::ClosedByPeer => "ERR_MCP_CLOSED_BY_PEER",
-        ConnectionError::PeerExited(_) => "ERR_MCP_PEER_EXITED",
-        ConnectionError::Stalled => "ERR_MCP_STALLED",
-        ConnectionError::NoCommonRevision => "ERR_MCP_NO_COMMON_REVISION",
-        ConnectionError::Handshake(_) => "ERR_MCP_HANDSHAKE",
-        ConnectionError::Io(_) => "ERR_MCP_IO",
-        _ => "ERR_MCP_INTERNAL",
-    }
+fn connection_code(why: &ConnectionError) -> String {
+    format!("ERR_MCP_{}", why.name().to_ascii_uppercase())
 }
 
 /// What a waiter learns, as the JSON that the face makes an error of.
@@ -90,7 +81,7 @@ pub fn request_json(out: &mut String, why: &RequestError) {
         }
         RequestError::Closed(reason) => {
             text.extend_from_slice(b",\"cause\":");
-            text.extend_from_slice(&begin(connection_code(reason), reason));
+            text.extend_from_slice(&begin(&connection_code(reason), reason));
             text.push(b'}');
         }
         _ => {}
@@ -101,7 +92,7 @@ pub fn request_json(out: &mut String, why: &RequestError) {
 
 /// The same for the end of a connection.
 pub fn connection_json(out: &mut String, why: &ConnectionError) {
-    let mut text = begin(connection_code(why), why);
+    let mut text = begin(&connection_code(why), why);
     text.push(b'}');
     out.push_str(&String::from_utf8_lossy(&text));
 }

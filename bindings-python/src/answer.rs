@@ -43,6 +43,7 @@ pub fn exception(py: Python<'_>, error: &RequestError) -> PyErr {
             RequestError::Closed(reason) => {
                 let made = errors.getattr("ConnectionClosed")?.call1((text,))?;
                 made.setattr("origin", origin(reason))?;
+                made.setattr("reason", reason.name())?;
                 return Ok(made);
             }
             RequestError::Overloaded => "Overloaded",

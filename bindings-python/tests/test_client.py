@@ -152,6 +152,7 @@ async def test_the_end_of_the_server_ends_every_call() -> None:
             await connected.call_tool("die")
         assert isinstance(caught.value, ConnectionError) and isinstance(caught.value, McpError)
         assert "3" in str(caught.value) and caught.value.scope == "connection"
+        assert caught.value.reason == "peer_exited"
         with pytest.raises(ConnectionClosed):
             await connected.call_tool("die")
 

@@ -146,6 +146,22 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// One word for programs, which stays the same: `stalled`, `peer_exited`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ClosedLocally => "closed_locally",
+            Self::ShuttingDown => "shutting_down",
+            Self::ClosedByPeer => "closed_by_peer",
+            Self::PeerExited(_) => "peer_exited",
+            Self::Stalled => "stalled",
+            Self::Unresponsive => "unresponsive",
+            Self::Idle => "idle",
+            Self::NoCommonRevision => "no_common_revision",
+            Self::Handshake(_) => "handshake",
+            Self::Io(_) => "io",
+        }
+    }
+
     /// How far it reaches.
     pub fn scope(&self) -> Scope {
         Scope::Connection

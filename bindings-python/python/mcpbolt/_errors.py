@@ -51,10 +51,16 @@ class RequestCancelled(McpError):
 
 
 class ConnectionClosed(McpError, ConnectionError):
-    """The connection ended before an answer came, or had ended already."""
+    """The connection ended before an answer came, or had ended already.
+
+    Attributes:
+        reason: Why, in one word: `closed_locally`, `shutting_down`, `closed_by_peer`, `peer_exited`,
+            `stalled`, `unresponsive`, `idle`, `no_common_revision`, `handshake` or `io`.
+    """
 
     scope = "connection"
     origin = "peer"
+    reason = "closed_by_peer"
 
 
 class Overloaded(McpError):
