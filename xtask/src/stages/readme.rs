@@ -7,20 +7,30 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::load::{Revision, Session, Start};
 use crate::log::Log;
-use crate::repo::{self, Build, cargo};
+use crate::repo::{self, Build, cargo, command};
 use crate::{node, python};
 
-/// Each program offers one tool, `add`; a client asks each of them for a sum.
+/// Each server offers one tool, `add`; a client asks each of them for a sum, and so does the
+/// client that is printed.
 pub fn readme(log: &mut Log) -> Result<()> {
     let text = fs::read_to_string(repo::root().join("README.md"))?;
     let folder = repo::cache().join("readme");
     fs::create_dir_all(&folder)?;
-    let programs = [
-        rust(&folder, block(&text, "rust")?, log)?,
-        python(&folder, block(&text, "python")?, log)?,
-        node(&folder, block(&text, "js")?, log)?,
+    let (server, client) = rust(
+        &folder,
+        block(&text, "rust", 0)?,
+        block(&text, "rust", 1)?,
+        log,
+    )?;
+    let said = repo::output(command(client, [] as [&str; 0]))?;
+    ensure!(said.trim() == "42", "the client prints {said:?}");
+    log.tally.passed += 1;
+    let servers = [
+        vec![server],
+        python(&folder, block(&text, "python", 0)?, log)?,
+        node(&folder, block(&text, "js", 0)?, log)?,
     ];
-    for words in programs {
+    for words in servers {
         let start = Start {
             words: words
                 .iter()
@@ -45,33 +55,42 @@ fn add(start: &Start) -> Result<()> {
     Ok(())
 }
 
-/// The first block of a language.
-fn block<'a>(text: &'a str, language: &str) -> Result<&'a str> {
+/// A block of a language, counted from 0.
+fn block<'a>(text: &'a str, language: &str, number: usize) -> Result<&'a str> {
     let open = format!("```{language}\n");
-    let inside = text
-        .split_once(&open)
-        .and_then(|(_, rest)| rest.split_once("```"));
-    match inside {
+    let inside = text.split(&open).nth(number + 1);
+    match inside.and_then(|rest| rest.split_once("```")) {
         Some((program, _)) => Ok(program),
-        None => bail!("the README has no {language} program"),
+        None => bail!("the README has no {language} program number {number}"),
     }
 }
 
-/// A project as its reader would make it, but for where the crate is.
-fn rust(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {
+/// A project as its reader would make it, but for where the crate and the server are; its server
+/// and its client.
+fn rust(folder: &Path, server: &str, client: &str, log: &mut Log) -> Result<(PathBuf, PathBuf)> {
     let project = folder.join("rust");
-    fs::create_dir_all(project.join("src"))?;
-    fs::write(project.join("src/main.rs"), program)?;
+    let target = repo::target().join("package-user");
+    let made = target.join("debug");
+    let binary = made.join("server").display().to_string();
+    ensure!(
+        client.contains("path/to/server"),
+        "the client starts no path/to/server"
+    );
+    fs::create_dir_all(project.join("src/bin"))?;
+    fs::write(project.join("src/bin/server.rs"), server)?;
+    fs::write(
+        project.join("src/bin/client.rs"),
+        client.replace("path/to/server", &binary),
+    )?;
     let manifest = format!(
-        "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[dependencies]\nmcpbolt = {{ path = {:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\n\n[workspace]\n",
+        "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[dependencies]\nmcpbolt = {{ path = {:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\n[workspace]\n",
         repo::root().join("core")
     );
     fs::write(project.join("Cargo.toml"), manifest)?;
-    let target = repo::target().join("package-user");
     let mut build = cargo("build");
     build.current_dir(&project).env("CARGO_TARGET_DIR", &target);
     log.run(build)?;
-    Ok(vec![target.join("debug/readme")])
+    Ok((made.join("server"), made.join("client")))
 }
 
 fn python(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {
@@ -99,9 +118,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_block_of_a_language_is_the_program() {
+    fn the_blocks_of_a_language_are_its_programs() {
         let text = "```sh\ncargo\n```\n```rust\nfn main() {}\n```\n```rust\nother\n```\n";
-        assert_eq!(block(text, "rust").unwrap(), "fn main() {}\n");
-        assert!(block(text, "python").is_err());
+        assert_eq!(block(text, "rust", 0).unwrap(), "fn main() {}\n");
+        assert_eq!(block(text, "rust", 1).unwrap(), "other\n");
+        assert!(block(text, "rust", 2).is_err() && block(text, "python", 0).is_err());
     }
 }
