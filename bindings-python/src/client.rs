@@ -241,7 +241,10 @@ impl Link {
                 progress,
             },
         );
-        self.look_for_answer(py, number);
+        if let Some(outcome) = self.poll_answer(number) {
+            // It was there at once; reports of progress before it may be yet to be told.
+            self.inbox.push(News::Outcome(number, outcome));
+        }
         Ok(number)
     }
 
@@ -263,7 +266,12 @@ impl Link {
         for news in self.inbox.take(DRAIN) {
             match news {
                 News::Opened => shown(py, self.settle_opening(py)),
-                News::Answered(number) => self.look_for_answer(py, number),
+                News::Answered(number) => {
+                    if let Some(outcome) = self.poll_answer(number) {
+                        self.settle_answer(py, number, outcome);
+                    }
+                }
+                News::Outcome(number, outcome) => self.settle_answer(py, number, outcome),
                 News::Progress(number, progress, total, message) => {
                     let report = {
                         let waiting = self.waiting();
@@ -359,20 +367,20 @@ impl Link {
         }
     }
 
-    /// Hands the answer over if it is there, and waits for it otherwise.
-    fn look_for_answer(&self, py: Python<'_>, number: u64) {
+    /// The answer if it is there; else it will be news.
+    fn poll_answer(&self, number: u64) -> Option<Result<Message, RequestError>> {
         let waker = self.waker(Some(number));
         let mut all = self.waiting();
-        let Some(waiting) = all.get_mut(&number) else {
-            return;
-        };
-        let Poll::Ready(outcome) =
-            Pin::new(&mut waiting.response).poll(&mut Context::from_waker(&waker))
-        else {
-            return;
-        };
-        let waiting = all.remove(&number);
-        drop(all);
+        let response = &mut all.get_mut(&number)?.response;
+        match Pin::new(response).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(outcome) => Some(outcome),
+            Poll::Pending => None,
+        }
+    }
+
+    /// Hands an answer over, unless its request was given up meanwhile.
+    fn settle_answer(&self, py: Python<'_>, number: u64, outcome: Result<Message, RequestError>) {
+        let waiting = self.waiting().remove(&number);
         let outcome = match outcome.and_then(complete) {
             Ok(message) => Bound::new(py, Answer(message)).map(Bound::into_any),
             Err(error) => Err(exception(py, &error)),

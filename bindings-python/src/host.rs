@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::{Answer, Batch, CallKey, Disposition, Host, Incoming};
-use mcpbolt::error::ConnectionError;
+use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::mcp::{ErrorKind, Method};
 use mcpbolt::message::{Message, MessageRef};
 
@@ -16,6 +16,8 @@ pub enum News {
     Opened,
     /// The answer to a request is there.
     Answered(u64),
+    /// What became of a request whose answer was there at once.
+    Outcome(u64, Result<Message, RequestError>),
     /// A request makes progress: how far, of how much, and a sentence.
     Progress(u64, f64, Option<f64>, Option<String>),
     /// A log message of the server's.
