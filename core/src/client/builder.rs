@@ -143,11 +143,7 @@ impl ClientBuilder {
     /// # Errors
     /// When a root is not at a `file://` URI or leads out of itself (R-ROO-01).
     pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
-        if !self.handlers.has_valid_roots() {
-            return Err(RequestError::Misuse(
-                "a root is at a file:// URI without \"..\"",
-            ));
-        }
+        self.handlers.check_roots()?;
         self.config.capabilities =
             Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
         let prepared = Prepared {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::context::Context;
+use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
 use crate::mcp::{Elicitation, Elicited, Era, Method, Revision, Root, Sampled, Sampling};
@@ -72,9 +73,12 @@ impl Handlers {
     }
 
     /// R-ROO-01
-    pub fn has_valid_roots(&self) -> bool {
+    pub fn check_roots(&self) -> Result<(), RequestError> {
         let roots = self.current_roots();
-        roots.is_none_or(|roots| roots.iter().all(Root::is_valid))
+        roots
+            .iter()
+            .flat_map(|roots| &**roots)
+            .try_for_each(Root::check)
     }
 
     fn current_roots(&self) -> Option<Arc<[Root]>> {

@@ -197,10 +197,7 @@ impl Client {
             params,
             options: RequestOptions::default(),
         };
-        let options = call.options.clone();
-        let response = self
-            .handle
-            .request(method.name(), Some(&call.params), options)?;
+        let response = call.send(&call.params)?;
         let message = call.follow(response.await?).await?;
         complete(&message)?;
         Ok(message)
@@ -243,11 +240,8 @@ impl Client {
         arguments: &[(&str, &str)],
     ) -> Result<GetPromptResult, RequestError> {
         self.offers("prompts")?;
-        let arguments: serde_json::Map<String, Value> = arguments
-            .iter()
-            .map(|(key, value)| ((*key).into(), (*value).into()))
-            .collect();
-        let params = serde_json::json!({ "name": name, "arguments": arguments }).to_string();
+        let params =
+            serde_json::json!({ "name": name, "arguments": strings(arguments) }).to_string();
         let answer = self.ask(Method::GetPrompt, params).await?;
         parse(answer.as_ref().result().unwrap_or("{}"))
     }
@@ -279,11 +273,7 @@ impl Client {
             .revision()
             .is_some_and(|revision| revision.rules().completion_context);
         if known && !context.is_empty() {
-            let arguments: serde_json::Map<String, Value> = context
-                .iter()
-                .map(|(key, value)| ((*key).into(), (*value).into()))
-                .collect();
-            params["context"] = serde_json::json!({ "arguments": arguments });
+            params["context"] = serde_json::json!({ "arguments": strings(context) });
         }
         let params = params.to_string();
         let answer = self.request(Method::Complete, Some(&params)).await?;
@@ -319,6 +309,12 @@ fn complete(message: &Message) -> Result<(), RequestError> {
         Some("input_required") => Err(RequestError::BadAnswer("a question where none may stand")),
         Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
     }
+}
+
+/// An object of strings.
+fn strings(members: &[(&str, &str)]) -> serde_json::Map<String, Value> {
+    let member = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).into());
+    members.iter().map(member).collect()
 }
 
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, RequestError> {

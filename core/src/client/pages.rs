@@ -4,8 +4,7 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
-use super::{Client, complete};
-use crate::connection::RequestOptions;
+use super::Client;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Method;
@@ -89,13 +88,8 @@ impl<T: DeserializeOwned> Pages<T> {
             .cursor
             .as_deref()
             .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
-        let (method, options) = (self.list.method.name(), RequestOptions::default());
-        let answer = self
-            .client
-            .handle()
-            .request(method, params.as_deref(), options)?;
+        let answer = self.client.request(self.list.method, params.as_deref());
         let answer = answer.await?;
-        complete(&answer)?;
         let result = answer.as_ref().result().unwrap_or("{}");
         let items = reader::find(result, self.list.key).unwrap_or("[]");
         let items = serde_json::from_str(items)

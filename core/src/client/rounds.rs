@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Client;
 use super::context::Context;
-use crate::connection::RequestOptions;
+use crate::connection::{RequestOptions, Response};
 use crate::correlate::CancelToken;
 use crate::error::RequestError;
 use crate::handler::guarded::{Outcome, guarded};
@@ -26,6 +26,15 @@ pub(super) struct Repeatable {
 }
 
 impl Repeatable {
+    /// Sends the call, with its own params or those of a later round.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub fn send(&self, params: &str) -> Result<Response, RequestError> {
+        let (name, options) = (self.method.name(), self.options.clone());
+        self.client.handle().request(name, Some(params), options)
+    }
+
     /// Answers questions and repeats the call until the answer is complete.
     ///
     /// # Errors
@@ -41,12 +50,7 @@ impl Repeatable {
             let params = self
                 .next_params(answer.as_ref().result().unwrap_or("{}"))
                 .await?;
-            let (name, options) = (self.method.name(), self.options.clone());
-            answer = self
-                .client
-                .handle()
-                .request(name, Some(&params), options)?
-                .await?;
+            answer = self.send(&params)?.await?;
         }
         Ok(answer)
     }

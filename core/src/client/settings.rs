@@ -60,10 +60,7 @@ impl Client {
     /// has ended.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), RequestError> {
         let roots: Vec<_> = roots.into_iter().collect();
-        if !roots.iter().all(Root::is_valid) {
-            let why = "a root is at a file:// URI without \"..\"";
-            return Err(RequestError::Misuse(why));
-        }
+        roots.iter().try_for_each(Root::check)?;
         if !self.handlers.replace_roots(roots) {
             return Err(RequestError::Misuse("this client was built without roots"));
         }

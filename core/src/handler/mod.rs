@@ -77,7 +77,7 @@ pub trait Executor {
     /// Whether this executor itself checks the arguments of such a call when they are longer than
     /// [`CHECK_HERE_BYTES`](crate::limits::CHECK_HERE_BYTES), away from the driver's thread. The
     /// rest is checked before.
-    fn checks_arguments(&self, operation: Operation) -> bool {
+    fn checks_arguments(&mut self, operation: Operation) -> bool {
         let _ = operation;
         false
     }

@@ -8,8 +8,9 @@ use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
 use super::host::missing_data;
-use super::live::Offer;
+use super::live::{Offer, View};
 use super::rounds::{Attended, Rounds};
+use super::seal::Seal;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::correlate::Cancelled;
 use crate::handler::guarded::{Made, Outcome, guarded};
@@ -19,7 +20,8 @@ use crate::mcp::ErrorKind;
 
 /// Runs handlers on a [`Spawner`]; inline tools at once.
 pub struct HandlerExecutor {
-    server: Server,
+    view: View,
+    seal: Option<Seal>,
     handle: Handle,
     spawner: Arc<dyn Spawner>,
 }
@@ -28,7 +30,8 @@ impl HandlerExecutor {
     /// Carries out operations of the connection of `handle`.
     pub fn new(server: Server, handle: Handle, spawner: Arc<dyn Spawner>) -> Self {
         Self {
-            server,
+            view: View::of(&server.live),
+            seal: server.seal,
             handle,
             spawner,
         }
@@ -53,7 +56,7 @@ impl Executor for HandlerExecutor {
         let Operation::CallTool(number) = operation else {
             return Err(answer);
         };
-        let offer = self.server.live.offer();
+        let offer = self.view.offer();
         let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number as usize) else {
             return Err(answer);
         };
@@ -66,30 +69,29 @@ impl Executor for HandlerExecutor {
         })
     }
 
-    fn checks_arguments(&self, operation: Operation) -> bool {
+    fn checks_arguments(&mut self, operation: Operation) -> bool {
         let Operation::CallTool(number) = operation else {
             return false;
         };
-        let offer = self.server.live.offer();
-        let handler = offer.handlers.tools.get(number as usize);
+        let handler = self.view.offer().handlers.tools.get(number as usize);
         matches!(handler, Some(ToolHandler::Spawned(_)))
     }
 
     fn initialized(&mut self) {
-        if let Some(hook) = &self.server.live.offer().handlers.initialized {
+        if let Some(hook) = &self.view.offer().handlers.initialized {
             guard_hook(|| hook(&self.handle));
         }
     }
 
     fn closed(&mut self) {
-        if let Some(hook) = &self.server.live.offer().handlers.closed {
+        if let Some(hook) = &self.view.offer().handlers.closed {
             guard_hook(|| hook(&self.handle));
         }
     }
 
     fn run(&mut self, batch: Batch) {
-        let (offer, handle) = (self.server.live.offer(), self.handle.clone());
-        let seal = self.server.seal.clone();
+        let (offer, handle) = (self.view.offer().clone(), self.handle.clone());
+        let seal = self.seal.clone();
         let jobs = batch.into_calls().map(move |call| -> Job {
             let offer = offer.clone();
             let begun = seal.as_ref().map(|seal| Rounds::begin(&call, seal));

@@ -8,6 +8,7 @@ use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
 use super::listen::Interests;
+use super::live::View;
 use super::registry::{Pages, Registry, level, page, quoted};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
@@ -22,8 +23,8 @@ use crate::message::{Field, MessageRef};
 #[derive(Debug)]
 pub struct ServerHost<E> {
     registry: Arc<Registry>,
-    /// Where the registry comes from if it may change, and which change is known.
-    live: Option<(Server, u64)>,
+    /// Where the registry comes from, if it may change.
+    view: Option<View>,
     listener: Arc<Listener>,
     handle: Handle,
     executor: E,
@@ -36,7 +37,7 @@ impl<E: Executor> ServerHost<E> {
         Self {
             listener: registry.audience.join(handle.clone()),
             registry,
-            live: None,
+            view: None,
             handle,
             executor,
             initialized: false,
@@ -45,18 +46,17 @@ impl<E: Executor> ServerHost<E> {
 
     /// The same for what `server` offers at each moment.
     pub fn of(server: &Server, handle: Handle, executor: E) -> Self {
-        let version = server.live.version();
-        let mut host = Self::new(server.registry(), handle, executor);
-        host.live = Some((server.clone(), version));
+        let mut view = View::of(&server.live);
+        let mut host = Self::new(view.offer().registry.clone(), handle, executor);
+        host.view = Some(view);
         host
     }
 
     fn refresh(&mut self) {
-        if let Some((server, seen)) = &mut self.live {
-            let version = server.live.version();
-            if *seen != version {
-                *seen = version;
-                self.registry = server.registry();
+        if let Some(view) = &mut self.view {
+            let registry = &view.offer().registry;
+            if !Arc::ptr_eq(&self.registry, registry) {
+                self.registry = registry.clone();
             }
         }
     }
@@ -205,8 +205,7 @@ impl<E: Executor> ServerHost<E> {
             self.listener.unsubscribe(&uri);
             return answer.result(|_| ());
         }
-        let known = self.registry.resource(&uri).is_some();
-        if !known && self.registry.template(&uri).is_none() {
+        if !self.registry.reads(&uri) {
             return missing(answer, &uri);
         }
         match self.listener.subscribe(&uri) {

@@ -32,7 +32,7 @@ impl Interests {
         if registry.subscribes {
             let wanted = reader::find(filter, "resourceSubscriptions").unwrap_or("[]");
             for uri in reader::elements(wanted).filter_map(reader::as_str) {
-                if registry.resource(&uri).is_some() || registry.template(&uri).is_some() {
+                if registry.reads(&uri) {
                     uris.insert(uri.into_owned());
                 }
                 if uris.len() > MAX_SUBSCRIPTIONS {

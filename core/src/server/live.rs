@@ -44,6 +44,43 @@ impl Live {
     }
 }
 
+/// The offer as one connection sees it: fetched again only after a change.
+pub(super) struct View {
+    live: Arc<Live>,
+    version: u64,
+    offer: Offer,
+}
+
+impl View {
+    pub fn of(live: &Arc<Live>) -> Self {
+        // In this order: an offer newer than its version is fetched once more.
+        let version = live.version();
+        Self {
+            live: live.clone(),
+            version,
+            offer: live.offer(),
+        }
+    }
+
+    /// The offer of the moment.
+    pub fn offer(&mut self) -> &Offer {
+        let version = self.live.version();
+        if version != self.version {
+            self.version = version;
+            self.offer = self.live.offer();
+        }
+        &self.offer
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Server {
     /// Changes what is offered, on all connections at once; clients are told which lists are
     /// others now (R-TOL-07, R-RES-09, R-PRM-07). Calls under way are finished.

@@ -46,7 +46,7 @@ fn large_arguments_are_checked_where_the_handler_runs() {
 struct Sink(Arc<AtomicUsize>);
 
 impl Executor for Sink {
-    fn checks_arguments(&self, operation: Operation) -> bool {
+    fn checks_arguments(&mut self, operation: Operation) -> bool {
         operation == Operation::CallTool(0)
     }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::RequestError;
+
 /// A folder or a file that the client shows to servers. Guidance, not access control (R-ROO-04).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Root {
@@ -34,8 +36,16 @@ impl Root {
     }
 
     /// Whether its URI is one that a root may have (R-ROO-01).
-    pub fn is_valid(&self) -> bool {
+    ///
+    /// # Errors
+    /// It is not at a `file://` URI, or leads out of itself.
+    pub fn check(&self) -> Result<(), RequestError> {
         let path = self.uri.strip_prefix("file://");
-        path.is_some_and(|path| path.split(['/', '\\']).all(|step| step != ".."))
+        match path.is_some_and(|path| path.split(['/', '\\']).all(|step| step != "..")) {
+            true => Ok(()),
+            false => Err(RequestError::Misuse(
+                "a root is at a file:// URI without \"..\"",
+            )),
+        }
     }
 }

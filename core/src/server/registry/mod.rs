@@ -256,41 +256,19 @@ impl Registry {
 
     /// The tools, in the order of registration (R-TOL-02).
     pub fn tools(&self) -> Vec<&Tool> {
-        let offered = |(number, tool): &(usize, &Tool)| {
-            self.tool_names.get(&tool.name) == Some(&(*number as u32))
-        };
-        self.tools
-            .iter()
-            .enumerate()
-            .filter(offered)
-            .map(|(_, tool)| tool)
-            .collect()
+        offered(&self.tools, &self.tool_names, |tool| &tool.name)
     }
 
     /// The resources, in the order of registration.
     pub fn resources(&self) -> Vec<&Resource> {
-        let offered = |(number, resource): &(usize, &Resource)| {
-            self.resource_uris.get(&resource.uri) == Some(&(*number as u32))
-        };
-        self.resources
-            .iter()
-            .enumerate()
-            .filter(offered)
-            .map(|(_, resource)| resource)
-            .collect()
+        offered(&self.resources, &self.resource_uris, |resource| {
+            &resource.uri
+        })
     }
 
     /// The prompts, in the order of registration.
     pub fn prompts(&self) -> Vec<&Prompt> {
-        let offered = |(number, prompt): &(usize, &Prompt)| {
-            self.prompt_names.get(&prompt.name) == Some(&(*number as u32))
-        };
-        self.prompts
-            .iter()
-            .enumerate()
-            .filter(offered)
-            .map(|(_, prompt)| prompt)
-            .collect()
+        offered(&self.prompts, &self.prompt_names, |prompt| &prompt.name)
     }
 
     /// The arguments of a prompt.
@@ -318,6 +296,11 @@ impl Registry {
                 .map(|variables| (number as u32, variables))
         };
         self.templates.iter().enumerate().find_map(matched)
+    }
+
+    /// Whether there is something to read at that URI, by itself or by a template.
+    pub(super) fn reads(&self, uri: &str) -> bool {
+        self.resource(uri).is_some() || self.template(uri).is_some()
     }
 
     /// The number of a prompt.
@@ -361,6 +344,20 @@ impl Registry {
             })
         })
     }
+}
+
+/// Those of all entries that stand under their name: not the removed ones.
+fn offered<'a, T>(
+    all: &'a [T],
+    names: &HashMap<String, u32>,
+    name: impl Fn(&T) -> &str,
+) -> Vec<&'a T> {
+    let is_offered = |(number, entry): &(usize, &T)| {
+        let named = names.get(name(entry));
+        named.is_some_and(|named| *named as usize == *number)
+    };
+    let entries = all.iter().enumerate().filter(is_offered);
+    entries.map(|(_, entry)| entry).collect()
 }
 
 /// Gives `name` the number of the next entry.
