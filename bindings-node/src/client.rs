@@ -7,12 +7,13 @@ use mcpbolt::connection::{
     ProgressFn,
 };
 use mcpbolt::error::ConnectionError;
+use mcpbolt::io::traced;
 use mcpbolt::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side};
 use mcpbolt::message::MessageRef;
 use napi_derive::napi;
 
 use crate::drain::quote;
-use crate::error::{Result, error};
+use crate::error::{self, Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
 
 /// What a client brings to a connection.
@@ -46,8 +47,8 @@ impl ClientOptions {
                 config.opening = Opening::Handshake;
             }
         }
-        config.trace = inbox.trace(self.trace, Side::Client)?;
-        Ok(Arc::new(config))
+        config.trace = self.trace.then(|| inbox.trace());
+        traced(Arc::new(config)).map_err(|why| error::io(&why))
     }
 }
 

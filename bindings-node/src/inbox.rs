@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Batch, Call, CallKey, Direction, Trace};
 use mcpbolt::error::ConnectionError;
-use mcpbolt::io::trace_from_environment;
-use mcpbolt::mcp::Side;
 use napi::Status;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 
-use crate::error::{self, Result, error};
+use crate::error::{Result, error};
 
 /// Something that JavaScript is told besides calls.
 #[derive(Debug)]
@@ -161,16 +159,12 @@ impl Inbox {
         state.told
     }
 
-    /// What shows JavaScript each frame of a connection, when it wants that; or else the trace
-    /// that the environment asks for.
-    pub fn trace(self: &Arc<Self>, wanted: bool, side: Side) -> Result<Option<Trace>> {
-        if !wanted {
-            return trace_from_environment(side).map_err(|why| error::io(&why));
-        }
+    /// What shows JavaScript each frame of a connection.
+    pub fn trace(self: &Arc<Self>) -> Trace {
         let inbox = self.clone();
-        Ok(Some(Trace::new(move |direction, frame| {
+        Trace::new(move |direction, frame| {
             inbox.push(Event::Traced(direction, frame.to_owned()));
-        })))
+        })
     }
 
     /// Waits until JavaScript has taken everything; `false` when it has not by then.

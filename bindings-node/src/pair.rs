@@ -29,7 +29,8 @@ pub fn pair(
         Arc::new(Inbox::new(&wake_server)?),
         Arc::new(Inbox::new(&wake_client)?),
     );
-    let server = Connection::new(served.config, Instant::now());
+    let config = io::traced(served.config).map_err(|why| error::io(&why))?;
+    let server = Connection::new(config, Instant::now());
     let client = Connection::new(options.config(&client_inbox)?, Instant::now());
     let links = vec![
         Link::new(

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Config, Connection, Framing};
-use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions};
-use mcpbolt::mcp::Side;
+use mcpbolt::io::{Ended, Hosted, Report, Stdio, StdioOptions, traced};
 use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
@@ -39,8 +38,9 @@ pub fn serve_stdio(
     };
     let stdio = Stdio::take(options).map_err(|why| error::io(&why))?;
     let mut config = Config::clone(&served.config);
-    config.trace = inbox.trace(trace, Side::Server)?;
-    let mut connection = Connection::new(Arc::new(config), Instant::now());
+    config.trace = trace.then(|| inbox.trace());
+    let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
+    let mut connection = Connection::new(config, Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
     let link = Link::new(

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
-use mcpbolt::mcp::Side;
+use mcpbolt::io::trace_to;
 use mcpbolt::server::{Prompt, PromptArgument, Registry, RegistryError, Resource, Tool};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -135,7 +135,7 @@ impl Catalog {
         })?;
         let mut config = registry.config(name, version);
         config.instructions = instructions.map(Into::into);
-        config.trace = crate::trace::open(trace.as_deref(), Side::Server)?;
+        config.trace = trace.as_deref().map(trace_to).transpose()?;
         let all = [&tools, &resources, &templates, &prompts];
         let has_tasks = all
             .into_iter()

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Config, Connection, Framing, Handle, Opening, RequestOptions, Response};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{ChildCommand, Hosted, Stderr, join};
+use mcpbolt::io::{ChildCommand, Hosted, Stderr, join, trace_to, traced};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Method, Revision, Revisions, Side};
 use mcpbolt::message::Message;
@@ -25,7 +25,7 @@ use crate::host::{ClientHost, News};
 use crate::inbox::Inbox;
 use crate::serving::{Serving, shown};
 use crate::session::{Bridge, Interpreter, Session};
-use crate::{read, trace, write};
+use crate::{read, write};
 
 /// News handled in one turn of the event loop.
 const DRAIN: usize = 1024;
@@ -104,8 +104,8 @@ impl Setup {
         if let Some(timeout) = self.timeout {
             config.limits.request_timeout = seconds(timeout)?;
         }
-        config.trace = trace::open(self.trace.as_deref(), Side::Client)?;
-        Ok(Arc::new(config))
+        config.trace = self.trace.as_deref().map(trace_to).transpose()?;
+        Ok(traced(Arc::new(config))?)
     }
 
     fn link(self, handle: Handle, inbox: Arc<Inbox<News>>) -> Link {
@@ -189,7 +189,7 @@ impl Link {
         let inbox = Arc::new(Inbox::new()?);
         let now = Instant::now();
         let near = Connection::new(setup.config()?, now);
-        let far = Connection::new(catalog.shared.config.clone(), now);
+        let far = Connection::new(traced(catalog.shared.config.clone())?, now);
         let interpreter = Interpreter {
             state,
             context,

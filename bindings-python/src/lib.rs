@@ -16,7 +16,6 @@ mod read;
 mod serving;
 mod session;
 mod signal;
-mod trace;
 mod worker;
 mod workers;
 mod write;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::Connection;
-use mcpbolt::io::{Stdio, StdioOptions, Stop};
+use mcpbolt::io::{Stdio, StdioOptions, Stop, traced};
 use mcpbolt::server::ServerHost;
 use pyo3::prelude::*;
 
@@ -71,8 +71,9 @@ impl Serving {
             spawn,
             call_soon,
         };
+        let config = traced(catalog.shared.config.clone())?;
         let stdio = Stdio::take(options)?;
-        let mut connection = Connection::new(catalog.shared.config.clone(), Instant::now());
+        let mut connection = Connection::new(config, Instant::now());
         let handle = connection.handle();
         let session = Session::new(py, catalog.shared.clone(), handle, interpreter)?;
         let serving = Self::new(session.clone(), Some(stdio.stop()));

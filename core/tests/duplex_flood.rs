@@ -4,11 +4,14 @@
 #![cfg(all(unix, feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "shared/heap.rs"]
+mod heap;
+
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use heap::PEAK;
 use mcpbolt::client::{Client, ClientHost, block_on};
 use mcpbolt::io::{ChildCommand, Stderr, StdioOptions, serve_stdio};
 use mcpbolt::mcp::{Revision, Revisions};
@@ -21,31 +24,6 @@ const REPORTS: u32 = 10_000;
 /// What either side may hold at its worst: what comes and what goes, each as a frame, as text of
 /// the user's, and once more while a buffer grows or an answer is put into its envelope.
 const MOST_HELD: usize = 7 * MESSAGE;
-
-/// Counts the bytes that are allocated, and the most there were.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
-        PEAK.fetch_max(live, Relaxed);
-        // SAFETY: the caller's contract is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(crate = "mcpbolt::server::serde")]

@@ -6,42 +6,20 @@
     reason = "a test: panicking is the report"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "shared/heap.rs"]
+mod heap;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use heap::{LIVE, PEAK};
 use mcpbolt::connection::{
     Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Host, Incoming,
     Progress, StreamId,
 };
 use mcpbolt::error::ConnectionError;
 use mcpbolt::mcp::{LogLevel, Side};
-
-/// Counts the bytes that are allocated, and the most there were.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
-        PEAK.fetch_max(live, Relaxed);
-        // SAFETY: the caller's contract is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 #[derive(Default)]
 struct Keeper {

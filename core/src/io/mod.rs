@@ -57,6 +57,6 @@ pub use serve::Running;
 pub use serve::serve_stdio;
 pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
-pub use trace::{TRACE_VARIABLE, trace_from_environment, trace_to};
+pub use trace::{TRACE_VARIABLE, trace_to, traced};
 pub use wake::LoopWake;
 pub use workers::{Workers, WorkersConfig};

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use super::hosted::Hosted;
 use super::machine::Machine;
+#[cfg(all(feature = "server", feature = "client"))]
+use super::trace::traced;
 use crate::connection::{Connection, Framing, Host, Wake};
 use crate::error::ConnectionError;
 
@@ -64,16 +66,17 @@ where
 /// ```
 ///
 /// # Errors
-/// When a thread cannot be started.
+/// When a thread cannot be started, or the trace that
+/// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written.
 #[cfg(all(feature = "server", feature = "client"))]
 pub fn connect_pair(
     server: &crate::server::Server,
     config: crate::connection::Config,
 ) -> io::Result<crate::connection::Handle> {
-    let connection = Connection::new(Arc::new(config), Instant::now());
+    let connection = Connection::new(traced(Arc::new(config))?, Instant::now());
     let handle = connection.handle();
     join(
-        served(server),
+        served(server)?,
         (connection, crate::client::ClientHost::new()),
     )?;
     Ok(handle)
@@ -83,16 +86,16 @@ pub fn connect_pair(
 #[cfg(all(feature = "server", feature = "client"))]
 pub(super) fn served(
     server: &crate::server::Server,
-) -> (
+) -> io::Result<(
     Connection,
     crate::server::ServerHost<crate::server::HandlerExecutor>,
-) {
+)> {
     use crate::server::{HandlerExecutor, ServerHost};
     let workers = Arc::new(super::Workers::new(super::WorkersConfig::default()));
-    let connection = Connection::new(server.config().clone(), Instant::now());
+    let connection = Connection::new(traced(server.config().clone())?, Instant::now());
     let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
     let host = ServerHost::of(server, connection.handle(), executor);
-    (connection, host)
+    Ok((connection, host))
 }
 
 /// Moves bytes both ways until one side has ended.

@@ -62,9 +62,10 @@ impl ClientBuilder {
     pub async fn connect(self, server: &crate::server::Server) -> io::Result<Client> {
         use crate::connection::Connection;
         let (config, prepared) = self.prepare().map_err(invalid)?;
-        let near = Connection::new(Arc::new(config), std::time::Instant::now());
+        let config = super::trace::traced(Arc::new(config))?;
+        let near = Connection::new(config, std::time::Instant::now());
         let (client, host) = prepared.connect(near.handle(), workers());
-        super::pair::join(super::pair::served(server), (near, host))?;
+        super::pair::join(super::pair::served(server)?, (near, host))?;
         let closing = Closing(client.handle().clone());
         client.held_by(Arc::new(closing)).until_open().await
     }

@@ -39,41 +39,31 @@ pub fn trace_to(path: &Path) -> io::Result<Trace> {
     }))
 }
 
-/// The trace that the environment asks for with [`TRACE_VARIABLE`], if it does.
+/// The configuration with the trace that the environment asks for with [`TRACE_VARIABLE`], if it
+/// does and there is none yet. What this crate connects by itself does so.
 ///
 /// # Errors
 /// When there is no such folder and none can be made, or no file in it.
-pub fn trace_from_environment(side: Side) -> io::Result<Option<Trace>> {
+pub fn traced(config: Arc<Config>) -> io::Result<Arc<Config>> {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
-    let Some(folder) = std::env::var_os(TRACE_VARIABLE).filter(|name| !name.is_empty()) else {
-        return Ok(None);
+    let folder = std::env::var_os(TRACE_VARIABLE).filter(|name| !name.is_empty());
+    let (None, Some(folder)) = (&config.trace, folder) else {
+        return Ok(config);
     };
-    let folder = PathBuf::from(folder);
-    let side = match side {
+    let side = match config.side {
         Side::Client => "client",
         Side::Server => "server",
     };
     let number = CONNECTIONS.fetch_add(1, Relaxed);
-    let path = folder.join(format!("{side}-{}-{number}.trace", std::process::id()));
-    fs::create_dir_all(&folder)
-        .and_then(|()| trace_to(&path))
-        .map(Some)
-        .map_err(|error| {
-            let path = path.display();
-            io::Error::new(error.kind(), format!("{TRACE_VARIABLE}: {path}: {error}"))
-        })
-}
-
-/// The configuration with the trace the environment asks for, where it has none of its own.
-pub(super) fn traced(config: Arc<Config>) -> io::Result<Arc<Config>> {
-    if config.trace.is_some() {
-        return Ok(config);
-    }
-    Ok(match trace_from_environment(config.side)? {
-        Some(trace) => Arc::new(Config {
-            trace: Some(trace),
-            ..Config::clone(&config)
-        }),
-        None => config,
-    })
+    let name = format!("{side}-{}-{number}.trace", std::process::id());
+    let path = PathBuf::from(&folder).join(name);
+    let made = fs::create_dir_all(&folder).and_then(|()| trace_to(&path));
+    let trace = made.map_err(|error| {
+        let path = path.display();
+        io::Error::new(error.kind(), format!("{TRACE_VARIABLE}: {path}: {error}"))
+    })?;
+    Ok(Arc::new(Config {
+        trace: Some(trace),
+        ..Config::clone(&config)
+    }))
 }
