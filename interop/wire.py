@@ -4,7 +4,8 @@
     python3 wire.py --traces FOLDER           checks what the tests of a package made it send
 
 Of a test that breaks the rules on purpose only the messages of our side are checked, each by
-itself; in a recording of a real session also how they belong together.
+itself, and not what its peer refused; in a recording of a real session also how they belong
+together.
 
 Every message is validated as the definition of its method in the revision it was spoken in: a
 request with a modern `_meta` is of the revision named there, every other message is of the
@@ -26,6 +27,7 @@ import record
 
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
+REFUSED = {-32600, -32601, -32602}  # the request, its method or its parameters
 CROSSING_NS = 50_000_000
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 
@@ -35,6 +37,11 @@ def schema_root() -> Path | None:
     here = Path(__file__).resolve().parent.parent.parent / "shared"
     root = Path(os.environ.get("MCPBOLT_SHARED", here)) / "spec" / "schema"
     return root if root.is_dir() else None
+
+
+def told(problems: list[str], line: record.Line) -> list[str]:
+    """The problems with the message they are of."""
+    return [f"{problem} in {line.raw[:300].decode(errors='replace')}" for problem in problems]
 
 
 def members(value: object) -> dict:
@@ -101,6 +108,7 @@ class Wire:
         self.modern_seen = False
         # (who asked, id with its type) -> (method, revision, progress token)
         self.asked: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self.doubtful: dict[tuple[str, str], list[str]] = {}  # what is wrong with what was asked
         self.tokens: dict[str, str] = {}  # of requests not yet answered, with their revision
         self.progress: dict[str, float] = {}
         self.cancelled: dict[tuple[str, str], int] = {}
@@ -122,7 +130,8 @@ class Wire:
                 continue
             problems = self.frame(line)
             if ours:
-                self.problems += [f"{p} in {line.raw[:300].decode(errors='replace')}" for p in problems]
+                self.problems += told(problems, line)
+        self.problems += [problem for problems in self.doubtful.values() for problem in problems]
         if self.side == record.SERVER and self.together:
             for key, (method, *_) in self.asked.items():
                 if key[0] == record.CLIENT and key not in self.cancelled:
@@ -166,7 +175,12 @@ class Wire:
         self.asked[key] = (method, revision, token)
         self.tokens[token] = revision
         self.cancelled.pop(key, None)
-        return again + self.validate(line.sender, "Request", revision, value)
+        problems = self.validate(line.sender, "Request", revision, value)
+        if problems and line.sender == self.side and not self.together:
+            # A test may ask wrongly, to see it refused.
+            self.doubtful[key] = told(problems, line)
+            return again
+        return again + problems
 
     def notification(self, line: record.Line, value: dict) -> list[str]:
         revision = self.revision_of(value)
@@ -197,6 +211,9 @@ class Wire:
         self.tokens.pop(token, None)
         self.progress.pop(token, None)
         problems = []
+        doubtful = self.doubtful.pop(key, [])
+        if members(value.get("error")).get("code") not in REFUSED:
+            self.problems += doubtful
         if known and method is None:
             problems += self.broken("an answer to nothing")
         late_ns = line.at_ns - self.cancelled.pop(key, line.at_ns)
@@ -221,9 +238,7 @@ class Wire:
         problems = schema.errors(f"JSONRPC{kind}", value)
         name = schema.of_method(f"{sender.capitalize()}{kind}", value["method"])
         if name is None:
-            # A test may ask for what no revision has.
-            asked = kind == "Request" and not self.together
-            return problems if asked else [*problems, f"a {sender} may not send {value['method']}"]
+            return [*problems, f"a {sender} may not send {value['method']}"]
         return problems + schema.errors(name, value)
 
     def validate_result(self, method: str | None, revision: str, value: dict, asker: str) -> list[str]:
