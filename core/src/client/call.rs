@@ -9,16 +9,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::asking::Asking;
 use super::known::OutputSchema;
 use super::results::CallToolResult;
-use super::rounds::Repeatable;
-use super::{Client, complete, parse};
-use crate::connection::{Progress, RequestOptions, Response};
+use super::{Client, parse};
+use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
-use crate::handler::guarded::Made;
 use crate::json::{reader, string};
-use crate::mcp::{Era, Method, Revision};
-use crate::message::Message;
+use crate::mcp::Method;
 
 /// A call of a tool, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
@@ -88,23 +86,10 @@ impl CallTool {
         if let Some(schema) = &self.schema {
             schema.is_usable()?;
         }
-        let (client, options) = (self.client, self.options);
         let name = Method::CallTool.name();
-        let response = client
-            .handle()
-            .request(name, Some(&params), options.clone())?;
-        let era = client.revision().map(Revision::era);
-        let again = (era == Some(Era::Stateless)).then_some(Repeatable {
-            client,
-            method: Method::CallTool,
-            params,
-            options,
-        });
-        Ok(Calling {
-            way: Way::First(response),
-            again,
-            schema: self.schema,
-        })
+        let asking = self.client.request(name, Some(&params), self.options)?;
+        let schema = self.schema;
+        Ok(Calling { asking, schema })
     }
 
     /// Waits for the result on this thread.
@@ -125,51 +110,20 @@ impl IntoFuture for CallTool {
     }
 }
 
-/// A call that is sent. Where the server comes back with questions (2026-07-28), the client's
-/// handlers answer them while this is awaited.
+/// A call that is sent: an [`Asking`] whose answer is read.
 ///
 /// # Cancel safety
 /// Dropping it cancels the call: the server is told.
+#[derive(Debug)]
 pub struct Calling {
-    way: Way,
-    /// What is needed to call again.
-    again: Option<Repeatable>,
+    asking: Asking,
     schema: Option<Arc<OutputSchema>>,
-}
-
-enum Way {
-    First(Response),
-    /// There were questions.
-    Rounds(Made<Result<Message, RequestError>>),
-}
-
-impl std::fmt::Debug for Calling {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Calling").finish_non_exhaustive()
-    }
 }
 
 impl Calling {
     /// Gives up and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
-        if let Way::First(response) = self.way {
-            response.cancel(reason);
-        }
-    }
-
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, RequestError>> {
-        if let Way::First(response) = &mut self.way {
-            let message = std::task::ready!(Pin::new(response).poll(cx))?;
-            let asks = message.as_ref().result_type().as_deref() == Some("input_required");
-            let Some(again) = self.again.take().filter(|_| asks) else {
-                return Poll::Ready(Ok(message));
-            };
-            self.way = Way::Rounds(Box::pin(again.follow(message)));
-        }
-        match &mut self.way {
-            Way::Rounds(rounds) => rounds.as_mut().poll(cx),
-            Way::First(response) => Pin::new(response).poll(cx),
-        }
+        self.asking.cancel(reason);
     }
 }
 
@@ -177,8 +131,7 @@ impl Future for Calling {
     type Output = Result<CallToolResult, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let message = std::task::ready!(self.poll_message(cx))?;
-        complete(&message)?;
+        let message = std::task::ready!(Pin::new(&mut self.asking).poll(cx))?;
         let json = message.as_ref().result().unwrap_or("{}");
         let result = parse(json)?;
         if let Some(schema) = &self.schema {

@@ -3,6 +3,7 @@
 //! A [`Client`] is a [`Handle`] with MCP's vocabulary on it. It sends only what the server
 //! offers: what it does not is a local error that says so (R-CAP-03).
 
+mod asking;
 mod builder;
 mod call;
 mod context;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::asking::Asking;
 pub use self::builder::{ClientBuilder, Prepared};
 pub use self::call::{CallTool, Calling, block_on};
 pub use self::context::Context;
@@ -35,7 +37,6 @@ pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
-use self::rounds::Repeatable;
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;
@@ -181,26 +182,10 @@ impl Client {
         }
     }
 
-    async fn request(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
-        let options = RequestOptions::default();
-        let response = self.handle.request(method.name(), params, options)?;
-        let message = response.await?;
-        complete(&message)?;
-        Ok(message)
-    }
-
-    /// The same for what the server may come back to with questions (R-MRT-01).
-    async fn ask(&self, method: Method, params: String) -> Result<Message, RequestError> {
-        let call = Repeatable {
-            client: self.clone(),
-            method,
-            params,
-            options: RequestOptions::default(),
-        };
-        let response = call.send(&call.params)?;
-        let message = call.follow(response.await?).await?;
-        complete(&message)?;
-        Ok(message)
+    /// Asks by a method and waits for the complete answer.
+    async fn ask(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
+        self.request(method.name(), params, RequestOptions::default())?
+            .await
     }
 
     /// Calls a tool. `arguments` is a JSON object.
@@ -226,7 +211,7 @@ impl Client {
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, RequestError> {
         self.offers("resources")?;
         let params = serde_json::json!({ "uri": uri }).to_string();
-        let answer = self.ask(Method::ReadResource, params).await?;
+        let answer = self.ask(Method::ReadResource, Some(&params)).await?;
         member(&answer, "contents")
     }
 
@@ -242,7 +227,7 @@ impl Client {
         self.offers("prompts")?;
         let params =
             serde_json::json!({ "name": name, "arguments": strings(arguments) }).to_string();
-        let answer = self.ask(Method::GetPrompt, params).await?;
+        let answer = self.ask(Method::GetPrompt, Some(&params)).await?;
         parse(answer.as_ref().result().unwrap_or("{}"))
     }
 
@@ -276,7 +261,7 @@ impl Client {
             params["context"] = serde_json::json!({ "arguments": strings(context) });
         }
         let params = params.to_string();
-        let answer = self.request(Method::Complete, Some(&params)).await?;
+        let answer = self.ask(Method::Complete, Some(&params)).await?;
         let result = answer.as_ref().result().unwrap_or("{}");
         parse(reader::find(result, "completion").unwrap_or("{}"))
     }
@@ -293,7 +278,7 @@ impl Client {
         } else {
             Method::Discover
         };
-        self.request(method, None).await.map(drop)
+        self.ask(method, None).await.map(drop)
     }
 
     /// Closes the connection.

@@ -88,7 +88,7 @@ impl<T: DeserializeOwned> Pages<T> {
             .cursor
             .as_deref()
             .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
-        let answer = self.client.request(self.list.method, params.as_deref());
+        let answer = self.client.ask(self.list.method, params.as_deref());
         let answer = answer.await?;
         let result = answer.as_ref().result().unwrap_or("{}");
         let items = reader::find(result, self.list.key).unwrap_or("[]");

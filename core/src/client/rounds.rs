@@ -1,7 +1,5 @@
 //! Calls that come back with questions (2026-07-28): they are answered and the call is repeated.
 
-use std::fmt::Write as _;
-
 use super::Client;
 use super::context::Context;
 use crate::connection::{RequestOptions, Response};
@@ -20,7 +18,7 @@ const MAX_ROUNDS: usize = 10;
 pub(super) struct Repeatable {
     pub client: Client,
     pub method: Method,
-    /// A JSON object with members.
+    /// A JSON object.
     pub params: String,
     pub options: RequestOptions,
 }
@@ -57,26 +55,26 @@ impl Repeatable {
 
     /// The params of the call with the answers and the state, as it came (R-MRT-05, R-MRT-06).
     async fn next_params(&self, result: &str) -> Result<String, RequestError> {
-        let mut params = self.params.trim_end().to_owned();
-        params.pop();
-        let mut separator = ",\"inputResponses\":{";
-        for (key, question) in
-            reader::members(reader::find(result, "inputRequests").unwrap_or("{}"))
-        {
+        let own = self.params.trim();
+        let own = own.strip_prefix('{').and_then(|own| own.strip_suffix('}'));
+        let own = own.unwrap_or_default().trim().to_owned();
+        let mut members: Vec<_> = Some(own)
+            .filter(|own| !own.is_empty())
+            .into_iter()
+            .collect();
+        let mut responses = Vec::new();
+        let questions = reader::find(result, "inputRequests").unwrap_or("{}");
+        for (key, question) in reader::members(questions) {
             let response = self.respond(question).await?;
-            // Writing to a string does not fail.
-            let _ = write!(params, "{separator}\"{}\":{response}", key.raw());
-            separator = ",";
+            responses.push(format!("\"{}\":{response}", key.raw()));
         }
-        if separator == "," {
-            params.push('}');
+        if !responses.is_empty() {
+            members.push(format!("\"inputResponses\":{{{}}}", responses.join(",")));
         }
         if let Some(state) = reader::find(result, "requestState") {
-            params.push_str(",\"requestState\":");
-            params.push_str(state);
+            members.push(format!("\"requestState\":{state}"));
         }
-        params.push('}');
-        Ok(params)
+        Ok(format!("{{{}}}", members.join(",")))
     }
 
     async fn respond(&self, question: &str) -> Result<String, RequestError> {

@@ -33,7 +33,7 @@ impl Client {
     async fn about_resource(&self, method: Method, uri: &str) -> Result<(), RequestError> {
         self.declares(&["resources", "subscribe"], "resources.subscribe")?;
         let params = serde_json::json!({ "uri": uri }).to_string();
-        self.request(method, Some(&params)).await.map(drop)
+        self.ask(method, Some(&params)).await.map(drop)
     }
 
     /// Sets how severe a log message must be to be sent (R-LOG-02). Revisions from 2026-07-28
@@ -47,9 +47,7 @@ impl Client {
         self.knows(Method::SetLevel, "logging/setLevel")?;
         self.offers("logging")?;
         let params = serde_json::json!({ "level": level.name() }).to_string();
-        self.request(Method::SetLevel, Some(&params))
-            .await
-            .map(drop)
+        self.ask(Method::SetLevel, Some(&params)).await.map(drop)
     }
 
     /// Replaces the roots that servers see, and tells this one where the revision has a word for

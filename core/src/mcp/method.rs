@@ -132,6 +132,11 @@ impl Method {
         self.row().request
     }
 
+    /// Whether the server may come back with questions before it answers (R-MRT-01).
+    pub fn may_ask(self) -> bool {
+        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
+    }
+
     /// Whether `from` may send it in `revision`. A message from the wrong side or of another
     /// revision is an unknown method.
     pub fn defined(self, revision: Revision, from: Side) -> bool {

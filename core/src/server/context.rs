@@ -1,11 +1,13 @@
 //! What a handler knows of its call.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::rounds::Rounds;
-use crate::connection::{Call, Handle, Progress, ReplyTo};
+use super::seal::Seal;
+use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
-use crate::mcp::{LogLevel, Revision};
+use crate::mcp::{ErrorKind, LogLevel, Revision};
 
 /// A call under way: progress, log messages, cancellation. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -18,13 +20,42 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) fn new(handle: Handle, call: &Call, rounds: Option<Arc<Rounds>>) -> Self {
-        Self {
+    /// That of a call: for an [`Executor`](crate::handler::Executor) of one's own. `seal` is the
+    /// server's; without one, clients that take no requests are not asked anything.
+    ///
+    /// # Errors
+    /// A sentence for the client, when what it brings from an earlier round is not what it should
+    /// be (R-MRT-08, R-MRT-10, R-MRT-13): invalid params.
+    pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
+        let rounds = seal.map(|seal| Rounds::begin(call, seal));
+        Ok(Self {
             handle,
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
-            rounds,
+            rounds: rounds.transpose()?.flatten(),
+        })
+    }
+
+    /// Whether something was asked that the client has to be told first: then the handler is
+    /// given up, and [`end_round`](Self::end_round) answers the call. `waker` is woken when it
+    /// comes to that.
+    pub fn is_round_over(&self, waker: &Waker) -> bool {
+        let rounds = self.rounds.as_ref();
+        rounds.is_some_and(|rounds| rounds.is_over(waker))
+    }
+
+    /// Answers the call with what was asked. The call counts as cancelled from then on.
+    pub fn end_round(&self, replies: &mut Replies) {
+        let Some(rounds) = &self.rounds else { return };
+        match rounds.fault() {
+            None => replies.result(&self.reply, |result| rounds.write(result)),
+            Some(key) => {
+                // R-MRT-10
+                let why = format!("the answer {key} is not what was asked for");
+                replies.error(&self.reply, ErrorKind::InvalidParams, &why, None);
+            }
         }
+        self.cancel.cancel(None);
     }
 
     /// Reports progress, if the client asked for it. `progress` must increase from call to call

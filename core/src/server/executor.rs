@@ -9,10 +9,9 @@ use super::content::{PromptResult, ResourceContents, ToolResult, write_contents}
 use super::context::Context;
 use super::host::missing_data;
 use super::live::{Offer, View};
-use super::rounds::{Attended, Rounds};
+use super::rounds::Attended;
 use super::seal::Seal;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
-use crate::correlate::Cancelled;
 use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
@@ -92,20 +91,15 @@ impl Executor for HandlerExecutor {
     fn run(&mut self, batch: Batch) {
         let (offer, handle) = (self.view.offer().clone(), self.handle.clone());
         let seal = self.seal.clone();
-        let jobs = batch.into_calls().map(move |call| -> Job {
-            let offer = offer.clone();
-            let begun = seal.as_ref().map(|seal| Rounds::begin(&call, seal));
-            let begun = begun.unwrap_or(Ok(None));
-            let rounds = begun.as_ref().ok().cloned().flatten();
-            let mut debt = Debt {
-                context: Context::new(handle.clone(), &call, rounds),
-                uri: call.message.as_ref().uri().map(Into::into),
-                paid: false,
-            };
-            if let Err(why) = begun {
-                debt.refuse(ErrorKind::InvalidParams, why);
+        let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
+            match Context::new(handle.clone(), &call, seal.as_ref()) {
+                Ok(context) => Some(Box::pin(carry_out(offer.clone(), call, context))),
+                Err(why) => {
+                    let mut replies = handle.replies();
+                    replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
+                    None
+                }
             }
-            Box::pin(carry_out(offer, call, debt))
         });
         self.spawner.spawn_batch(Box::new(jobs));
     }
@@ -122,14 +116,13 @@ fn panicked() -> ToolResult {
 }
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
-async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
-    if debt.paid {
-        return;
-    }
+async fn carry_out(offer: Offer, call: Call, context: Context) {
     let operation = Operation::from_target(call.target);
-    let rounds = debt.context.rounds().cloned();
-    let cancelled = call.cancel.cancelled();
-    let context = debt.context.clone();
+    let mut debt = Debt {
+        context: context.clone(),
+        uri: call.message.as_ref().uri().map(Into::into),
+        paid: false,
+    };
     let Offer { registry, handlers } = &offer;
     match operation {
         Operation::CallTool(number) => {
@@ -142,7 +135,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
             {
                 return debt.refuse_arguments(why);
             }
-            match attended(rounds, cancelled, || handler(call, context)).await {
+            match attended(&context.clone(), || handler(call, context)).await {
                 None => debt.ask(),
                 Some(Outcome::Made(result)) => match registry.check_result(number, &result) {
                     Ok(()) => debt.pay(|writer| result.write(writer)),
@@ -157,7 +150,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                attended(rounds, cancelled, || handler(call, context)).await,
+                attended(&context.clone(), || handler(call, context)).await,
                 |contents: Vec<ResourceContents>, writer| {
                     write_contents(&contents, writer);
                 },
@@ -168,7 +161,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                attended(rounds, cancelled, || handler(call, context)).await,
+                attended(&context.clone(), || handler(call, context)).await,
                 |contents: Vec<ResourceContents>, writer| {
                     write_contents(&contents, writer);
                 },
@@ -179,7 +172,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                attended(rounds, cancelled, || handler(call, context)).await,
+                attended(&context.clone(), || handler(call, context)).await,
                 |completions: Completions, writer| completions.write(writer),
             );
         }
@@ -188,7 +181,7 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
                 return;
             };
             debt.settle(
-                attended(rounds, cancelled, || handler(call, context)).await,
+                attended(&context.clone(), || handler(call, context)).await,
                 |prompt: PromptResult, writer| {
                     prompt.write(writer);
                 },
@@ -197,14 +190,10 @@ async fn carry_out(offer: Offer, call: Call, mut debt: Debt) {
     }
 }
 
-fn attended<T>(
-    rounds: Option<Arc<Rounds>>,
-    cancelled: Cancelled,
-    make: impl FnOnce() -> Made<T>,
-) -> Attended<T> {
+fn attended<T>(context: &Context, make: impl FnOnce() -> Made<T>) -> Attended<T> {
     Attended {
-        handler: guarded(cancelled, make),
-        rounds,
+        handler: guarded(context.cancel_token().cancelled(), make),
+        rounds: context.rounds().cloned(),
     }
 }
 
@@ -242,17 +231,10 @@ impl Debt {
 
     /// The round is over: the client is asked.
     fn ask(mut self) {
-        let Some(rounds) = self.context.rounds().cloned() else {
-            return;
-        };
-        match rounds.fault() {
-            None => self.pay(|writer| rounds.write(writer)),
-            Some(key) => {
-                // R-MRT-10
-                let why = format!("the answer {key} is not what was asked for");
-                self.refuse(ErrorKind::InvalidParams, &why);
-            }
-        }
+        self.paid = true;
+        let mut replies = self.context.connection().replies();
+        self.context.end_round(&mut replies);
+        replies.submit_last();
     }
 
     /// R-TOL-05

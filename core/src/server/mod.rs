@@ -56,5 +56,6 @@ pub use executor::HandlerExecutor;
 pub use host::ServerHost;
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
+pub use seal::Seal;
 pub use template::{InvalidTemplate, Template};
 pub use {schemars, serde, serde_json};

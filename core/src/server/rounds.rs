@@ -67,10 +67,7 @@ impl Rounds {
         let (Some(method), Era::Stateless) = (call.method, call.reply.revision().era()) else {
             return Ok(None);
         };
-        if !matches!(
-            method,
-            Method::CallTool | Method::GetPrompt | Method::ReadResource
-        ) {
+        if !method.may_ask() {
             return Ok(None);
         }
         let view = call.message.as_ref();
@@ -169,7 +166,7 @@ impl Rounds {
     }
 
     /// Whether the round is over: something is asked that has no answer.
-    fn is_over(&self, waker: &Waker) -> bool {
+    pub fn is_over(&self, waker: &Waker) -> bool {
         let mut state = self.state();
         state.waker = Some(waker.clone());
         state.fault.is_some() || !state.open.is_empty()

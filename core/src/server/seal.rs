@@ -20,9 +20,9 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 
 const BLOCK_LEN: usize = 64;
 
-/// A server's key.
+/// A server's key for what clients keep for it between the rounds of a call.
 #[derive(Clone)]
-pub(super) struct Seal([u8; 32]);
+pub struct Seal([u8; 32]);
 
 impl std::fmt::Debug for Seal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,6 +31,7 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
+    /// Of a key that is kept secret, and shared by all processes of one server.
     pub fn new(key: [u8; 32]) -> Self {
         Self(key)
     }
@@ -43,7 +44,7 @@ impl Seal {
     }
 
     /// Seals a payload for the request that `context` stands for.
-    pub fn close(&self, context: &[u8], payload: &str) -> String {
+    pub(super) fn close(&self, context: &[u8], payload: &str) -> String {
         self.close_until(context, payload, now() + LIFETIME.as_secs())
     }
 
@@ -54,7 +55,7 @@ impl Seal {
     }
 
     /// The payload; `None` when it is not from here, is for another request or is too old.
-    pub fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
+    pub(super) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
         let (payload, own) = sealed.split_once('.')?;
         let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
         if !is_equal(&own, &mac(&self.0, &[context, &payload])) {

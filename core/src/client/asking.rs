@@ -1,0 +1,97 @@
+//! A request under way, with the rounds that it may take.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::rounds::Repeatable;
+use super::{Client, complete};
+use crate::connection::{RequestOptions, Response};
+use crate::error::RequestError;
+use crate::handler::guarded::Made;
+use crate::mcp::{Era, Method, Revision};
+use crate::message::Message;
+
+/// A request that is sent. Where the server comes back with questions (2026-07-28), the client's
+/// handlers answer them while this is awaited, and the request is repeated (R-MRT-01).
+///
+/// # Cancel safety
+/// Dropping it cancels the request: the server is told.
+pub struct Asking {
+    way: Way,
+    /// What is needed to ask again.
+    again: Option<Repeatable>,
+}
+
+enum Way {
+    First(Response),
+    /// There were questions.
+    Rounds(Made<Result<Message, RequestError>>),
+}
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asking").finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Sends any request. `params` is a JSON object.
+    ///
+    /// # Errors
+    /// When it cannot be sent: the connection has ended, too many requests wait, or the params
+    /// are no JSON object.
+    pub fn request(
+        &self,
+        method: &str,
+        params: Option<&str>,
+        options: RequestOptions,
+    ) -> Result<Asking, RequestError> {
+        let response = self.handle().request(method, params, options.clone())?;
+        let method = Method::parse(method).filter(|method| method.may_ask());
+        let stateless = self.revision().map(Revision::era) == Some(Era::Stateless);
+        let again = method.filter(|_| stateless).map(|method| Repeatable {
+            client: self.clone(),
+            method,
+            params: params.unwrap_or("{}").to_owned(),
+            options,
+        });
+        let way = Way::First(response);
+        Ok(Asking { way, again })
+    }
+}
+
+impl Asking {
+    /// Gives up and tells the server why.
+    pub fn cancel(self, reason: Option<&str>) {
+        if let Way::First(response) = self.way {
+            response.cancel(reason);
+        }
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, RequestError>> {
+        if let Way::First(response) = &mut self.way {
+            let message = std::task::ready!(Pin::new(response).poll(cx))?;
+            let asks = message.as_ref().result_type().as_deref() == Some("input_required");
+            let Some(again) = self.again.take().filter(|_| asks) else {
+                return Poll::Ready(Ok(message));
+            };
+            self.way = Way::Rounds(Box::pin(again.follow(message)));
+        }
+        match &mut self.way {
+            Way::Rounds(rounds) => rounds.as_mut().poll(cx),
+            Way::First(response) => Pin::new(response).poll(cx),
+        }
+    }
+}
+
+/// The complete answer.
+impl Future for Asking {
+    type Output = Result<Message, RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let message = std::task::ready!(self.poll_message(cx))?;
+        complete(&message)?;
+        Poll::Ready(Ok(message))
+    }
+}
