@@ -12,7 +12,7 @@ use super::completion::{CompletionRequest, Completions};
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
-use super::live::{Live, Offer};
+use super::live::Live;
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
 use super::seal::Seal;
@@ -48,7 +48,7 @@ pub(super) struct Handlers {
 /// connections.
 #[derive(Clone)]
 pub struct Server {
-    pub(super) live: Arc<Live>,
+    pub(super) live: Arc<Live<Handlers>>,
     /// Without one, nothing is given to clients to keep.
     pub(super) seal: Option<Seal>,
     config: Arc<Config>,
@@ -116,13 +116,10 @@ impl Builder {
     }
 
     /// What was registered.
-    pub(super) fn into_offer(self) -> Result<Offer, RegistryError> {
+    pub(super) fn into_parts(self) -> Result<(Registry, Handlers), RegistryError> {
         match self.failure {
             Some(error) => Err(error),
-            None => Ok(Offer {
-                registry: Arc::new(self.registry),
-                handlers: Arc::new(self.handlers),
-            }),
+            None => Ok((self.registry, self.handlers)),
         }
     }
 
@@ -397,9 +394,11 @@ impl Builder {
         config.limits = self.limits.clone();
         config.trace = self.trace.take();
         config.revisions = self.revisions;
+        let seal = self.seal.take().or_else(Seal::random);
+        let (registry, handlers) = self.into_parts()?;
         Ok(Server {
-            seal: self.seal.take().or_else(Seal::random),
-            live: Arc::new(Live::new(self.into_offer()?)),
+            seal,
+            live: Arc::new(Live::new(registry, handlers)),
             config: Arc::new(config),
         })
     }

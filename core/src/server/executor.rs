@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::builder::{Server, ToolHandler};
+use super::builder::{Handlers, Server, ToolHandler};
 use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
@@ -19,7 +19,7 @@ use crate::mcp::ErrorKind;
 
 /// Runs handlers on a [`Spawner`]; inline tools at once.
 pub struct HandlerExecutor {
-    view: View,
+    view: View<Handlers>,
     seal: Option<Seal>,
     handle: Handle,
     spawner: Arc<dyn Spawner>,
@@ -116,7 +116,7 @@ fn panicked() -> ToolResult {
 }
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
-async fn carry_out(offer: Offer, call: Call, context: Context) {
+async fn carry_out(offer: Offer<Handlers>, call: Call, context: Context) {
     let operation = Operation::from_target(call.target);
     let mut debt = Debt {
         context: context.clone(),

@@ -8,7 +8,7 @@ use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
 use super::listen::Interests;
-use super::live::View;
+use super::live::{Live, Source};
 use super::registry::{Pages, Registry, level, page, quoted};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
@@ -23,8 +23,8 @@ use crate::message::{Field, MessageRef};
 #[derive(Debug)]
 pub struct ServerHost<E> {
     registry: Arc<Registry>,
-    /// Where the registry comes from, if it may change.
-    view: Option<View>,
+    /// Where the registry comes from, if it may change, and which it is.
+    source: Option<(Arc<dyn Source>, u64)>,
     listener: Arc<Listener>,
     handle: Handle,
     executor: E,
@@ -37,7 +37,7 @@ impl<E: Executor> ServerHost<E> {
         Self {
             listener: registry.audience.join(handle.clone()),
             registry,
-            view: None,
+            source: None,
             handle,
             executor,
             initialized: false,
@@ -46,17 +46,27 @@ impl<E: Executor> ServerHost<E> {
 
     /// The same for what `server` offers at each moment.
     pub fn of(server: &Server, handle: Handle, executor: E) -> Self {
-        let mut view = View::of(&server.live);
-        let mut host = Self::new(view.offer().registry.clone(), handle, executor);
-        host.view = Some(view);
+        Self::live(server.live.clone(), handle, executor)
+    }
+
+    /// The same for what is offered at each moment.
+    pub fn live<H>(live: Arc<Live<H>>, handle: Handle, executor: E) -> Self
+    where
+        H: Send + Sync + 'static,
+    {
+        // In this order: a registry newer than its version is fetched once more.
+        let version = live.version();
+        let mut host = Self::new(live.registry(), handle, executor);
+        host.source = Some((live, version));
         host
     }
 
     fn refresh(&mut self) {
-        if let Some(view) = &mut self.view {
-            let registry = &view.offer().registry;
-            if !Arc::ptr_eq(&self.registry, registry) {
-                self.registry = registry.clone();
+        if let Some((source, seen)) = &mut self.source {
+            let version = source.version();
+            if version != *seen {
+                *seen = version;
+                self.registry = source.registry();
             }
         }
     }

@@ -1,30 +1,47 @@
 //! What a server offers at the moment, and how it changes while clients are connected.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::builder::{Builder, Handlers, Server};
+use super::builder::{Builder, Server};
 use super::registry::{Registry, RegistryError};
 
 /// What is offered, and who carries it out: of one piece.
-#[derive(Clone)]
-pub(super) struct Offer {
+#[derive(Debug)]
+pub struct Offer<H> {
+    /// What is offered.
     pub registry: Arc<Registry>,
-    pub handlers: Arc<Handlers>,
+    /// Who carries it out, by the registry's numbers.
+    pub handlers: Arc<H>,
 }
 
-/// The offer of the moment. Numbers of a registry are never given twice, so that a newer offer
-/// carries out what an older one accepted.
-pub(super) struct Live {
-    offer: RwLock<Offer>,
+impl<H> Clone for Offer<H> {
+    fn clone(&self) -> Self {
+        Self {
+            registry: self.registry.clone(),
+            handlers: self.handlers.clone(),
+        }
+    }
+}
+
+/// The offer of the moment, for any number of connections. Numbers of a registry are never given
+/// twice, so that newer handlers carry out what an older registry accepted.
+pub struct Live<H> {
+    offer: RwLock<Offer<H>>,
     /// Counts the changes.
     version: AtomicU64,
     /// Held by who changes it.
     changing: Mutex<()>,
 }
 
-impl Live {
-    pub fn new(offer: Offer) -> Self {
+impl<H: Clone> Live<H> {
+    /// Begins with this offer.
+    pub fn new(registry: Registry, handlers: H) -> Self {
+        let offer = Offer {
+            registry: Arc::new(registry),
+            handlers: Arc::new(handlers),
+        };
         Self {
             offer: RwLock::new(offer),
             version: AtomicU64::new(0),
@@ -32,27 +49,82 @@ impl Live {
         }
     }
 
-    pub fn offer(&self) -> Offer {
+    /// Changes it on all connections at once; clients are told which lists are others now
+    /// (R-TOL-07, R-RES-09, R-PRM-07).
+    ///
+    /// # Errors
+    /// That of `change`; nothing is changed then. Also when the registry was made without
+    /// [`announce_changes`](Registry::announce_changes), so that clients do not expect any.
+    pub fn change(
+        &self,
+        change: impl FnOnce(Registry, H) -> Result<(Registry, H), RegistryError>,
+    ) -> Result<(), RegistryError> {
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.offer();
+        if !before.registry.may_change() {
+            return Err(RegistryError::Fixed);
+        }
+        let registry = Registry::clone(&before.registry);
+        let (registry, handlers) = change(registry, H::clone(&before.handlers))?;
+        let registry = Arc::new(registry);
+        let now = Offer {
+            registry: registry.clone(),
+            handlers: Arc::new(handlers),
+        };
+        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = now;
+        self.version.fetch_add(1, Ordering::Release);
+        drop(changing);
+        for change in registry.changes_since(&before.registry) {
+            registry.tell(change);
+        }
+        Ok(())
+    }
+}
+
+impl<H> Live<H> {
+    /// What is offered at the moment.
+    pub fn offer(&self) -> Offer<H> {
         self.offer
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+}
 
-    pub fn version(&self) -> u64 {
+impl<H> fmt::Debug for Live<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a host learns what is offered, whoever carries it out.
+pub(super) trait Source: fmt::Debug + Send + Sync {
+    fn version(&self) -> u64;
+    fn registry(&self) -> Arc<Registry>;
+}
+
+impl<H: Send + Sync> Source for Live<H> {
+    fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    fn registry(&self) -> Arc<Registry> {
+        self.offer().registry
     }
 }
 
 /// The offer as one connection sees it: fetched again only after a change.
-pub(super) struct View {
-    live: Arc<Live>,
+pub struct View<H> {
+    live: Arc<Live<H>>,
     version: u64,
-    offer: Offer,
+    offer: Offer<H>,
 }
 
-impl View {
-    pub fn of(live: &Arc<Live>) -> Self {
+impl<H: Send + Sync> View<H> {
+    /// Of the offer of this moment.
+    pub fn of(live: &Arc<Live<H>>) -> Self {
         // In this order: an offer newer than its version is fetched once more.
         let version = live.version();
         Self {
@@ -63,7 +135,7 @@ impl View {
     }
 
     /// The offer of the moment.
-    pub fn offer(&mut self) -> &Offer {
+    pub fn offer(&mut self) -> &Offer<H> {
         let version = self.live.version();
         if version != self.version {
             self.version = version;
@@ -73,8 +145,8 @@ impl View {
     }
 }
 
-impl std::fmt::Debug for View {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<H> fmt::Debug for View<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("View")
             .field("version", &self.version)
             .finish_non_exhaustive()
@@ -101,22 +173,8 @@ impl Server {
     /// The first thing that could not be registered; nothing is changed then. Also when the
     /// server was built without [`Builder::list_changes`], so that clients do not expect any.
     pub fn change(&self, change: impl FnOnce(Builder) -> Builder) -> Result<(), RegistryError> {
-        let live = &self.live;
-        let changing = live.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let offer = live.offer();
-        if !offer.registry.may_change() {
-            return Err(RegistryError::Fixed);
-        }
-        let registry = Registry::clone(&offer.registry);
-        let handlers = Handlers::clone(&offer.handlers);
-        let changed = change(Builder::of(registry, handlers)).into_offer()?;
-        *live.offer.write().unwrap_or_else(PoisonError::into_inner) = changed.clone();
-        live.version.fetch_add(1, Ordering::Release);
-        drop(changing);
-        for change in changed.registry.changes_since(&offer.registry) {
-            changed.registry.tell(change);
-        }
-        Ok(())
+        self.live
+            .change(|registry, handlers| change(Builder::of(registry, handlers)).into_parts())
     }
 
     /// Tells the clients that subscribed to it that the resource at `uri` is another now

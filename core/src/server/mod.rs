@@ -54,6 +54,7 @@ pub use context::Context;
 pub use definition::{Prompt, PromptArgument, Resource, Tool};
 pub use executor::HandlerExecutor;
 pub use host::ServerHost;
+pub use live::{Live, Offer, View};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use seal::Seal;
