@@ -13,6 +13,7 @@ mod node;
 mod process;
 mod python;
 mod repo;
+mod requirements;
 mod soak;
 mod stage;
 mod stages;
@@ -38,6 +39,7 @@ enum Task {
     Soak(soak::Args),
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
+    Requirements(requirements::Args),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Task::Soak(args) => soak::run(&args),
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Requirements(args) => requirements::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
