@@ -316,6 +316,7 @@ mod tests {
         }
     }
 
+    /// R-SCH-01 to R-SCH-03, R-SCH-05 to R-SCH-07, R-SCH-10, R-SCH-11.
     #[test]
     fn bad_schemas_are_refused_at_once() {
         for json in [

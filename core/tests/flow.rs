@@ -374,6 +374,7 @@ fn all_connections_of_a_configuration_have_one_budget() {
     assert_eq!((budget.requests(), budget.bytes()), (0, 0));
 }
 
+/// R-PNG-02.
 #[test]
 fn a_silent_peer_is_asked_and_one_that_stays_silent_is_given_up() {
     let mut world = World::open(Revision::V2025_11_25);
@@ -423,6 +424,7 @@ fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     );
 }
 
+/// R-RPC-05.
 #[test]
 fn ten_thousand_calls_with_one_id_on_one_pipe_run_one_at_a_time() {
     let mut server = server(|_| ());
@@ -487,6 +489,7 @@ fn a_peer_that_stops_reading_is_given_up() {
     );
 }
 
+/// R-PRG-05.
 #[test]
 fn under_back_pressure_only_the_newest_progress_is_kept() {
     let mut config = Config::new(Side::Server, "server", "1");

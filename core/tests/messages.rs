@@ -61,6 +61,7 @@ fn a_call_with_every_routing_member() {
     assert_eq!(view.raw(Field::Result), None);
 }
 
+/// R-RPC-02, R-RPC-21, R-RPC-25.
 #[test]
 fn kinds_follow_the_members_in_any_order() {
     valid(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#, Kind::Request);
@@ -88,6 +89,7 @@ fn kinds_follow_the_members_in_any_order() {
     assert_eq!(escaped.as_ref().method().as_deref(), Some("tools/call"));
 }
 
+/// R-RPC-01, R-RPC-03, R-RPC-08 to R-RPC-10, R-RPC-12, R-RPC-22, R-ERR-02.
 #[test]
 fn each_shape_error_has_its_reason_and_keeps_the_id() {
     use Fault::*;
@@ -180,6 +182,7 @@ fn each_shape_error_has_its_reason_and_keeps_the_id() {
     }
 }
 
+/// R-RPC-24.
 #[test]
 fn repeated_and_disguised_members_are_refused_at_every_level() {
     let id = Some("1");
@@ -325,6 +328,7 @@ fn utf8_is_checked_and_an_id_that_is_not_utf8_is_not_kept() {
     }
 }
 
+/// R-RPC-23.
 #[test]
 fn nesting_is_counted_exactly_and_ends_at_the_limit() {
     for limit in [1usize, 2, 62, 63, 64, 65, 128, 512, 1024] {

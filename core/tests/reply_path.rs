@@ -273,6 +273,7 @@ fn drive(scene: &mut Scene, requests: u64, now: Instant, random: &mut Random) {
     scene.take();
 }
 
+/// R-CAN-02, R-CAN-03, R-CAN-11, R-PRG-03, R-PRG-06, R-RPC-06, R-RPC-20, R-RPC-26.
 #[test]
 fn every_call_is_answered_or_cancelled_and_nothing_follows() {
     let given = std::env::var("MCPBOLT_STRESS");

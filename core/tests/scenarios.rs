@@ -20,6 +20,7 @@ use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Era, Revision, Revisions, Side};
 use world::{End, World, failure, poll, secs};
 
+/// R-LIF-17.
 #[test]
 fn every_revision_opens_and_answers() {
     for revision in Revision::ALL {
@@ -50,6 +51,7 @@ fn every_revision_opens_and_answers() {
     }
 }
 
+/// R-DSC-06, R-DSC-07.
 #[test]
 fn a_probe_finds_the_newest_era_both_speak() {
     for server in Revision::ALL {
@@ -68,6 +70,7 @@ fn a_probe_finds_the_newest_era_both_speak() {
     }
 }
 
+/// R-LIF-16.
 #[test]
 fn a_silent_server_gets_its_handshake_after_the_probe() {
     let mut client = End::new(Config::new(Side::Client, "client", "1"), Instant::now());
@@ -131,6 +134,7 @@ fn an_unknown_log_level_in_an_envelope_is_refused() {
     }
 }
 
+/// R-LIF-10, R-LIF-11, R-LIF-16.
 #[test]
 fn without_a_common_revision_the_client_gives_up() {
     let mut client = Config::new(Side::Client, "client", "1");
@@ -146,6 +150,7 @@ fn without_a_common_revision_the_client_gives_up() {
     );
 }
 
+/// R-CAN-02, R-CAN-03, R-CAN-05, R-CAN-09, R-RPC-20.
 #[test]
 fn a_timeout_tells_the_peer_and_a_late_answer_is_a_stray() {
     for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
@@ -180,6 +185,7 @@ fn a_timeout_tells_the_peer_and_a_late_answer_is_a_stray() {
     }
 }
 
+/// R-PRG-02, R-CAN-09.
 #[test]
 fn progress_extends_the_soft_deadline_and_never_the_hard_one() {
     let mut world = World::open(Revision::V2025_11_25);
@@ -231,6 +237,7 @@ fn progress_extends_the_soft_deadline_and_never_the_hard_one() {
     assert_eq!(failure(&mut response), RequestError::TimedOut, "at 36 s");
 }
 
+/// R-CAN-01, R-CAN-13.
 #[test]
 fn dropping_the_response_cancels_and_the_reason_arrives() {
     let mut world = World::open(Revision::V2025_11_25);
@@ -264,6 +271,7 @@ fn a_cancel_in_the_same_read_as_its_request_drops_it_unseen() {
     assert_eq!(world.server.connection.in_flight(), 0);
 }
 
+/// R-RPC-06, R-CAN-04.
 #[test]
 fn a_cancel_hits_only_the_id_of_its_own_type() {
     let mut world = World::open(Revision::V2025_11_25);
@@ -324,6 +332,7 @@ fn the_end_of_a_connection_reaches_every_waiter_once() {
     assert!(host.calls.iter().all(|call| call.cancel.is_cancelled()));
 }
 
+/// R-STL-01.
 #[test]
 fn handshake_and_stateless_requests_share_one_pipe() {
     // R-ERA-13
@@ -542,6 +551,7 @@ fn initialize_is_never_cancelled_by_anybody() {
     assert!(poll(&mut response).unwrap().is_ok());
 }
 
+/// R-RPC-08 to R-RPC-10.
 #[test]
 fn an_answer_that_is_no_valid_answer_ends_its_request() {
     let broken = [

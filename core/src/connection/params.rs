@@ -204,6 +204,7 @@ mod tests {
 
     use super::*;
 
+    /// R-MET-04, R-MET-05, R-PRG-01.
     #[test]
     fn params_keep_their_members_and_get_the_meta_of_their_revision() {
         let key = RequestKey::from_wire(7).unwrap();

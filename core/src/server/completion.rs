@@ -105,6 +105,7 @@ impl From<Vec<String>> for Completions {
 mod tests {
     use super::*;
 
+    /// R-CMP-03.
     #[test]
     fn a_request_is_read_or_told_what_is_wrong() {
         let request = CompletionRequest::parse(

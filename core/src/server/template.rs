@@ -115,6 +115,7 @@ mod tests {
         Some(values.into_iter().map(|(_, value)| value).collect())
     }
 
+    /// R-RES-05.
     #[test]
     fn variables_take_what_lies_between_the_literals() {
         assert_eq!(
@@ -141,6 +142,7 @@ mod tests {
         }
     }
 
+    /// R-RES-05.
     #[test]
     fn what_is_not_supported_is_refused() {
         for template in [

@@ -135,6 +135,8 @@ fn a_handler_asks_the_model_the_user_and_for_the_roots() {
 
 /// R-CAP-03, R-ELI-02, R-SMP-02: what the client did not declare is never sent. The trace would
 /// see it, and the client's answer too.
+///
+/// R-MRT-03, R-ROO-03.
 #[test]
 fn what_a_client_did_not_declare_fails_in_the_handler() {
     with_clients(
@@ -175,6 +177,7 @@ fn what_does_not_fit_the_form_reaches_no_handler() {
     });
 }
 
+/// R-ELI-11.
 #[test]
 fn a_form_is_made_from_a_type_and_gives_one_back() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -324,6 +327,7 @@ fn a_clients_handler_that_fails_or_panics_is_an_error_of_the_call() {
     });
 }
 
+/// R-ROO-01.
 #[test]
 fn a_root_that_leads_out_of_itself_is_refused() {
     for uri in ["https://example.com", "file:///a/../b", "/a"] {

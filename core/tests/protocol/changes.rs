@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::asks::{call, with_clients};
 use crate::server;
+use crate::wire::Wire;
 
 /// What the last client was told, in words.
 #[derive(Clone, Default)]
@@ -321,10 +322,10 @@ fn lists_come_page_by_page() {
     );
 }
 
-/// R-SUB-01 to R-SUB-05, R-SUB-08, R-SUB-09, R-SUB-12, as they stand on the wire.
+/// R-SUB-01 to R-SUB-05, R-SUB-08, R-SUB-09, R-SUB-12, as they stand on the wire, R-CAN-08.
 #[test]
 fn a_stream_says_whose_it_is_from_its_acknowledgement_to_its_end() {
-    let mut world = stateless_world(library().subscriptions().list_changes().build().unwrap());
+    let mut world = Wire::new(library().subscriptions().list_changes().build().unwrap());
     let ask = |world: &mut Wire, id: &str, filter: &str| {
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let params = format!("{{\"notifications\":{filter},{meta}}}");
@@ -375,68 +376,4 @@ fn a_stream_says_whose_it_is_from_its_acknowledgement_to_its_end() {
     assert_eq!(end[1]["params"], json!({"requestId": 1}));
     assert_eq!(end.len(), 2);
     assert!(world.connection.is_closed(), "an open stream delays no end");
-}
-
-/// A server, driven by hand.
-struct Wire {
-    server: Server,
-    connection: mcpbolt::connection::Connection,
-    stream: mcpbolt::connection::StreamId,
-    host: mcpbolt::server::ServerHost<mcpbolt::server::HandlerExecutor>,
-    now: Instant,
-}
-
-fn stateless_world(server: Server) -> Wire {
-    use mcpbolt::connection::{Connection, Framing};
-    use mcpbolt::io::{Workers, WorkersConfig};
-    use mcpbolt::server::{HandlerExecutor, ServerHost};
-    let now = Instant::now();
-    let mut connection = Connection::new(server.config().clone(), now);
-    let stream = connection.open_stream(Framing::Line);
-    let workers = Arc::new(Workers::new(WorkersConfig::default()));
-    let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
-    let host = ServerHost::of(&server, connection.handle(), executor);
-    Wire {
-        server,
-        connection,
-        stream,
-        host,
-        now,
-    }
-}
-
-impl Wire {
-    fn say(&mut self, line: &str) -> Vec<serde_json::Value> {
-        let input = self.connection.input(self.stream);
-        input.extend(line.as_bytes());
-        input.extend(b"\n");
-        self.connection
-            .receive(self.stream, self.now, &mut self.host);
-        self.hear()
-    }
-
-    fn drain(&mut self) {
-        let (grace, why) = (
-            Duration::from_secs(5),
-            mcpbolt::error::ConnectionError::ShuttingDown,
-        );
-        self.connection.drain(self.now, grace, why, &mut self.host);
-    }
-
-    fn hear(&mut self) -> Vec<serde_json::Value> {
-        self.connection.handle_submissions(self.now, &mut self.host);
-        let output = self.connection.output(self.stream);
-        let mut bytes = Vec::new();
-        while !output.is_empty() {
-            bytes.extend_from_slice(output.head());
-            output.advance(output.head().len());
-        }
-        self.connection.handle_timeout(self.now, &mut self.host);
-        let lines = bytes
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty());
-        lines
-            .map(|line| serde_json::from_slice(line).unwrap())
-            .collect()
-    }
 }

@@ -5,12 +5,14 @@
 mod asks;
 mod calls;
 mod changes;
+mod duties;
 mod rounds;
 #[path = "../shared/schema.rs"]
 mod schema;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod validation;
+mod wire;
 #[path = "../shared/world.rs"]
 mod world;
 
@@ -53,7 +55,7 @@ fn server(tools: usize) -> Builder {
     })
 }
 
-/// R-PAG-01, R-PAG-04, R-PAG-06.
+/// R-PAG-01, R-PAG-04, R-PAG-06, R-PAG-05.
 #[test]
 fn lists_come_whole_whatever_the_size_of_a_page() {
     for (tools, size) in [(0, 3), (1, 3), (3, 3), (7, 3), (7, 1), (7, 100)] {
@@ -70,7 +72,7 @@ fn lists_come_whole_whatever_the_size_of_a_page() {
     }
 }
 
-/// R-PAG-06, R-PAG-07.
+/// R-PAG-06, R-PAG-07, R-ERR-13.
 #[test]
 fn a_cursor_that_was_never_given_out_is_refused() {
     let size = NonZeroUsize::new(2).unwrap();
@@ -158,6 +160,7 @@ fn arguments_of_prompts_and_templates_are_completed() {
     });
 }
 
+/// R-CAP-03.
 #[test]
 fn what_a_server_does_not_complete_fails_before_it_is_sent() {
     let server = server(1).build().unwrap();

@@ -169,6 +169,8 @@ fn states_of_others_and_answers_of_another_shape_are_refused() {
 
 /// R-MRT-01, R-MRT-05, R-MRT-06, R-MRT-07: tools, resources and prompts may ask; several
 /// questions at once are one round.
+///
+/// R-RPC-15, R-RPC-16, R-TOL-10, R-RES-12, R-PRM-08.
 #[test]
 fn clients_answer_by_themselves_and_call_again() {
     let said = |context: Context| async move {
@@ -250,6 +252,8 @@ fn a_call_is_given_up_when_nobody_answers_or_questions_do_not_end() {
 }
 
 /// R-MRT-08: servers with the same key stand in for one another.
+///
+/// R-STL-02, R-STL-03.
 #[test]
 fn servers_with_one_key_take_over_from_each_other() {
     let make = || {

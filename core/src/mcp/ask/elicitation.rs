@@ -197,6 +197,7 @@ fn is_flat(schema: &Value, choices: bool) -> bool {
 mod tests {
     use super::*;
 
+    /// R-ELI-02.
     #[test]
     fn a_mode_is_used_only_if_the_client_declared_it() {
         let form = Elicitation::form("?", json!({"type": "object", "properties": {}}));
@@ -222,6 +223,7 @@ mod tests {
         }
     }
 
+    /// R-ELI-04, R-ELI-08.
     #[test]
     fn forms_are_flat_and_pages_are_on_the_web() {
         let both = r#"{"elicitation":{"form":{},"url":{}}}"#;
@@ -246,6 +248,7 @@ mod tests {
         }
     }
 
+    /// R-ELI-03, R-ELI-07.
     #[test]
     #[cfg(all(feature = "server", feature = "client"))]
     fn params_and_results_are_read_as_they_are_written() {

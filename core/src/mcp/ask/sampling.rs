@@ -319,6 +319,7 @@ mod tests {
         sampling.check(Revision::V2025_11_25, capabilities)
     }
 
+    /// R-SMP-03, R-SMP-04.
     #[test]
     fn each_use_of_a_tool_is_followed_by_its_results() {
         let user = json!({"role": "user", "content": {"type": "text", "text": "?"}});
@@ -345,6 +346,7 @@ mod tests {
         }
     }
 
+    /// R-CAP-05, R-SMP-02.
     #[test]
     fn what_a_client_did_not_declare_is_not_asked() {
         let plain = Sampling::user("?", 1);

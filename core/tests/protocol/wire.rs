@@ -1,0 +1,117 @@
+//! A server, driven by hand: what it says to each line.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpbolt::connection::{Connection, Framing, StreamId};
+use mcpbolt::error::ConnectionError;
+use mcpbolt::io::{Workers, WorkersConfig};
+use mcpbolt::mcp::{Era, Revision, meta};
+use mcpbolt::server::{HandlerExecutor, Server, ServerHost};
+use serde_json::{Value, json};
+
+pub struct Wire {
+    pub server: Server,
+    pub connection: Connection,
+    stream: StreamId,
+    host: ServerHost<HandlerExecutor>,
+    now: Instant,
+    asked: u64,
+    /// What the client declares.
+    pub capabilities: Value,
+}
+
+impl Wire {
+    pub fn new(server: Server) -> Self {
+        let now = Instant::now();
+        let mut connection = Connection::new(server.config().clone(), now);
+        let stream = connection.open_stream(Framing::Line);
+        let workers = Arc::new(Workers::new(WorkersConfig::default()));
+        let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
+        let host = ServerHost::of(&server, connection.handle(), executor);
+        Self {
+            server,
+            connection,
+            stream,
+            host,
+            now,
+            asked: 0,
+            capabilities: json!({}),
+        }
+    }
+
+    /// One that is open for operation in that revision.
+    pub fn open(server: &Server, revision: Revision, capabilities: Value) -> Self {
+        let mut wire = Self::new(server.clone());
+        if revision.era() == Era::Handshake {
+            let info = json!({"name": "by hand", "version": "1"});
+            let hello = json!({"protocolVersion": revision.name(), "capabilities": capabilities, "clientInfo": info});
+            let opened = wire.ask_as(None, "initialize", hello);
+            assert_eq!(opened["result"]["protocolVersion"], revision.name());
+            wire.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        }
+        wire.capabilities = capabilities;
+        wire
+    }
+
+    pub fn say(&mut self, line: &str) -> Vec<Value> {
+        let input = self.connection.input(self.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        self.connection
+            .receive(self.stream, self.now, &mut self.host);
+        self.hear()
+    }
+
+    /// Asks in that revision and waits for the answer, which is a whole message.
+    pub fn ask(&mut self, revision: Revision, method: &str, params: Value) -> Value {
+        let era = revision.era();
+        self.ask_as((era == Era::Stateless).then_some(revision), method, params)
+    }
+
+    /// The answer, and what came before it.
+    fn ask_as(&mut self, envelope: Option<Revision>, method: &str, mut params: Value) -> Value {
+        self.asked += 1;
+        if let Some(revision) = envelope {
+            params["_meta"][meta::PROTOCOL_VERSION] = revision.name().into();
+            params["_meta"][meta::CLIENT_CAPABILITIES] = self.capabilities.clone();
+        }
+        let id = self.asked;
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let mut heard = self.say(&line.to_string());
+        let begun = Instant::now();
+        loop {
+            if let Some(answer) = heard.into_iter().find(|said| said["id"] == id) {
+                return answer;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "no answer to {line}"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+            heard = self.hear();
+        }
+    }
+
+    pub fn drain(&mut self) {
+        let (grace, why) = (Duration::from_secs(5), ConnectionError::ShuttingDown);
+        self.connection.drain(self.now, grace, why, &mut self.host);
+    }
+
+    pub fn hear(&mut self) -> Vec<Value> {
+        self.connection.handle_submissions(self.now, &mut self.host);
+        let output = self.connection.output(self.stream);
+        let mut bytes = Vec::new();
+        while !output.is_empty() {
+            bytes.extend_from_slice(output.head());
+            output.advance(output.head().len());
+        }
+        self.connection.handle_timeout(self.now, &mut self.host);
+        let lines = bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
+}
