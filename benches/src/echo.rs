@@ -23,6 +23,9 @@ pub enum Way {
     Deferred,
 }
 
+/// What is sent to be echoed.
+pub const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
+
 struct Echo {
     way: Way,
     handle: Handle,

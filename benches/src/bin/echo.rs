@@ -10,10 +10,8 @@
 use std::time::{Duration, Instant};
 
 use mcpbolt::mcp::Revision;
-use mcpbolt_benches::echo::{Pair, Way};
+use mcpbolt_benches::echo::{PARAMS, Pair, Way};
 use mcpbolt_benches::harness::ran;
-
-const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
 
 fn main() {
     let mut args = std::env::args().skip(1);

@@ -1,4 +1,5 @@
-//! Counts instructions per decoded message under callgrind and fails above the guards.
+//! Counts instructions per decoded message, and per call through two whole connections, under
+//! callgrind, and fails above the guards.
 //!
 //! Wall-clock times move with the neighbours of a machine; these counts do not.
 #![allow(
@@ -10,18 +11,39 @@
 
 use std::process::ExitCode;
 
+use mcpbolt::mcp::Revision;
 use mcpbolt::message::Envelope;
+use mcpbolt_benches::echo::{PARAMS, Pair, Way};
 use mcpbolt_benches::{contenders, corpus, count};
 
 /// Most instructions that decoding one message of a class may take.
 const GUARDS: [(&str, u64); 3] = [("ping", 520), ("call150", 1450), ("tools10k", 75_000)];
 
+/// The same for one call: its name as a class, the way it is answered, and how many calls are
+/// under way at once.
+const CALLS: [(&str, Way, u64, u64); 3] = [
+    ("echo 64", Way::Inline, 64, 5_500),
+    ("echo 1", Way::Inline, 1, 7_500),
+    ("echo deferred 64", Way::Deferred, 64, 7_700),
+];
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [class, runs] = &args[..] {
-        decode(class, runs.parse().expect("a number"));
+        let runs = runs.parse().expect("a number");
+        match CALLS.iter().find(|(name, ..)| name == class) {
+            Some((_, way, at_once, _)) => call(*way, *at_once, runs),
+            None => decode(class, runs),
+        }
         return ExitCode::SUCCESS;
     }
+    let decoded = guard_decoding();
+    let called = guard_calls();
+    ExitCode::from(u8::from(!(decoded && called)))
+}
+
+/// Whether decoding stays below its guards.
+fn guard_decoding() -> bool {
     let mut good = true;
     for input in corpus::all()
         .iter()
@@ -39,7 +61,31 @@ fn main() -> ExitCode {
         };
         println!("{:<18}{count:>9} instructions  {verdict}", input.class);
     }
-    ExitCode::from(u8::from(!good))
+    good
+}
+
+/// Whether calls do.
+fn guard_calls() -> bool {
+    let mut good = true;
+    for (class, _, at_once, most) in CALLS {
+        let count = count::instructions(class).expect("valgrind counts") / at_once;
+        good &= count <= most;
+        let above = if count > most { "above the " } else { "" };
+        println!("{class:<18}{count:>9} instructions  {above}guard {most}");
+    }
+    good
+}
+
+/// So many rounds of calls.
+fn call(way: Way, at_once: u64, runs: u64) {
+    let mut pair = Pair::open(Revision::V2025_11_25, way);
+    // What grows has grown.
+    for _ in 0..100 {
+        pair.round(at_once as usize, PARAMS);
+    }
+    for _ in 0..runs {
+        pair.round(at_once as usize, PARAMS);
+    }
 }
 
 fn decode(class: &str, runs: u64) {

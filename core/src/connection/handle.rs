@@ -221,8 +221,7 @@ impl Handle {
             return self.submit(submission(Place::Own(frame.into())));
         }
         let submission = submission(Place::Next(frame.len()));
-        self.shared
-            .submit_frames(&frame, [submission], |wake| wake.wake());
+        self.shared.submit_frame(&frame, submission);
         scratch::put(frame);
     }
 

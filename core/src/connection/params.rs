@@ -149,7 +149,7 @@ fn append_params<'a>(
         return Err(RequestError::Misuse("params must be a JSON object"));
     }
     out.truncate(start + params.len());
-    if memchr::memchr2(b'\n', b'\r', params.as_bytes()).is_some() {
+    if writer::has_breaks(params.as_bytes()) {
         out.truncate(start);
         writer::append_compact(out, params);
     }

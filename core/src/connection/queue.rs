@@ -112,24 +112,36 @@ impl Queue {
     /// Whether nothing waited before: then nobody has told the driver.
     #[inline]
     pub fn push(&self, frames: &[u8], submissions: impl IntoIterator<Item = Submission>) -> bool {
-        let mut guard = self.lock();
-        let Waiting {
-            batch,
-            bytes,
-            closed,
-        } = &mut *guard;
-        if *closed {
+        self.add(frames, |into| {
+            let mut bytes = 0;
+            into.extend(submissions.into_iter().inspect(|each| bytes += each.len()));
+            bytes
+        })
+    }
+
+    /// The same for one.
+    #[inline]
+    pub fn push_one(&self, frame: &[u8], submission: Submission) -> bool {
+        self.add(frame, |into| {
+            let bytes = submission.len();
+            into.push(submission);
+            bytes
+        })
+    }
+
+    /// Appends what `add` does; it says how many bytes that holds.
+    #[inline]
+    fn add(&self, frames: &[u8], add: impl FnOnce(&mut Vec<Submission>) -> usize) -> bool {
+        let mut waiting = self.lock();
+        if waiting.closed {
             return false;
         }
-        let first = batch.submissions.is_empty();
-        let before = *bytes;
-        batch.bytes.extend_from_slice(frames);
-        for submission in submissions {
-            *bytes += submission.len();
-            batch.submissions.push(submission);
-        }
+        let first = waiting.batch.submissions.is_empty();
+        waiting.batch.bytes.extend_from_slice(frames);
+        let added = add(&mut waiting.batch.submissions);
+        waiting.bytes += added;
         // Only written under the lock.
-        self.bytes.store(self.bytes() + *bytes - before, Relaxed);
+        self.bytes.store(self.bytes() + added, Relaxed);
         first
     }
 

@@ -86,7 +86,18 @@ impl Shared {
     }
 
     pub fn submit(&self, submission: Submission) {
-        self.submit_frames(&[], [submission], |wake| wake.wake());
+        self.submit_frame(&[], submission);
+    }
+
+    /// Submits one thing whose frame, if it is [`Place::Next`](super::queue::Place), is `frame`.
+    #[inline]
+    pub fn submit_frame(&self, frame: &[u8], submission: Submission) {
+        if self.closed.get().is_none()
+            && self.queue.push_one(frame, submission)
+            && let Some(wake) = self.wake.get()
+        {
+            wake.wake();
+        }
     }
 
     /// Submits frames that lie in `frames` one behind the other, and wakes the driver unless it

@@ -56,6 +56,9 @@ impl LineDeframer {
             };
             let line = self.start..end;
             self.start = end + 1;
+            if !self.discarding && self.is_plain(buf, &line) {
+                return Some(LineEvent::Frame(line));
+            }
             if std::mem::take(&mut self.discarding) {
                 self.begun = true;
                 continue;
@@ -110,6 +113,17 @@ impl LineDeframer {
         self.start = buf.len();
         self.discarding = true;
         Some(LineEvent::Oversize { prefix })
+    }
+
+    /// Whether a line is a message as it is: nothing to trim, neither blank nor too long.
+    #[inline]
+    fn is_plain(&self, buf: &[u8], line: &Range<usize>) -> bool {
+        match buf.get(line.clone()) {
+            Some([b'!'..=b'~', .., last]) => {
+                self.begun && *last != b'\r' && line.len() <= self.max_len
+            }
+            _ => false,
+        }
     }
 
     /// The line without a byte order mark and its CR; nothing of it if it is blank and within the

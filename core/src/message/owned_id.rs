@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use super::id::RequestId;
 use crate::json;
+use crate::scan;
 
 /// An id that outlives its frame.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ impl OwnedId {
         RequestId::from_decoded(match &self.0 {
             Store::Inline { len, bytes } => bytes
                 .get(..usize::from(*len))
-                .and_then(|token| std::str::from_utf8(token).ok())
+                .and_then(scan::text)
                 .unwrap_or("0"),
             Store::Heap(token) => token,
         })

@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::id::RequestId;
 use super::owned::Message;
 use crate::json::JsonStr;
+use crate::scan;
 
 /// A borrowed message: the frame's bytes and the record of what lies where.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +155,7 @@ impl<'a> MessageRef<'a> {
     /// Any noted member as raw JSON.
     #[inline]
     pub fn raw(&self, field: Field) -> Option<&'a str> {
-        std::str::from_utf8(self.raw_bytes(field)?).ok()
+        scan::text(self.raw_bytes(field)?)
     }
 
     /// The same as bytes, for what is only passed on.

@@ -16,10 +16,13 @@
 //!   read)
 //! * E1, E2: stores into reserved capacity, and the length that follows them; in `escape`.
 //!   (classes `escape …`)
+//! * T1: text made of bytes that are all ASCII; in `text`. (the guards of calls, in the bench
+//!   `instructions`)
 
 mod dispatch;
 pub mod scalar;
 mod stops;
+mod text;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -36,6 +39,7 @@ mod sse2;
 
 pub use dispatch::Isa;
 pub use stops::{Stops, line_ends, portable as portable_stops, portable_line_ends, stops};
+pub use text::text;
 
 /// The rest of a string, from some point between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
