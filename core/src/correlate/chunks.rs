@@ -7,7 +7,7 @@
 //! Values lie side by side, chunk after chunk; what links the chunks is kept apart, and is small.
 
 /// Values of a chunk.
-const CHUNK: u32 = 16;
+const CHUNK: u32 = 32;
 
 /// All lists' values; memory grows to the largest number of chunks in use and is kept.
 #[derive(Debug)]
@@ -23,7 +23,6 @@ pub(super) struct Chunks<V> {
 struct Head {
     /// The next chunk of its list, or of the free ones, + 1, or 0.
     next: u32,
-    slot: u32,
     len: u32,
 }
 
@@ -49,15 +48,15 @@ impl<V> Chunks<V> {
         }
     }
 
-    /// Adds a value to a list of that slot; its place.
+    /// Adds a value to a list; its place.
     #[inline]
-    pub(super) fn push(&mut self, list: &mut List, slot: u32, value: V) -> u32 {
+    pub(super) fn push(&mut self, list: &mut List, value: V) -> u32 {
         let full = match list.0.checked_sub(1) {
             Some(chunk) => self.heads[chunk as usize].len == CHUNK,
             None => true,
         };
         if full {
-            list.0 = self.make(list.0, slot) + 1;
+            list.0 = self.make(list.0) + 1;
         }
         let chunk = list.0 - 1;
         let head = &mut self.heads[chunk as usize];
@@ -98,25 +97,9 @@ impl<V> Chunks<V> {
         self.values.get(place as usize)?.as_ref()
     }
 
-    /// The slot whose list has that place.
-    #[inline]
-    pub(super) fn slot(&self, place: u32) -> u32 {
-        self.heads[(place / CHUNK) as usize].slot
-    }
-
-    /// Makes a list that of another slot.
-    pub(super) fn rename(&mut self, list: &List, slot: u32) {
-        let mut next = list.0;
-        while let Some(chunk) = next.checked_sub(1) {
-            let head = &mut self.heads[chunk as usize];
-            head.slot = slot;
-            next = head.next;
-        }
-    }
-
     /// An empty chunk in front of `next`.
-    fn make(&mut self, next: u32, slot: u32) -> u32 {
-        let head = Head { next, slot, len: 0 };
+    fn make(&mut self, next: u32) -> u32 {
+        let head = Head { next, len: 0 };
         match self.free.checked_sub(1) {
             Some(chunk) => {
                 let old = std::mem::replace(&mut self.heads[chunk as usize], head);

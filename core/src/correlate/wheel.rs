@@ -13,9 +13,10 @@
 //! With many timers alive, what costs is memory that is not in the cache. So a timer lies in the
 //! list of its slot (`chunks`), not in a place of its own: starting one writes where the one
 //! before it was written, and those that move or fire together lie side by side. Levels are wide,
-//! which lets the usual timeout move once before it fires. What finds a timer again is eight
-//! bytes: its place, for cancelling, and the generation of its number. A timer that leaves before
-//! its time is replaced by the last one of its slot.
+//! which lets the usual timeout move once before it fires. What finds a timer again is four bytes:
+//! its place, written when it moves and read only to cancel it. What lies there says itself whose
+//! it is, and by its deadline in which slot, so nothing else has to be kept. A timer that leaves
+//! before its time is replaced by the last one of its slot.
 
 use std::time::{Duration, Instant};
 
@@ -53,9 +54,10 @@ pub struct TimerWheel<K> {
     levels: [Option<Box<Level>>; LEVELS as usize],
     due: List,
     timers: Chunks<Timer<K>>,
-    numbers: Vec<Number>,
-    /// Numbers of no timer.
-    free: Vec<u32>,
+    /// Of each number, where its timer lies or lay.
+    places: Vec<u32>,
+    /// Names for the next timers: numbers of none, in their next generation.
+    free: Vec<TimerKey>,
     len: usize,
 }
 
@@ -71,15 +73,6 @@ struct Timer<K> {
     at: u64,
     name: TimerKey,
     key: K,
-}
-
-/// What finds a timer by its key. Not looked at when a timer fires: whether one is still there is
-/// seen at its place.
-#[derive(Debug)]
-struct Number {
-    /// Of its use now, or of the last one.
-    generation: u32,
-    place: u32,
 }
 
 impl Level {
@@ -122,7 +115,7 @@ impl<K> TimerWheel<K> {
             levels: [const { None }; LEVELS as usize],
             due: List::EMPTY,
             timers: Chunks::new(),
-            numbers: Vec::new(),
+            places: Vec::new(),
             free: Vec::new(),
             len: 0,
         }
@@ -225,7 +218,6 @@ impl<K> TimerWheel<K> {
             slots.set_occupied(slot, false);
             let mut list = std::mem::take(&mut slots.lists[slot as usize]);
             if level == 0 {
-                self.timers.rename(&list, DUE);
                 self.due = list;
                 return;
             }
@@ -239,36 +231,39 @@ impl<K> TimerWheel<K> {
     #[inline]
     fn place(&mut self, timer: Timer<K>) {
         let number = timer.name.number as usize;
-        // A tick that has begun still fires in it.
-        let slot = match (timer.at ^ self.elapsed).checked_ilog2() {
-            Some(bit) if timer.at > self.elapsed => {
-                let level = bit / LEVEL_BITS;
-                level * SLOTS + (timer.at >> (level * LEVEL_BITS)) as u32 % SLOTS
-            }
-            _ => DUE,
-        };
+        let slot = self.slot(timer.at);
         let list = list(&mut self.levels, &mut self.due, slot);
         let was_empty = list.is_empty();
-        self.numbers[number].place = self.timers.push(list, slot, timer);
+        self.places[number] = self.timers.push(list, timer);
         if was_empty {
             self.set_occupied(slot, true);
+        }
+    }
+
+    /// The slot of a timer. It is the same from when the timer is placed until its slot begins:
+    /// so long, its tick and now first differ in the same digit.
+    #[inline]
+    fn slot(&self, at: u64) -> u32 {
+        // A tick that has begun still fires in it.
+        match (at ^ self.elapsed).checked_ilog2() {
+            Some(bit) if at > self.elapsed => {
+                let level = bit / LEVEL_BITS;
+                level * SLOTS + (at >> (level * LEVEL_BITS)) as u32 % SLOTS
+            }
+            _ => DUE,
         }
     }
 
     /// Takes a timer out of its slot, if it is there.
     #[inline]
     fn unlink(&mut self, timer: TimerKey) -> Option<Timer<K>> {
-        let number = self.numbers.get(timer.number as usize)?;
-        if number.generation != timer.generation {
-            return None;
-        }
-        let place = number.place;
-        self.timers.get(place).filter(|held| held.name == timer)?;
-        let slot = self.timers.slot(place);
+        let place = *self.places.get(timer.number as usize)?;
+        let held = self.timers.get(place).filter(|held| held.name == timer)?;
+        let slot = self.slot(held.at);
         let list = list(&mut self.levels, &mut self.due, slot);
         let (timer, moved) = self.timers.remove(list, place);
         if let Some(moved) = moved {
-            self.numbers[moved.name.number as usize].place = place;
+            self.places[moved.name.number as usize] = place;
         }
         if list.is_empty() {
             self.set_occupied(slot, false);
@@ -288,23 +283,15 @@ impl<K> TimerWheel<K> {
     /// A key that no timer has had.
     #[inline]
     fn take_name(&mut self) -> TimerKey {
-        if let Some(number) = self.free.pop() {
-            let generation = &mut self.numbers[number as usize].generation;
-            *generation += 1;
-            return TimerKey {
-                number,
-                generation: *generation,
-            };
+        if let Some(name) = self.free.pop() {
+            return name;
         }
-        let number = self.numbers.len() as u32;
+        let number = self.places.len() as u32;
         // So that a place has a number of 32 bits, too.
         assert!(number < 1 << 28, "more timers than the wheel can name");
-        self.numbers.push(Number {
-            generation: 0,
-            place: 0,
-        });
+        self.places.push(0);
         // Room to free all of them, so that freeing allocates nothing.
-        self.free.reserve(self.numbers.len());
+        self.free.reserve(self.places.len());
         TimerKey {
             number,
             generation: 0,
@@ -313,10 +300,13 @@ impl<K> TimerWheel<K> {
 
     /// Voids the key of a timer that is in no slot any more.
     #[inline]
-    fn release(&mut self, name: TimerKey) {
+    fn release(&mut self, TimerKey { number, generation }: TimerKey) {
         self.len -= 1;
-        if name.generation < LAST_GENERATION {
-            self.free.push(name.number);
+        if generation < LAST_GENERATION {
+            self.free.push(TimerKey {
+                number,
+                generation: generation + 1,
+            });
         }
     }
 
