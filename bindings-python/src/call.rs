@@ -37,10 +37,17 @@ pub fn arguments<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let message = call.message.as_ref();
     let mut arguments = match Operation::from_target(call.target) {
-        Operation::ReadResource(_) | Operation::Complete => PyDict::new(py),
+        Operation::ReadResource(_) => PyDict::new(py),
+        Operation::Complete => {
+            let arguments = PyDict::new(py);
+            let params = message.params().unwrap_or("{}");
+            arguments.set_item("request", read::object(py, params)?)?;
+            arguments
+        }
         Operation::ReadTemplate(_) => {
             let uri = message.uri().unwrap_or_default();
-            let matched = session.catalog.registry.template(&uri);
+            let registry = session.catalog.live.offer().registry;
+            let matched = registry.template(&uri);
             let variables = PyDict::new(py);
             for (name, value) in matched.map(|(_, variables)| variables).unwrap_or_default() {
                 variables.set_item(name, value)?;
@@ -65,7 +72,7 @@ pub fn arguments<'py>(
         arguments = prepare.bind(py).call1((arguments,))?.cast_into()?;
     }
     if let Some(name) = &target.context {
-        let context = Context::new(session.clone(), call);
+        let context = Context::begin(py, session, call)?;
         arguments.set_item(name.bind(py), Bound::new(py, context)?)?;
     }
     Ok(arguments)
@@ -92,6 +99,9 @@ pub fn answer(
     outcome: PyResult<Bound<'_, PyAny>>,
     outbox: &Outbox,
 ) -> usize {
+    if call.cancel.is_cancelled() {
+        return 0;
+    }
     let to = &call.reply;
     if let Operation::CallTool(_) = Operation::from_target(call.target) {
         let result = outcome.and_then(|value| ToolAnswer::of(target, value));
@@ -118,8 +128,11 @@ pub fn answer(
             replies.result(to, |out| {
                 // An object of members that are the result's.
                 out.object(&json);
-                let reading =
-                    !matches!(Operation::from_target(call.target), Operation::GetPrompt(_));
+                let operation = Operation::from_target(call.target);
+                let reading = matches!(
+                    operation,
+                    Operation::ReadResource(_) | Operation::ReadTemplate(_)
+                );
                 if reading && out.revision().rules().cache_hints {
                     out.raw("ttlMs", "0");
                     out.raw("cacheScope", "\"private\"");

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
 use mcpbolt::io::trace_to;
-use mcpbolt::server::{Prompt, PromptArgument, Registry, RegistryError, Resource, Tool};
+use mcpbolt::server::{
+    Change, Live, Prompt, PromptArgument, Registry, RegistryError, Resource, Seal, Tool,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -43,6 +45,7 @@ pub struct Target {
 /// One entry, as the face describes it.
 #[derive(FromPyObject)]
 pub struct Definition {
+    kind: String,
     name: String,
     uri: String,
     title: Option<String>,
@@ -60,7 +63,69 @@ pub struct Definition {
     lower: Py<PyAny>,
 }
 
-/// Everything a server offers; frozen, so that any number of connections share it.
+/// The functions, by the registry's numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    tools: Vec<Arc<Target>>,
+    resources: Vec<Arc<Target>>,
+    templates: Vec<Arc<Target>>,
+    prompts: Vec<Arc<Target>>,
+    completion: Option<Arc<Target>>,
+}
+
+impl Targets {
+    /// What carries an operation out.
+    pub fn get(&self, operation: Operation) -> Option<&Arc<Target>> {
+        match operation {
+            Operation::CallTool(index) => self.tools.get(index as usize),
+            Operation::ReadResource(index) => self.resources.get(index as usize),
+            Operation::ReadTemplate(index) => self.templates.get(index as usize),
+            Operation::GetPrompt(index) => self.prompts.get(index as usize),
+            Operation::Complete => self.completion.as_ref(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Target>> {
+        let kinds = [&self.tools, &self.resources, &self.templates, &self.prompts];
+        kinds.into_iter().flatten().chain(&self.completion)
+    }
+
+    fn add(&mut self, registry: &mut Registry, entry: Definition) -> Result<(), RegistryError> {
+        let (number, targets) = match entry.kind.as_str() {
+            "tool" => (registry.add_tool(entry.tool())?, &mut self.tools),
+            "resource" => {
+                let number = registry.add_resource(entry.resource())?;
+                (number, &mut self.resources)
+            }
+            "template" => {
+                let number = registry.add_template(entry.resource())?;
+                (number, &mut self.templates)
+            }
+            _ => (registry.add_prompt(entry.prompt())?, &mut self.prompts),
+        };
+        let target = Arc::new(entry.into_target());
+        // A number that was free again is at a place there is.
+        match targets.get_mut(number as usize) {
+            Some(place) => *place = target,
+            None => targets.push(target),
+        }
+        Ok(())
+    }
+}
+
+/// How a server is set up, as the face describes it.
+#[derive(FromPyObject)]
+pub struct ServerSetup {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    trace: Option<PathBuf>,
+    list_changes: bool,
+    subscriptions: bool,
+    completion_entry: Option<Definition>,
+}
+
+/// Everything a server offers; any number of connections share it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Catalog {
     pub shared: Arc<Shared>,
@@ -69,90 +134,75 @@ pub struct Catalog {
 /// The part of a catalog that engine threads hold.
 #[derive(Debug)]
 pub struct Shared {
-    pub registry: Arc<Registry>,
+    pub live: Arc<Live<Targets>>,
     pub config: Arc<Config>,
-    /// Whether anything runs as a task.
+    /// Signs what clients keep for the server between the rounds of a call.
+    pub seal: Option<Seal>,
+    /// Whether anything runs as a task, now or after a change.
     pub has_tasks: bool,
-    tools: Vec<Target>,
-    resources: Vec<Target>,
-    templates: Vec<Target>,
-    prompts: Vec<Target>,
-}
-
-impl Shared {
-    /// What carries an operation out.
-    pub fn target(&self, operation: Operation) -> Option<&Target> {
-        match operation {
-            Operation::CallTool(index) => self.tools.get(index as usize),
-            Operation::ReadResource(index) => self.resources.get(index as usize),
-            Operation::ReadTemplate(index) => self.templates.get(index as usize),
-            Operation::GetPrompt(index) => self.prompts.get(index as usize),
-            // Not offered.
-            Operation::Complete => None,
-        }
-    }
 }
 
 #[pymethods]
 impl Catalog {
     #[new]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "called from one place in the face"
-    )]
-    fn new(
-        name: &str,
-        version: &str,
-        instructions: Option<String>,
-        trace: Option<PathBuf>,
-        tools: Vec<Definition>,
-        resources: Vec<Definition>,
-        templates: Vec<Definition>,
-        prompts: Vec<Definition>,
-    ) -> PyResult<Self> {
-        let mut registry = Registry::new();
-        let wrong = |error: RegistryError| PyValueError::new_err(error.to_string());
-        let add =
-            |entries: Vec<Definition>,
-             add: &mut dyn FnMut(&Definition) -> Result<(), RegistryError>| {
-                let each = |entry: Definition| {
-                    add(&entry).map_err(wrong)?;
-                    Ok(entry.into_target())
-                };
-                entries.into_iter().map(each).collect::<PyResult<Vec<_>>>()
-            };
-        let tools = add(tools, &mut |entry| {
-            registry.add_tool(entry.tool()).map(drop)
-        })?;
-        let resources = add(resources, &mut |entry| {
-            registry.add_resource(entry.resource()).map(drop)
-        })?;
-        let templates = add(templates, &mut |entry| {
-            registry.add_template(entry.resource()).map(drop)
-        })?;
-        let prompts = add(prompts, &mut |entry| {
-            registry.add_prompt(entry.prompt()).map(drop)
-        })?;
-        let mut config = registry.config(name, version);
-        config.instructions = instructions.map(Into::into);
-        config.trace = trace.as_deref().map(trace_to).transpose()?;
-        let all = [&tools, &resources, &templates, &prompts];
-        let has_tasks = all
-            .into_iter()
-            .flatten()
-            .any(|target| target.lane == Lane::Task);
+    fn new(setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
+        let (mut registry, mut targets) = (Registry::new(), Targets::default());
+        if setup.list_changes {
+            registry.announce_changes();
+        }
+        if setup.subscriptions {
+            registry.offer_subscriptions();
+        }
+        if let Some(completion) = setup.completion_entry {
+            registry.offer_completion();
+            targets.completion = Some(Arc::new(completion.into_target()));
+        }
+        for entry in entries {
+            targets.add(&mut registry, entry).map_err(wrong)?;
+        }
+        let mut config = registry.config(&setup.name, &setup.version);
+        config.instructions = setup.instructions.map(Into::into);
+        config.trace = setup.trace.as_deref().map(trace_to).transpose()?;
+        let has_tasks = setup.list_changes || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Shared {
-            registry: Arc::new(registry),
+            live: Arc::new(Live::new(registry, targets)),
             config: Arc::new(config),
+            seal: Seal::random(),
             has_tasks,
-            tools,
-            resources,
-            templates,
-            prompts,
         };
         Ok(Self {
             shared: Arc::new(shared),
         })
+    }
+
+    /// Offers one thing more, on all connections.
+    fn add(&self, entry: Definition) -> PyResult<()> {
+        let live = &self.shared.live;
+        let added = live.change(|mut registry, mut targets| {
+            targets.add(&mut registry, entry)?;
+            Ok((registry, targets))
+        });
+        added.map_err(wrong)
+    }
+
+    /// Offers one thing less. Whether there was one.
+    fn remove(&self, kind: &str, name: &str) -> PyResult<bool> {
+        let mut found = false;
+        let removed = self.shared.live.change(|mut registry, targets| {
+            found = match kind {
+                "tool" => registry.remove_tool(name),
+                "resource" => registry.remove_resource(name),
+                _ => registry.remove_prompt(name),
+            };
+            Ok((registry, targets))
+        });
+        removed.map(|()| found).map_err(wrong)
+    }
+
+    /// Tells who subscribed to it that a resource is another now.
+    fn resource_updated(&self, uri: &str) {
+        let registry = self.shared.live.offer().registry;
+        registry.tell(Change::Resource(uri));
     }
 
     /// Whether an event loop is needed.
@@ -160,6 +210,11 @@ impl Catalog {
     fn has_tasks(&self) -> bool {
         self.shared.has_tasks
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as it is mapped")]
+fn wrong(error: RegistryError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 impl Definition {

@@ -9,30 +9,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::{Config, Connection, Framing, Handle, Opening, RequestOptions, Response};
+use mcpbolt::client::{Client, ClientHost, Interests, Listening, Prepared};
+use mcpbolt::connection::{Config, Connection, Framing, Handle, Opening, RequestOptions};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{ChildCommand, Hosted, Stderr, join, trace_to, traced};
+use mcpbolt::handler::HandlerError;
+use mcpbolt::io::{ChildCommand, Hosted, Stderr, Workers, WorkersConfig, join, trace_to, traced};
 use mcpbolt::json::reader;
-use mcpbolt::mcp::{Method, Revision, Revisions, Side};
-use mcpbolt::message::Message;
-use mcpbolt::server::ServerHost;
+use mcpbolt::mcp::{LogLevel, Method, Revision, Revisions, Root, Side};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answer::{Answer, exception};
+use crate::asked::{Asked, Offers, hand_on};
 use crate::catalog::Catalog;
-use crate::host::{ClientHost, News};
+use crate::future::tell;
 use crate::inbox::Inbox;
+use crate::news::{Ending, News};
 use crate::serving::{Serving, shown};
 use crate::session::{Bridge, Interpreter, Session};
-use crate::{read, write};
+use crate::work::{Made, Work};
+use crate::{future, read, write};
 
 /// News handled in one turn of the event loop.
 const DRAIN: usize = 1024;
 
 /// A request that waits for its answer.
 struct Waiting {
-    response: Response,
+    work: Work,
     future: Py<PyAny>,
     progress: Option<Py<PyAny>>,
 }
@@ -40,13 +44,22 @@ struct Waiting {
 /// The client's side of one connection; a thread of the engine's drives it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Link {
-    handle: Handle,
+    client: Client,
     inbox: Arc<Inbox<News>>,
+    asked: Arc<Asked>,
     waiting: Mutex<HashMap<u64, Waiting>>,
+    listening: Mutex<HashMap<u64, Listening>>,
     next: AtomicU64,
+    ears: Ears,
+}
+
+/// Whom the face wants told.
+struct Ears {
     opened: Py<PyAny>,
     ended: Py<PyAny>,
-    on_log: Option<Py<PyAny>>,
+    on_notice: Py<PyAny>,
+    on_asked: Py<PyAny>,
+    on_given_up: Py<PyAny>,
     on_stderr: Option<Py<PyAny>>,
 }
 
@@ -59,7 +72,7 @@ struct Bell {
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.inbox.push(match self.request {
-            Some(request) => News::Answered(request),
+            Some(request) => News::Done(request),
             None => News::Opened,
         });
     }
@@ -84,44 +97,108 @@ pub struct Setup {
     trace: Option<PathBuf>,
     opened: Py<PyAny>,
     ended: Py<PyAny>,
-    on_log: Option<Py<PyAny>>,
+    on_notice: Py<PyAny>,
+    on_asked: Py<PyAny>,
+    on_given_up: Py<PyAny>,
     on_stderr: Option<Py<PyAny>>,
+    sampling: bool,
+    sampling_tools: bool,
+    forms: bool,
+    pages: bool,
+    roots: Option<Vec<(String, Option<String>)>>,
+}
+
+/// A client that waits for its connection.
+struct Begun {
+    config: Arc<Config>,
+    prepared: Prepared,
+    inbox: Arc<Inbox<News>>,
+    asked: Arc<Asked>,
+    ears: Ears,
 }
 
 impl Setup {
-    fn config(&self) -> PyResult<Arc<Config>> {
-        let mut config = Config::new(Side::Client, &self.name, &self.version);
-        config.opening = match self.opening.as_str() {
+    fn begin(self) -> PyResult<Begun> {
+        let inbox = Arc::new(Inbox::new()?);
+        let asked = Arc::new(Asked::new(inbox.clone()));
+        let offers = Offers {
+            sampling: self.sampling,
+            sampling_tools: self.sampling_tools,
+            forms: self.forms,
+            pages: self.pages,
+        };
+        let ending = Ending(inbox.clone());
+        let builder =
+            Client::builder(&self.name, &self.version).on_raw_notice(move |method, params| {
+                let params = params.unwrap_or("{}").to_owned();
+                ending.0.push(News::Notice(method.to_owned(), params));
+            });
+        let mut builder = hand_on(builder, &offers, &asked);
+        builder = builder.opening(match self.opening.as_str() {
             "handshake" => Opening::Handshake,
             "stateless" => Opening::Stateless,
             _ => Opening::Probe,
-        };
+        });
         if let Some(name) = &self.revision {
             let revision = Revision::parse(name)
                 .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;
-            config.revisions = Revisions::only(revision);
+            builder = builder.revisions(Revisions::only(revision));
         }
+        if let Some(roots) = self.roots {
+            builder = builder.roots(roots.into_iter().map(root));
+        }
+        let (mut config, prepared) = builder.prepare().map_err(value_error)?;
         if let Some(timeout) = self.timeout {
             config.limits.request_timeout = seconds(timeout)?;
         }
         config.trace = self.trace.as_deref().map(trace_to).transpose()?;
-        Ok(traced(Arc::new(config))?)
-    }
-
-    fn link(self, handle: Handle, inbox: Arc<Inbox<News>>) -> Link {
-        let link = Link {
-            handle,
-            inbox,
-            waiting: Mutex::default(),
-            next: AtomicU64::new(0),
+        let ears = Ears {
             opened: self.opened,
             ended: self.ended,
-            on_log: self.on_log,
+            on_notice: self.on_notice,
+            on_asked: self.on_asked,
+            on_given_up: self.on_given_up,
             on_stderr: self.on_stderr,
         };
-        link.look_for_opening();
-        link
+        Ok(Begun {
+            config: traced(Arc::new(config))?,
+            prepared,
+            inbox,
+            asked,
+            ears,
+        })
     }
+}
+
+impl Begun {
+    /// The face's end of a connection, and the host for it.
+    fn link(self, handle: Handle) -> (Link, ClientHost) {
+        let workers = Arc::new(Workers::new(WorkersConfig::default()));
+        let (client, host) = self.prepared.connect(handle, workers);
+        let link = Link {
+            client,
+            inbox: self.inbox,
+            asked: self.asked,
+            waiting: Mutex::default(),
+            listening: Mutex::default(),
+            next: AtomicU64::new(0),
+            ears: self.ears,
+        };
+        link.look_for_opening();
+        (link, host)
+    }
+}
+
+fn root((uri, name): (String, Option<String>)) -> Root {
+    match name {
+        Some(name) => Root::new(uri).name(name),
+        None => Root::new(uri),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as it is mapped")]
+fn value_error(error: RequestError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 fn seconds(seconds: f64) -> PyResult<Duration> {
@@ -141,8 +218,7 @@ impl Link {
         env: Vec<(String, String)>,
         inherit: Vec<String>,
     ) -> PyResult<Self> {
-        let config = setup.config()?;
-        let inbox = Arc::new(Inbox::new()?);
+        let begun = setup.begin()?;
         let mut words = command.into_iter();
         let program = words
             .next()
@@ -155,19 +231,18 @@ impl Link {
         child = env
             .into_iter()
             .fold(child, |child, (name, value)| child.env(name, value));
-        if setup.on_stderr.is_some() {
-            let inbox = inbox.clone();
+        if begun.ears.on_stderr.is_some() {
+            let inbox = begun.inbox.clone();
             let pass_on = move |line: &str| inbox.push(News::Stderr(line.into()));
             child = child.stderr(Stderr::Lines(Box::new(pass_on)));
         }
         let child = child.spawn()?;
-        let mut connection = Connection::new(config, Instant::now());
+        let mut connection = Connection::new(begun.config.clone(), Instant::now());
         connection.set_wake(child.wake().clone());
-        let link = setup.link(connection.handle(), inbox.clone());
+        let (link, mut host) = begun.link(connection.handle());
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let mut host = ClientHost(inbox);
                 // How the child ended is in the connection's reason.
                 let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
             })?;
@@ -186,9 +261,9 @@ impl Link {
         spawn: Option<Py<PyAny>>,
         call_soon: Option<Py<PyAny>>,
     ) -> PyResult<(Self, Serving)> {
-        let inbox = Arc::new(Inbox::new()?);
+        let begun = setup.begin()?;
         let now = Instant::now();
-        let near = Connection::new(setup.config()?, now);
+        let near = Connection::new(begun.config.clone(), now);
         let far = Connection::new(traced(catalog.shared.config.clone())?, now);
         let interpreter = Interpreter {
             state,
@@ -197,11 +272,9 @@ impl Link {
             call_soon,
         };
         let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
-        let link = setup.link(near.handle(), inbox.clone());
+        let (link, host) = begun.link(near.handle());
         let serving = Serving::new(session.clone(), None);
-        let registry = catalog.shared.registry.clone();
-        let server = ServerHost::new(registry, far.handle(), Bridge(session));
-        join((near, ClientHost(inbox)), (far, server))?;
+        join((near, host), (far, Bridge::host(session)))?;
         Ok((link, serving))
     }
 
@@ -229,30 +302,80 @@ impl Link {
                 inbox.push(News::Progress(number, news.progress, news.total, sentence));
             }));
         }
-        let response = self
-            .handle
+        let asking = self
+            .client
             .request(method, params.as_deref(), options)
             .map_err(|error| exception(py, &error))?;
-        self.waiting().insert(
-            number,
-            Waiting {
-                response,
-                future,
-                progress,
-            },
-        );
-        if let Some(outcome) = self.poll_answer(number) {
-            // It was there at once; reports of progress before it may be yet to be told.
-            self.inbox.push(News::Outcome(number, outcome));
-        }
+        self.begin(number, Work::Asking(asking), future, progress);
         Ok(number)
+    }
+
+    /// Asks to be told when a resource changes, or no longer; `future` gets `None`.
+    fn subscribe(&self, uri: String, wanted: bool, future: Py<PyAny>) -> u64 {
+        let client = self.client.clone();
+        self.start(future, async move {
+            match wanted {
+                true => client.subscribe(&uri).await,
+                false => client.unsubscribe(&uri).await,
+            }
+        })
+    }
+
+    /// Asks to be told of changes; `future` gets a number to end that by.
+    fn listen(
+        &self,
+        tools: bool,
+        prompts: bool,
+        resources: bool,
+        uris: Vec<String>,
+        future: Py<PyAny>,
+    ) -> u64 {
+        let client = self.client.clone();
+        let interests = Interests {
+            tools,
+            prompts,
+            resources,
+            uris,
+        };
+        self.start(future, async move { client.listen(interests).await })
+    }
+
+    /// Asks to be told no more.
+    fn unlisten(&self, number: u64) {
+        let gone = lock(&self.listening).remove(&number);
+        drop(gone);
+    }
+
+    /// Sets how severe a log message must be; `future` gets `None`.
+    fn set_log_level(&self, level: &str, future: Py<PyAny>) -> PyResult<u64> {
+        let level = LogLevel::parse(level)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no level {level:?}")))?;
+        let client = self.client.clone();
+        Ok(self.start(future, async move { client.set_log_level(level).await }))
+    }
+
+    /// Replaces the roots that the server may see.
+    fn set_roots(&self, roots: Vec<(String, Option<String>)>) -> PyResult<()> {
+        let set = self.client.set_roots(roots.into_iter().map(root));
+        set.map_err(value_error)
+    }
+
+    /// Answers what the server asked.
+    fn answer(&self, number: u64, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.asked.answer(number, Ok(write::json(answer)?));
+        Ok(())
+    }
+
+    /// Refuses it, with a sentence for the server.
+    fn refuse(&self, number: u64, why: &str) {
+        self.asked.answer(number, Err(HandlerError::new(why)));
     }
 
     /// Gives up on a request: the server is told, a late answer is discarded.
     fn cancel(&self, number: u64, reason: Option<&str>) {
-        let waiting = self.waiting().remove(&number);
+        let waiting = lock(&self.waiting).remove(&number);
         if let Some(waiting) = waiting {
-            waiting.response.cancel(reason);
+            waiting.work.cancel(reason);
         }
     }
 
@@ -266,29 +389,36 @@ impl Link {
         for news in self.inbox.take(DRAIN) {
             match news {
                 News::Opened => shown(py, self.settle_opening(py)),
-                News::Answered(number) => {
-                    if let Some(outcome) = self.poll_answer(number) {
-                        self.settle_answer(py, number, outcome);
+                News::Done(number) => {
+                    if let Some(outcome) = self.poll(number) {
+                        self.settle(py, number, outcome);
                     }
                 }
-                News::Outcome(number, outcome) => self.settle_answer(py, number, outcome),
+                News::Outcome(number, outcome) => self.settle(py, number, *outcome),
                 News::Progress(number, progress, total, message) => {
                     let report = {
-                        let waiting = self.waiting();
+                        let waiting = lock(&self.waiting);
                         let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
                         report.map(|report| report.clone_ref(py))
                     };
                     tell(py, report.as_ref(), (progress, total, message));
                 }
-                News::Log(message) => {
-                    let params = message.as_ref().params().unwrap_or("{}");
-                    if let (Some(log), Ok(params)) = (&self.on_log, read::value(py, params)) {
-                        tell(py, Some(log), (params,));
+                News::Notice(method, params) => {
+                    if let Ok(params) = read::value(py, &params) {
+                        tell(py, Some(&self.ears.on_notice), (method, params));
                     }
                 }
-                News::Stderr(line) => tell(py, self.on_stderr.as_ref(), (line,)),
+                News::Asked(number, what, params) => match read::value(py, &params) {
+                    Ok(params) => tell(py, Some(&self.ears.on_asked), (number, what, params)),
+                    Err(error) => self.refuse(number, &error.to_string()),
+                },
+                News::GivenUp(number) => tell(py, Some(&self.ears.on_given_up), (number,)),
+                News::Stderr(line) => tell(py, self.ears.on_stderr.as_ref(), (line,)),
                 News::Ended => {
-                    shown(py, settle(py, &self.ended, Ok(py.None().into_bound(py))));
+                    shown(
+                        py,
+                        future::settle(py, &self.ears.ended, Ok(py.None().into_bound(py))),
+                    );
                 }
             }
         }
@@ -296,9 +426,13 @@ impl Link {
 
     /// The server's name, version and more; its capabilities; its instructions; the revision.
     fn peer<'py>(&self, py: Python<'py>) -> PyResult<Peer<'py>> {
-        let peer = self.handle.peer().cloned().unwrap_or_default();
+        let peer = self.client.handle().peer().cloned().unwrap_or_default();
         let object = |json: &str| read::value(py, if json.is_empty() { "{}" } else { json });
-        let revision = self.handle.revision().map(|revision| revision.rules().name);
+        let revision = self
+            .client
+            .handle()
+            .revision()
+            .map(|revision| revision.rules().name);
         let instructions = peer.instructions.map(String::from);
         Ok((
             object(&peer.implementation)?,
@@ -310,15 +444,24 @@ impl Link {
 
     /// Whether the server has said that it offers this; a server that was not asked may.
     fn offers(&self, capability: &str) -> bool {
-        self.handle.peer().is_none_or(|peer| {
+        self.client.handle().peer().is_none_or(|peer| {
             peer.capabilities.is_empty() || reader::find(&peer.capabilities, capability).is_some()
+        })
+    }
+
+    /// Whether the revision in force has this.
+    fn knows(&self, rule: &str) -> bool {
+        let rules = self.client.revision().map(|revision| revision.rules());
+        rules.is_some_and(|rules| match rule {
+            "completions" => rules.completions,
+            _ => rules.completion_context,
         })
     }
 
     /// What asks for a sign of life in this revision.
     fn ping_method(&self) -> &'static str {
         let defined = |revision| Method::Ping.defined(revision, Side::Client);
-        match self.handle.revision().is_none_or(defined) {
+        match self.client.handle().revision().is_none_or(defined) {
             true => Method::Ping.name(),
             false => Method::Discover.name(),
         }
@@ -326,20 +469,16 @@ impl Link {
 
     /// Answers nobody waited for, and frames that were no messages.
     fn stray_count(&self) -> u64 {
-        self.handle.stray_count()
+        self.client.handle().stray_count()
     }
 
     /// Closes the connection.
     fn close(&self) {
-        self.handle.close();
+        self.client.handle().close();
     }
 }
 
 impl Link {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn waker(&self, request: Option<u64>) -> Waker {
         Waker::from(Arc::new(Bell {
             inbox: self.inbox.clone(),
@@ -349,7 +488,7 @@ impl Link {
 
     fn look_for_opening(&self) {
         let waker = self.waker(None);
-        let mut opened = self.handle.opened();
+        let mut opened = self.client.handle().opened();
         if Pin::new(&mut opened)
             .poll(&mut Context::from_waker(&waker))
             .is_ready()
@@ -359,68 +498,71 @@ impl Link {
     }
 
     fn settle_opening(&self, py: Python<'_>) -> PyResult<()> {
-        let mut opened = self.handle.opened();
+        let mut opened = self.client.handle().opened();
         match Pin::new(&mut opened).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(_)) => settle(py, &self.opened, Ok(py.None().into_bound(py))),
-            Poll::Ready(Err(error)) => settle(py, &self.opened, Err(exception(py, &error))),
+            Poll::Ready(Ok(_)) => {
+                future::settle(py, &self.ears.opened, Ok(py.None().into_bound(py)))
+            }
+            Poll::Ready(Err(error)) => {
+                future::settle(py, &self.ears.opened, Err(exception(py, &error)))
+            }
             Poll::Pending => Ok(()),
         }
     }
 
-    /// The answer if it is there; else it will be news.
-    fn poll_answer(&self, number: u64) -> Option<Result<Message, RequestError>> {
+    /// Begins what is no request.
+    fn start<T: Into<Made>>(
+        &self,
+        future: Py<PyAny>,
+        work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
+    ) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.begin(number, Work::other(work), future, None);
+        number
+    }
+
+    fn begin(&self, number: u64, work: Work, future: Py<PyAny>, progress: Option<Py<PyAny>>) {
+        let waiting = Waiting {
+            work,
+            future,
+            progress,
+        };
+        lock(&self.waiting).insert(number, waiting);
+        if let Some(outcome) = self.poll(number) {
+            // It was there at once; reports of progress before it may be yet to be told.
+            self.inbox.push(News::Outcome(number, Box::new(outcome)));
+        }
+    }
+
+    /// The outcome if it is there; else it will be news.
+    fn poll(&self, number: u64) -> Option<Result<Made, RequestError>> {
         let waker = self.waker(Some(number));
-        let mut all = self.waiting();
-        let response = &mut all.get_mut(&number)?.response;
-        match Pin::new(response).poll(&mut Context::from_waker(&waker)) {
+        let mut all = lock(&self.waiting);
+        let work = &mut all.get_mut(&number)?.work;
+        match Pin::new(work).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(outcome) => Some(outcome),
             Poll::Pending => None,
         }
     }
 
-    /// Hands an answer over, unless its request was given up meanwhile.
-    fn settle_answer(&self, py: Python<'_>, number: u64, outcome: Result<Message, RequestError>) {
-        let waiting = self.waiting().remove(&number);
-        let outcome = match outcome.and_then(complete) {
-            Ok(message) => Bound::new(py, Answer(message)).map(Bound::into_any),
+    /// Hands an outcome over, unless it was given up meanwhile.
+    fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Made, RequestError>) {
+        let Some(waiting) = lock(&self.waiting).remove(&number) else {
+            return;
+        };
+        let outcome = match outcome {
+            Ok(Made::Answer(message)) => Bound::new(py, Answer(message)).map(Bound::into_any),
+            Ok(Made::Nothing) => Ok(py.None().into_bound(py)),
+            Ok(Made::Listening(listening)) => {
+                lock(&self.listening).insert(number, listening);
+                number.into_bound_py_any(py)
+            }
             Err(error) => Err(exception(py, &error)),
         };
-        if let Some(waiting) = waiting {
-            shown(py, settle(py, &waiting.future, outcome));
-        }
+        shown(py, future::settle(py, &waiting.future, outcome));
     }
 }
 
-/// Refuses a result that is not complete (R-RPC-19).
-fn complete(message: Message) -> Result<Message, RequestError> {
-    match message.as_ref().result_type().as_deref() {
-        None | Some("complete") => Ok(message),
-        Some("input_required") => Err(RequestError::BadAnswer(
-            "the server asks for input, which this client does not give",
-        )),
-        Some(_) => Err(RequestError::BadAnswer("an unknown resultType")),
-    }
-}
-
-/// Gives a future its outcome, unless it has one: its task may have been cancelled meanwhile.
-fn settle(py: Python<'_>, future: &Py<PyAny>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
-    let future = future.bind(py);
-    if !future.call_method0("done")?.is_truthy()? {
-        match outcome {
-            Ok(value) => future.call_method1("set_result", (value,))?,
-            Err(error) => future.call_method1("set_exception", (error.into_value(py),))?,
-        };
-    }
-    Ok(())
-}
-
-/// Calls a function of the user's; what it raises is shown and goes no further.
-fn tell<'py>(
-    py: Python<'py>,
-    function: Option<&Py<PyAny>>,
-    arguments: impl pyo3::call::PyCallArgs<'py>,
-) {
-    if let Some(Err(error)) = function.map(|function| function.bind(py).call1(arguments)) {
-        error.display(py);
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

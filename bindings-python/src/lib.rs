@@ -6,16 +6,20 @@
 //! for as many as have come.
 
 mod answer;
+mod ask;
+mod asked;
 mod call;
 mod catalog;
 mod client;
 mod context;
-mod host;
+mod future;
 mod inbox;
+mod news;
 mod read;
 mod serving;
 mod session;
 mod signal;
+mod work;
 mod worker;
 mod workers;
 mod write;

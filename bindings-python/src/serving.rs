@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::Connection;
 use mcpbolt::io::{Stdio, StdioOptions, Stop, traced};
-use mcpbolt::server::ServerHost;
 use pyo3::prelude::*;
 
+use crate::ask;
 use crate::call;
 use crate::catalog::{Catalog, Lane};
 use crate::context::Job;
-use crate::session::{Bridge, Event, Interpreter, Session};
+use crate::session::{Bridge, Event, Interpreter, Session, Work};
 
 /// Calls started in one turn of the event loop before anything else there has its turn.
 const DRAIN: usize = 256;
@@ -80,8 +80,7 @@ impl Serving {
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let registry = session.catalog.registry.clone();
-                let mut host = ServerHost::new(registry, connection.handle(), Bridge(session));
+                let mut host = Bridge::host(session);
                 let report = stdio.drive(&mut connection, &mut host);
                 drop(host);
                 if own && report.map_or(true, |report| report.unanswered > 0) {
@@ -101,7 +100,8 @@ impl Serving {
     fn drain(&self, py: Python<'_>) -> PyResult<bool> {
         for event in self.session.inbox.take(DRAIN) {
             match event {
-                Event::Call(call) => shown(py, self.start(py, call)),
+                Event::Call(work) => shown(py, self.start(py, work)),
+                Event::Asked(number) => shown(py, ask::settle(py, &self.session, number)),
                 Event::Cancelled(key) => {
                     let task = self.session.tasks().remove(&key);
                     if let Some(task) = task {
@@ -139,24 +139,22 @@ impl Serving {
 }
 
 impl Serving {
-    fn start(&self, py: Python<'_>, call: mcpbolt::connection::Call) -> PyResult<()> {
+    fn start(&self, py: Python<'_>, work: Work) -> PyResult<()> {
         let session = &self.session;
-        let Some(target) = session
-            .target(&call)
-            .filter(|_| !call.cancel.is_cancelled())
-        else {
+        let Work { call, target } = work;
+        if call.cancel.is_cancelled() {
             return Ok(());
-        };
+        }
         if let (Lane::Task, Some(spawn)) = (target.lane, &session.interpreter.spawn) {
-            let arguments = match call::arguments(py, session, target, &call) {
+            let arguments = match call::arguments(py, session, &target, &call) {
                 Ok(arguments) => arguments,
                 Err(error) => {
-                    call::answer(py, target, &call, Err(error), &session.settled);
+                    call::answer(py, &target, &call, Err(error), &session.settled);
                     return Ok(());
                 }
             };
             let key = call.reply.key();
-            let job = Bound::new(py, Job::new(session.clone(), call))?;
+            let job = Bound::new(py, Job::new(session.clone(), call, target.clone()))?;
             let function = target.function.bind(py);
             match spawn.bind(py).call1((&job, function, arguments)) {
                 // Where tasks start eagerly it may have ended already. One that is cancelled by
@@ -167,8 +165,8 @@ impl Serving {
             }
             return Ok(());
         }
-        let outcome = call::invoke(py, session, target, &call);
-        call::answer(py, target, &call, outcome, &session.settled);
+        let outcome = call::invoke(py, session, &target, &call);
+        call::answer(py, &target, &call, outcome, &session.settled);
         Ok(())
     }
 }

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpbolt::connection::{Batch, Call, CallKey, Handle, Replies};
 use mcpbolt::handler::{Executor, Operation};
+use mcpbolt::server::{ServerHost, View};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
 
-use crate::catalog::{Lane, Shared, Target};
+use crate::ask::Questions;
+use crate::catalog::{Lane, Shared, Target, Targets};
 use crate::inbox::Inbox;
 use crate::worker;
 use crate::workers::Workers;
@@ -20,11 +22,20 @@ use crate::workers::Workers;
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are calls")]
 pub enum Event {
     /// Carry this out, at once or as a task.
-    Call(Call),
+    Call(Work),
     /// Cancel its task.
     Cancelled(CallKey),
+    /// Something that a task asked has its answer.
+    Asked(u64),
     /// The connection has ended.
     Ended,
+}
+
+/// A call and the function for it.
+#[derive(Debug)]
+pub struct Work {
+    pub call: Call,
+    pub target: Arc<Target>,
 }
 
 /// One connection. Engine threads hold it too: nothing here needs the interpreter but what says
@@ -33,13 +44,15 @@ pub struct Session {
     pub catalog: Arc<Shared>,
     pub handle: Handle,
     pub inbox: Inbox<Event>,
-    pub workers: Workers<Call>,
+    pub workers: Workers<Work>,
     /// Answers of the workers.
     pub answered: Outbox,
     /// Answers of the event loop.
     pub settled: Outbox,
     /// Tasks under way.
     pub tasks: Mutex<HashMap<CallKey, Py<PyAny>>>,
+    /// What tasks have asked the client.
+    pub questions: Questions,
     pub interpreter: Interpreter,
     /// Calls [`Self::flush`].
     flush: PyOnceLock<Py<PyAny>>,
@@ -74,6 +87,7 @@ impl Session {
             settled: Outbox::new(&handle),
             handle,
             tasks: Mutex::default(),
+            questions: Questions::default(),
             interpreter,
             flush: PyOnceLock::new(),
             flushing: AtomicBool::new(false),
@@ -86,11 +100,6 @@ impl Session {
         })?;
         let _ = session.flush.set(py, flush.into_any().unbind());
         Ok(session)
-    }
-
-    /// The function that a call asks for.
-    pub fn target(&self, call: &Call) -> Option<&Target> {
-        self.catalog.target(Operation::from_target(call.target))
     }
 
     /// Hands over the event loop's answers: now, or at the end of the loop's turn so that
@@ -145,16 +154,39 @@ impl Outbox {
 
 /// Carries operations out by handing them to Python's threads. Runs on the engine's thread and
 /// never takes the interpreter.
-pub struct Bridge(pub Arc<Session>);
+pub struct Bridge {
+    session: Arc<Session>,
+    view: View<Targets>,
+}
+
+impl Bridge {
+    pub fn new(session: Arc<Session>) -> Self {
+        let view = View::of(&session.catalog.live);
+        Self { session, view }
+    }
+
+    /// The host of the session's connection.
+    pub fn host(session: Arc<Session>) -> ServerHost<Self> {
+        let (live, handle) = (session.catalog.live.clone(), session.handle.clone());
+        ServerHost::live(live, handle, Self::new(session))
+    }
+}
 
 impl Executor for Bridge {
     fn run(&mut self, batch: Batch) {
-        let session = &self.0;
+        let (session, targets) = (&self.session, &self.view.offer().handlers);
         let (mut work, mut events) = (Vec::new(), Vec::new());
         for call in batch.calls() {
-            match session.target(&call).map(|target| target.lane) {
-                Some(Lane::Worker) => work.push(call),
-                _ => events.push(Event::Call(call)),
+            let Some(target) = targets.get(Operation::from_target(call.target)) else {
+                continue;
+            };
+            let one = Work {
+                target: target.clone(),
+                call,
+            };
+            match one.target.lane {
+                Lane::Worker => work.push(one),
+                Lane::Inline | Lane::Task => events.push(Event::Call(one)),
             }
         }
         if !work.is_empty() {
@@ -164,8 +196,8 @@ impl Executor for Bridge {
     }
 
     fn cancelled(&mut self, key: CallKey, _reason: Option<&str>) {
-        if self.0.catalog.has_tasks {
-            self.0.inbox.push(Event::Cancelled(key));
+        if self.session.catalog.has_tasks {
+            self.session.inbox.push(Event::Cancelled(key));
         }
     }
 }
@@ -173,6 +205,6 @@ impl Executor for Bridge {
 /// However the engine's thread ends, the interpreter learns it.
 impl Drop for Bridge {
     fn drop(&mut self) {
-        self.0.inbox.push(Event::Ended);
+        self.session.inbox.push(Event::Ended);
     }
 }

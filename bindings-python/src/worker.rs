@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::Call;
 use pyo3::prelude::*;
 
 use crate::call;
-use crate::session::Session;
+use crate::session::{Session, Work};
 
 /// A call longer than this is slow.
 const SLOW: Duration = Duration::from_micros(50);
@@ -40,8 +39,8 @@ fn work(session: &Arc<Session>) {
         let mut next = Some(first);
         let mut now = Instant::now();
         let mut gathered_since = now;
-        while let Some(call) = next {
-            gathered_since = carry_out(py, session, &call, now, gathered_since);
+        while let Some(work) = next {
+            gathered_since = carry_out(py, session, &work, now, gathered_since);
             now = Instant::now();
             next = session.workers.next();
             if next.is_none() {
@@ -57,13 +56,14 @@ fn work(session: &Arc<Session>) {
 fn carry_out(
     py: Python<'_>,
     session: &Arc<Session>,
-    call: &Call,
+    work: &Work,
     start: Instant,
     gathered_since: Instant,
 ) -> Instant {
-    let Some(target) = session.target(call).filter(|_| !call.cancel.is_cancelled()) else {
+    let Work { call, target } = work;
+    if call.cancel.is_cancelled() {
         return gathered_since;
-    };
+    }
     let mut gathered_since = gathered_since;
     if target.slow.load(Ordering::Relaxed) || start - gathered_since > GATHER {
         session.answered.flush();

@@ -9,7 +9,20 @@ from contextlib import asynccontextmanager
 
 from typing_extensions import assert_type
 
-from mcpbolt import CallToolResult, Client, Context, Image, McpError, RequestTimeout, Server, Tool
+from mcpbolt import (
+    CallToolResult,
+    Client,
+    Context,
+    Elicited,
+    Image,
+    McpError,
+    RequestTimeout,
+    Root,
+    Sampled,
+    SamplingRequest,
+    Server,
+    Tool,
+)
 
 
 @asynccontextmanager
@@ -36,6 +49,17 @@ async def file(path: str, context: Context) -> bytes:
     return path.encode()
 
 
+@server.tool
+async def asks(context: Context) -> str:
+    assert_type(await context.roots(), list[Root])
+    assert_type(context.elicit("?", {"type": "object"}).wait(), Elicited)
+    return (await context.sample("x", max_tokens=1)).text
+
+
+async def sampling(request: SamplingRequest) -> Sampled:
+    return Sampled(request.messages[0].text, "model")
+
+
 @server.prompt
 def prompt(code: str) -> str:
     return code
@@ -58,8 +82,10 @@ async def main() -> None:
             assert_type(error.code, int | None)
             failure: McpError | TimeoutError = error
             print(failure)
-    async with Client(server):
-        pass
+    async with Client(server, on_sampling=sampling, on_elicitation=lambda request: {"size": 1}) as client:
+        async with client.listen(tools=True):
+            async for page in client.tool_pages():
+                assert_type(page, list[Tool])
     await server.serve()
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         Message as Message,
         ToolResult as ToolResult,
     )
+    from ._ask import Asked as Asked
+    from ._completion import CompletionRequest as CompletionRequest
     from ._core import Context as Context
     from ._errors import (
         McpError as McpError,
@@ -46,7 +48,15 @@ if TYPE_CHECKING:
         BadAnswer as BadAnswer,
         Misuse as Misuse,
     )
+    from ._questions import (
+        Root as Root,
+        Sampled as Sampled,
+        SamplingRequest as SamplingRequest,
+        Elicited as Elicited,
+        ElicitationRequest as ElicitationRequest,
+    )
     from ._results import (
+        Completions as Completions,
         ServerInfo as ServerInfo,
         Tool as Tool,
         Resource as Resource,
@@ -62,6 +72,14 @@ _HOMES = {
     "Server": "_server",
     "Context": "_core",
     "Client": "_client",
+    "Asked": "_ask",
+    "CompletionRequest": "_completion",
+    "Root": "_questions",
+    "Sampled": "_questions",
+    "SamplingRequest": "_questions",
+    "Elicited": "_questions",
+    "ElicitationRequest": "_questions",
+    "Completions": "_results",
     "ServerInfo": "_results",
     "Tool": "_results",
     "Resource": "_results",

@@ -148,6 +148,11 @@ class Message(_Value):
         self.role = role
         self.content = Text(content) if isinstance(content, str) else content
 
+    @property
+    def text(self) -> str:
+        """Its text; empty when it is something else."""
+        return self.content.text if isinstance(self.content, Text) else ""
+
     def wire(self) -> Wire:
         content = self.content
         return {"role": self.role, "content": content if isinstance(content, dict) else content.wire()}

@@ -1,10 +1,13 @@
 """The engine. Private: what it offers may change with every release."""
 
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context as Variables
-from os import PathLike
 from typing import Any, Protocol, final
+
+from ._ask import Asked
+from ._content import Message
+from ._questions import Elicited, Root, Sampled
 
 __all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
 
@@ -15,6 +18,9 @@ def to_json(value: object) -> str:
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
+
+class _ServerSetup(Protocol):
+    """How a server is set up."""
 
 class _Setup(Protocol):
     """How a client is set up."""
@@ -33,15 +39,12 @@ class Answer:
 class Catalog:
     def __new__(
         cls,
-        name: str,
-        version: str,
-        instructions: str | None,
-        trace: str | PathLike[str] | None,
-        tools: Sequence[_Definition],
-        resources: Sequence[_Definition],
-        templates: Sequence[_Definition],
-        prompts: Sequence[_Definition],
+        setup: _ServerSetup,
+        entries: Sequence[_Definition],
     ) -> Catalog: ...
+    def add(self, entry: _Definition) -> None: ...
+    def remove(self, kind: str, name: str) -> bool: ...
+    def resource_updated(self, uri: str) -> None: ...
     @property
     def has_tasks(self) -> bool: ...
 
@@ -55,6 +58,43 @@ class Context:
     def log(self, level: str, data: object, logger: str | None = None) -> None:
         """Sends a log message, if the client wants messages of that level."""
 
+    def sample(
+        self,
+        messages: str | Message | Iterable[Message | dict[str, Any]],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        temperature: float | None = None,
+        stop_sequences: Iterable[str] = (),
+        model_preferences: Mapping[str, Any] | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Asked[Sampled]:
+        """Has the client's model go on with a conversation.
+
+        Await it in a coroutine function; in a plain one call its `wait()`. From 2026-07-28 on the
+        call ends with what is asked and comes again with the answers: the handler then runs from
+        its beginning, and gets at once what it asked before.
+
+        Raises:
+            Unsupported: The client has no model to offer.
+        """
+
+    def elicit(self, message: str, form: type | dict[str, Any]) -> Asked[Elicited]:
+        """Asks the user to fill in a form: a class of plain fields (a dataclass, a `TypedDict` or a
+        pydantic model), or a flat JSON Schema. Otherwise like `sample`.
+        """
+
+    def elicit_url(self, message: str, url: str, id: str | None = None) -> Asked[Elicited]:
+        """Asks the user to do something at a web page. Otherwise like `sample`."""
+
+    def roots(self) -> Asked[list[Root]]:
+        """The folders and files that the client wants servers to keep to. Otherwise like `sample`."""
+
+    def _ask(self, what: str, params: object, future: Future[Any]) -> int: ...
+    def _forget(self, number: int) -> None: ...
+    def _wait(self, what: str, params: object) -> Any: ...
     @property
     def cancelled(self) -> bool:
         """Whether the client gave up, or went away."""
@@ -104,6 +144,16 @@ class Link:
         progress: Callable[[float, float | None, str | None], object] | None = None,
     ) -> int: ...
     def cancel(self, number: int, reason: str | None) -> None: ...
+    def subscribe(self, uri: str, wanted: bool, future: Future[None]) -> int: ...
+    def listen(
+        self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[int]
+    ) -> int: ...
+    def unlisten(self, number: int) -> None: ...
+    def set_log_level(self, level: str, future: Future[None]) -> int: ...
+    def set_roots(self, roots: Sequence[tuple[str, str | None]]) -> None: ...
+    def answer(self, number: int, answer: object) -> None: ...
+    def refuse(self, number: int, why: str) -> None: ...
+    def knows(self, rule: str) -> bool: ...
     def fileno(self) -> int: ...
     def drain(self) -> None: ...
     def peer(self) -> tuple[dict[str, Any], dict[str, Any], str | None, str | None]: ...

@@ -22,6 +22,11 @@ class ToolError(McpError):
     origin = "caller"
 
 
+class RoundOver(BaseException):
+    """Unwinds a plain function whose question goes out with the answer to its call: the call
+    comes again with what the user said. Nothing to catch; `finally` blocks run."""
+
+
 class ResourceNotFound(McpError, LookupError):
     """Raised by a resource's handler: there is no such resource."""
 

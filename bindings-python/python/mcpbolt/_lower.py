@@ -31,6 +31,16 @@ def _blocks(value: Any) -> list[Wire]:
     return [block(item) or {"type": "text", "text": to_json(item)} for item in items]
 
 
+MAX_VALUES = 100  # of one answer to a completion
+
+
+def completions(value: Any, _uri: str) -> Wire:
+    """What completes an argument; that there was more is told."""
+    values = [str(one) for one in value]
+    shown = values[:MAX_VALUES]
+    return {"completion": {"values": shown, "total": len(values), "hasMore": len(shown) < len(values)}}
+
+
 def contents(mime_type: str | None) -> Any:
     """For a resource of that type."""
 

@@ -177,6 +177,29 @@ class PromptResult(_Result):
         return [Message(parse(wire["content"]), wire["role"]) for wire in self.wire.get("messages", [])]
 
 
+class Completions(_Result):
+    """The values that an argument may take."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> list[str]:
+        """The first of them, at most 100."""
+        values: list[str] = self.wire["completion"]["values"]
+        return values
+
+    @property
+    def total(self) -> int | None:
+        """How many there are in all, if that is known."""
+        total: int | None = self.wire["completion"].get("total")
+        return total
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are more than these."""
+        return bool(self.wire["completion"].get("hasMore", False))
+
+
 def contents(answer: _core.Answer) -> list[ResourceContents]:
     """What was read."""
     return [parse_contents(wire) for wire in answer.parse().get("contents", [])]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from . import _core, _lower
+from ._errors import Misuse
 from ._signature import Function, Signature, description
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ _F = TypeVar("_F", bound=Function)
 class _Entry:
     """One tool, resource, template or prompt, as the engine reads it."""
 
+    kind: str
     name: str
     uri = ""
     title: str | None = None
@@ -35,7 +37,8 @@ class _Entry:
     integers: list[str] = []
     lower: Function
 
-    def __init__(self, signature: Signature, name: str | None, inline: bool = False) -> None:
+    def __init__(self, kind: str, signature: Signature, name: str | None, inline: bool = False) -> None:
+        self.kind = kind
         function = signature.function
         self.function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
@@ -51,10 +54,13 @@ class Server:
 
     A plain function runs on a worker thread of the engine's; with `inline=True` on the thread
     that runs the event loop, for what takes microseconds; a coroutine function as a task of the
-    event loop. What is added after the server has started is seen by the next connection.
+    event loop. What is added while the server runs is seen by the next connection; with
+    `list_changes=True` by all there are, which are told.
 
     Args:
         instructions: What the model is told about the server.
+        list_changes: Announces that what is offered may change while clients are connected.
+        subscriptions: Lets clients ask to be told when a resource changes: see `resource_updated`.
         lifespan: An async context manager around each connection; what it gives is the `state`
             of every `Context`.
         trace: A file that gets a line for each frame of the wire, with the values of members
@@ -67,6 +73,8 @@ class Server:
         version: str = "0.0.0",
         *,
         instructions: str | None = None,
+        list_changes: bool = False,
+        subscriptions: bool = False,
         lifespan: Lifespan | None = None,
         trace: str | PathLike[str] | None = None,
     ) -> None:
@@ -74,11 +82,12 @@ class Server:
         self.version = version
         self.instructions = instructions
         self._lifespan = lifespan
-        self._trace = trace
-        self._tools: list[_Entry] = []
-        self._resources: list[_Entry] = []
-        self._templates: list[_Entry] = []
-        self._prompts: list[_Entry] = []
+        self.trace = trace
+        self.list_changes = list_changes
+        self.subscriptions = subscriptions
+        self.completion_entry: _Entry | None = None
+        self._entries: list[_Entry] = []
+        self._made: list[_core.Catalog] = []
 
     @overload
     def tool(self, function: _F, /) -> _F: ...
@@ -118,7 +127,7 @@ class Server:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry(signature, name, inline)
+            entry = _Entry("tool", signature, name, inline)
             entry.title = title
             entry.description = description or entry.description
             if input_schema is None:
@@ -132,7 +141,7 @@ class Server:
                 entry.output_schema = output(signature.hints["return"])
             entry.annotations = _core.to_json(annotations) if annotations else None
             entry.lower = _lower.tool
-            self._tools.append(entry)
+            self._add(entry)
             return function
 
         return add if function is None else add(function)
@@ -155,18 +164,15 @@ class Server:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry(signature, name)
+            entry = _Entry("template" if "{" in uri else "resource", signature, name)
             entry.uri = uri
             entry.title = title
             entry.description = description or entry.description
             entry.mime_type = mime_type
             entry.lower = _lower.contents(mime_type)
-            if "{" in uri:
-                self._templates.append(entry)
-            elif signature.parameters:
+            if entry.kind == "resource" and signature.parameters:
                 raise TypeError(f"{entry.name}: {uri!r} has no variables to give the function")
-            else:
-                self._resources.append(entry)
+            self._add(entry)
             return function
 
         return add
@@ -198,15 +204,77 @@ class Server:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry(signature, name)
+            entry = _Entry("prompt", signature, name)
             entry.title = title
             entry.description = description or entry.description
             entry.arguments = signature.strings()
             entry.lower = _lower.messages(entry.description)
-            self._prompts.append(entry)
+            self._add(entry)
             return function
 
         return add if function is None else add(function)
+
+    def completion(self, function: _F, /) -> _F:
+        """Completes the arguments of prompts and templates while a user types: the function is
+        called with a `CompletionRequest` and gives back values, best first.
+        """
+        signature = Signature(function)
+        entry = _Entry("completion", signature, None)
+        if len(signature.parameters) != 1:
+            raise TypeError(f"{entry.name}: takes the request, and perhaps a context")
+        (name,) = signature.parameters
+        from ._completion import CompletionRequest
+
+        def prepare(arguments: dict[str, Any]) -> dict[str, Any]:
+            return {name: CompletionRequest(arguments["request"])}
+
+        entry.prepare = prepare
+        entry.lower = _lower.completions
+        self.completion_entry = entry
+        return function
+
+    def _add(self, entry: _Entry) -> None:
+        if self.list_changes and self._made:
+            self._made[0].add(entry)
+        self._entries.append(entry)
+
+    def _remove(self, kind: str, name: str) -> None:
+        def is_it(entry: _Entry) -> bool:
+            return entry.kind == kind and name == (entry.uri if kind == "resource" else entry.name)
+
+        kept = [entry for entry in self._entries if not is_it(entry)]
+        if len(kept) == len(self._entries):
+            raise LookupError(f"there is no {kind} {name!r}")
+        if self.list_changes and self._made:
+            self._made[0].remove(kind, name)
+        self._entries = kept
+
+    def remove_tool(self, name: str) -> None:
+        """Offers that tool no longer; calls under way are finished.
+
+        Raises:
+            LookupError: There is none of that name.
+        """
+        self._remove("tool", name)
+
+    def remove_prompt(self, name: str) -> None:
+        """Offers that prompt no longer."""
+        self._remove("prompt", name)
+
+    def remove_resource(self, uri: str) -> None:
+        """Offers that resource no longer."""
+        self._remove("resource", uri)
+
+    def resource_updated(self, uri: str) -> None:
+        """Tells the clients that subscribed to it that a resource is another now.
+
+        Raises:
+            Misuse: The server was made without `subscriptions=True`.
+        """
+        if not self.subscriptions:
+            raise Misuse("clients cannot subscribe: make the server with subscriptions=True")
+        for catalog in self._made:
+            catalog.resource_updated(uri)
 
     def run(self, *, grace: float = 5.0) -> None:
         """Serves on stdin and stdout until the client closes them or a signal comes; then
@@ -242,16 +310,13 @@ class Server:
         await serve(self, self._catalog(), grace, own=False)
 
     def _catalog(self) -> _core.Catalog:
-        return _core.Catalog(
-            self.name,
-            self.version,
-            self.instructions,
-            self._trace,
-            self._tools,
-            self._resources,
-            self._templates,
-            self._prompts,
-        )
+        """What is offered now. Where it may change, all connections share one."""
+        if not (self.list_changes and self._made):
+            catalog = _core.Catalog(self, self._entries)
+            if not (self.list_changes or self.subscriptions):
+                return catalog
+            self._made.append(catalog)
+        return self._made[-1]
 
 
 class stray_output:

@@ -133,8 +133,16 @@ impl ClientBuilder {
 
     /// Calls `report` with each notification of the server: lists that changed, resources that
     /// were updated, log messages. On the driver's thread; must not block.
-    pub fn on_notice(mut self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
-        self.notices = Notices::raw(move |method, params| report(Notice::parse(method, params)));
+    pub fn on_notice(self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
+        self.on_raw_notice(move |method, params| report(Notice::parse(method, params)))
+    }
+
+    /// The same, as it came: the method, and the params as raw JSON.
+    pub fn on_raw_notice(
+        mut self,
+        report: impl FnMut(&str, Option<&str>) + Send + 'static,
+    ) -> Self {
+        self.notices = Notices::raw(report);
         self
     }
 

@@ -109,7 +109,8 @@ impl Context {
         self.rounds.as_ref()
     }
 
-    pub(super) fn reply_to(&self) -> &ReplyTo {
+    /// Where the call's answer goes.
+    pub fn reply_to(&self) -> &ReplyTo {
         &self.reply
     }
 }

@@ -1,0 +1,84 @@
+"""The client's side of what servers ask: a task of the event loop for each question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any
+
+from . import _core
+from ._content import Wire
+from ._errors import ToolError
+from ._questions import Elicited, ElicitationRequest, Sampled, SamplingRequest
+
+OnSampling = Callable[[SamplingRequest], "Sampled | str | Awaitable[Sampled | str]"]
+OnElicitation = Callable[
+    [ElicitationRequest], "Elicited | dict[str, Any] | bool | None | Awaitable[Elicited | dict[str, Any] | bool | None]"
+]
+
+
+class Answers:
+    """The program's handlers, and what servers have asked them."""
+
+    def __init__(
+        self, on_sampling: OnSampling | None, on_elicitation: OnElicitation | None, on_url: OnElicitation | None
+    ) -> None:
+        self._on_sampling = on_sampling
+        self._on_elicitation = {"elicit": on_elicitation, "elicit_url": on_url}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self.link: _core.Link | None = None
+
+    def asked(self, number: int, what: str, params: Wire) -> None:
+        """The server asks."""
+        self._tasks[number] = asyncio.get_running_loop().create_task(self._answer(number, what, params))
+
+    def given_up(self, number: int) -> None:
+        """It waits no longer."""
+        if task := self._tasks.pop(number, None):
+            task.cancel()
+
+    def _call(self, what: str, params: Wire) -> Any:
+        if what == "sample" and self._on_sampling:
+            return self._on_sampling(SamplingRequest(params))
+        if on_elicitation := self._on_elicitation.get(what):
+            return on_elicitation(ElicitationRequest(**params))
+        raise ToolError("this client does not offer that")
+
+    async def _answer(self, number: int, what: str, params: Wire) -> None:
+        link = self.link
+        assert link is not None
+        try:
+            answer = self._call(what, params)
+            if isawaitable(answer):
+                answer = await answer
+            link.answer(number, _sampled(answer) if what == "sample" else _elicited(answer))
+        except asyncio.CancelledError:
+            link.refuse(number, "the client gave up")
+            raise
+        except ToolError as error:
+            link.refuse(number, str(error))
+        except Exception:
+            link.refuse(number, "the handler failed unexpectedly")
+            raise
+        finally:
+            self._tasks.pop(number, None)
+
+
+def _sampled(answer: Any) -> Wire:
+    if isinstance(answer, str):
+        answer = Sampled(answer, "unknown")
+    if isinstance(answer, dict):
+        return answer
+    wire: Wire = answer.wire()
+    return wire
+
+
+def _elicited(answer: Any) -> Wire:
+    if isinstance(answer, Elicited):
+        return {"action": answer.action, "content": answer.content}
+    if answer is None:
+        return {"action": "cancel"}
+    if isinstance(answer, bool):
+        return {"action": "accept" if answer else "decline"}
+    return {"action": "accept", "content": answer}

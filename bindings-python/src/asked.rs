@@ -1,0 +1,159 @@
+//! What a server asks its client: the question crosses to the event loop, the answer comes back.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use mcpbolt::client::ClientBuilder;
+use mcpbolt::handler::HandlerError;
+use mcpbolt::mcp::{Elicitation, Elicited};
+use serde_json::{Value, json};
+
+use crate::inbox::Inbox;
+use crate::news::News;
+
+/// The questions that wait for an answer of the program's.
+pub struct Asked {
+    inbox: Arc<Inbox<News>>,
+    open: Mutex<HashMap<u64, Slot>>,
+    next: AtomicU64,
+}
+
+enum Slot {
+    Open(Waker),
+    Answered(Result<String, HandlerError>),
+}
+
+impl Asked {
+    pub fn new(inbox: Arc<Inbox<News>>) -> Self {
+        Self {
+            inbox,
+            open: Mutex::default(),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Slot>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer to one of them.
+    pub fn answer(&self, number: u64, answer: Result<String, HandlerError>) {
+        let waker = match self.open().get_mut(&number) {
+            Some(slot) => std::mem::replace(slot, Slot::Answered(answer)),
+            // The server gave up meanwhile.
+            None => return,
+        };
+        if let Slot::Open(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn ask(self: &Arc<Self>, what: &'static str, params: String) -> Answering {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.open()
+            .insert(number, Slot::Open(Waker::noop().clone()));
+        self.inbox.push(News::Asked(number, what, params));
+        Answering {
+            asked: self.clone(),
+            number,
+        }
+    }
+}
+
+/// An answer to come. Dropped before, it tells the program that nobody waits any more.
+struct Answering {
+    asked: Arc<Asked>,
+    number: u64,
+}
+
+impl Future for Answering {
+    type Output = Result<String, HandlerError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut open = self.asked.open();
+        let Some(slot) = open.get_mut(&self.number) else {
+            return Poll::Ready(Err(HandlerError::new("the question is closed")));
+        };
+        match std::mem::replace(slot, Slot::Open(cx.waker().clone())) {
+            Slot::Answered(answer) => {
+                open.remove(&self.number);
+                Poll::Ready(answer)
+            }
+            Slot::Open(_) => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let left = self.asked.open().remove(&self.number);
+        if let Some(Slot::Open(_)) = left {
+            self.asked.inbox.push(News::GivenUp(self.number));
+        }
+    }
+}
+
+/// What the program answers.
+pub struct Offers {
+    pub sampling: bool,
+    pub sampling_tools: bool,
+    pub forms: bool,
+    pub pages: bool,
+}
+
+/// The builder with handlers that hand on what is asked.
+pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) -> ClientBuilder {
+    if offers.sampling {
+        let asked = asked.clone();
+        let sample = move |sampling, _| {
+            let asked = asked.clone();
+            async move {
+                let params = serde_json::to_string(&sampling)?;
+                let answer = asked.ask("sample", params).await?;
+                serde_json::from_str(&answer).map_err(HandlerError::new)
+            }
+        };
+        builder = match offers.sampling_tools {
+            true => builder.on_sampling_with_tools(sample),
+            false => builder.on_sampling(sample),
+        };
+    }
+    let elicit = |asked: Arc<Asked>| {
+        move |elicitation: Elicitation, _| {
+            let (what, params) = match elicitation {
+                Elicitation::Form { message, schema } => {
+                    ("elicit", json!({ "message": message, "schema": schema }))
+                }
+                Elicitation::Url { message, url, id } => (
+                    "elicit_url",
+                    json!({ "message": message, "url": url, "id": id }),
+                ),
+                _ => ("elicit", json!({})),
+            };
+            let answering = asked.ask(what, params.to_string());
+            async move { elicited(&answering.await?) }
+        }
+    };
+    if offers.forms {
+        builder = builder.on_form(elicit(asked.clone()));
+    }
+    if offers.pages {
+        builder = builder.on_page(elicit(asked.clone()));
+    }
+    builder
+}
+
+fn elicited(answer: &str) -> Result<Elicited, HandlerError> {
+    let mut answer: Value = serde_json::from_str(answer)?;
+    let content = answer["content"].take();
+    match (answer["action"].as_str(), content) {
+        (Some("accept"), Value::Object(content)) => Ok(Elicited::Accepted(content)),
+        (Some("accept"), _) => Ok(Elicited::Accepted(serde_json::Map::new())),
+        (Some("decline"), _) => Ok(Elicited::Declined),
+        _ => Ok(Elicited::Cancelled),
+    }
+}

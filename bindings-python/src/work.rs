@@ -1,0 +1,67 @@
+//! What a client waits for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use mcpbolt::client::{Asking, Listening};
+use mcpbolt::error::RequestError;
+use mcpbolt::message::Message;
+
+/// Something under way.
+pub enum Work {
+    /// A request, the most frequent.
+    Asking(Asking),
+    /// Anything else.
+    Other(Pin<Box<dyn Future<Output = Result<Made, RequestError>> + Send>>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are answers")]
+pub enum Made {
+    Answer(Message),
+    Listening(Listening),
+    Nothing,
+}
+
+impl Work {
+    pub fn other<T>(future: impl Future<Output = Result<T, RequestError>> + Send + 'static) -> Self
+    where
+        T: Into<Made>,
+    {
+        Self::Other(Box::pin(async move { future.await.map(Into::into) }))
+    }
+
+    /// Gives it up; the server is told.
+    pub fn cancel(self, reason: Option<&str>) {
+        if let Self::Asking(asking) = self {
+            asking.cancel(reason);
+        }
+    }
+}
+
+impl Future for Work {
+    type Output = Result<Made, RequestError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Asking(asking) => Pin::new(asking)
+                .poll(cx)
+                .map(|outcome| outcome.map(Made::Answer)),
+            Self::Other(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
+impl From<()> for Made {
+    fn from((): ()) -> Self {
+        Self::Nothing
+    }
+}
+
+impl From<Listening> for Made {
+    fn from(listening: Listening) -> Self {
+        Self::Listening(listening)
+    }
+}

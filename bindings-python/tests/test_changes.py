@@ -1,0 +1,134 @@
+"""Offers that change, resources that are watched, arguments that are completed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from mcpbolt import Client, CompletionRequest, Misuse, Server, Unsupported
+from support import coroutine
+
+REVISIONS = ["2024-11-05", "2025-11-25", "2026-07-28"]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@coroutine
+async def test_what_is_offered_changes_while_clients_are_connected(revision: str) -> None:
+    """R-TOL-07, R-PRM-07, R-SUB-01: clients are told, and see what is offered now."""
+    server = Server("shop", list_changes=True)
+    told: list[str] = []
+
+    async with Client(server, revision=revision, on_list_changed=told.append) as client:
+        assert await client.list_tools() == []
+
+        async def change() -> None:
+            @server.tool
+            def order(what: str) -> str:
+                return f"ordered {what}"
+
+            await until(lambda: told == ["tools"])
+            assert [tool.name for tool in await client.list_tools()] == ["order"]
+            assert (await client.call_tool("order", {"what": "tea"})).text == "ordered tea"
+            server.prompt(name="ask")(lambda: "?")
+            await until(lambda: told == ["tools", "prompts"])
+            server.remove_tool("order")
+            await until(lambda: told == ["tools", "prompts", "tools"])
+            assert await client.list_tools() == []
+            with pytest.raises(LookupError):
+                server.remove_tool("order")
+
+        if revision == "2026-07-28":
+            async with client.listen(tools=True, prompts=True):
+                await change()
+            server.tool(name="late")(lambda: "")
+            await client.ping()
+            assert told == ["tools", "prompts", "tools"]
+        else:
+            await change()
+            with pytest.raises(Unsupported):
+                async with client.listen(tools=True):
+                    pass
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@coroutine
+async def test_who_subscribes_is_told_of_updates(revision: str) -> None:
+    """R-RES-06, R-SUB-05."""
+    server = Server("weather", subscriptions=True)
+    told: list[str] = []
+
+    @server.resource("weather://today")
+    def today() -> str:
+        return "rain"
+
+    @server.resource("weather://{place}/now")
+    def now(place: str) -> str:
+        return place
+
+    async with Client(server, revision=revision, on_resource_updated=told.append) as client:
+        server.resource_updated("weather://today")
+        await client.subscribe("weather://today")
+        await client.subscribe("weather://bonn/now")
+        server.resource_updated("weather://today")
+        server.resource_updated("weather://bonn/now")
+        await until(lambda: told == ["weather://today", "weather://bonn/now"])
+        await client.unsubscribe("weather://today")
+        await client.ping()
+        server.resource_updated("weather://today")
+        server.resource_updated("weather://bonn/now")
+        await until(lambda: len(told) == 3)
+        assert told[2] == "weather://bonn/now"
+    with pytest.raises(Misuse):
+        Server("deaf").resource_updated("weather://today")
+    async with Client(Server("deaf"), revision=revision) as client:
+        with pytest.raises(Unsupported):
+            await client.subscribe("weather://today")
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@coroutine
+async def test_arguments_are_completed(revision: str) -> None:
+    """R-CMP-01 to R-CMP-03."""
+    server = Server("files")
+    context: list[dict[str, str]] = []
+
+    @server.prompt
+    def greet(to: str, language: str = "en") -> str:
+        return f"Hello {to}"
+
+    @server.resource("file:///{path}")
+    def file(path: str) -> str:
+        return path
+
+    @server.completion
+    def complete(request: CompletionRequest) -> list[str]:
+        context.append(request.context)
+        kind = request.prompt or request.uri
+        return [f"{request.value}{i} {request.argument} {kind}" for i in range(150 if request.uri else 2)]
+
+    async with Client(server, revision=revision) as client:
+        (prompt,), (template,) = await client.list_prompts(), await client.list_resource_templates()
+        found = await client.complete(prompt, "to", "W", {"language": "de"})
+        assert (found.values, found.total, found.has_more) == (["W0 to greet", "W1 to greet"], 2, False)
+        found = await client.complete(template, "path", "a")
+        assert (len(found.values), found.total, found.has_more) == (100, 150, True)
+        assert found.values[0] == "a0 path file:///{path}"
+    assert context == [{} if revision == "2024-11-05" else {"language": "de"}, {}]
+
+
+@coroutine
+async def test_lists_come_page_by_page() -> None:
+    """R-PAG-01."""
+    server = Server("many")
+    for i in range(3):
+        server.tool(name=f"tool-{i}")(lambda: "")
+    async with Client(server) as client:
+        pages = [[tool.name for tool in page] async for page in client.tool_pages()]
+        assert pages == [["tool-0", "tool-1", "tool-2"]]
