@@ -9,10 +9,15 @@ export interface Asked {
     readonly client: Client;
 }
 /** What the model said; a text is one block of it. */
-export type SamplingOutput = Omit<SamplingResult, 'role' | 'content'> & {
-    role?: SamplingResult['role'];
+export interface SamplingOutput {
     content: string | SamplingBlock | SamplingBlock[];
-};
+    /** The model's name. */
+    model: string;
+    stopReason?: string;
+    /** `assistant` by default. */
+    role?: SamplingResult['role'];
+    [more: string]: unknown;
+}
 /** What a client does for servers. A server is told of what there is a handler for, and asks for nothing else. */
 export interface Answers {
     /** Lets servers ask the model. It decides what the model sees and what of its answer the server gets. */

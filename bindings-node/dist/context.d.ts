@@ -1,4 +1,4 @@
-import type { FormResult, LogLevel, PageResult, Root, SamplingRequest, SamplingResult } from './protocol';
+import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import type { Schema } from './schema';
 /** A call under way, as its handler sees it. */
 export declare class Context<State = unknown> {
@@ -40,9 +40,7 @@ export declare class Context<State = unknown> {
     /** Tells the client that the user has done what a page asked for. May be called after the call is over. */
     elicitationComplete(id: string): void;
     /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
-    sample(request: Omit<SamplingRequest, 'messages'> & {
-        messages: SamplingRequest['messages'] | string;
-    }): Promise<SamplingResult>;
+    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult>;
     /** The folders and files that the client wants servers to keep to. See `elicit`. */
     roots(): Promise<Root[]>;
 }

@@ -23,10 +23,15 @@ export interface Asked {
 }
 
 /** What the model said; a text is one block of it. */
-export type SamplingOutput = Omit<SamplingResult, 'role' | 'content'> & {
-    role?: SamplingResult['role'];
+export interface SamplingOutput {
     content: string | SamplingBlock | SamplingBlock[];
-};
+    /** The model's name. */
+    model: string;
+    stopReason?: string;
+    /** `assistant` by default. */
+    role?: SamplingResult['role'];
+    [more: string]: unknown;
+}
 
 /** What a client does for servers. A server is told of what there is a handler for, and asks for nothing else. */
 export interface Answers {
@@ -97,5 +102,5 @@ export class Answering {
 
 function sampled({ role = 'assistant', content, ...rest }: SamplingOutput): SamplingResult {
     const blocks = typeof content === 'string' ? { type: 'text' as const, text: content } : content;
-    return { ...rest, role, content: blocks } as SamplingResult;
+    return { ...rest, role, content: blocks };
 }

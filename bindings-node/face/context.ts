@@ -3,7 +3,7 @@ import { McpError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { LEVELS } from './protocol';
-import type { FormResult, LogLevel, PageResult, Root, SamplingRequest, SamplingResult } from './protocol';
+import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import { Question, Questions } from './questions';
 import type { Schema } from './schema';
 
@@ -103,7 +103,7 @@ export class Context<State = unknown> {
     }
 
     /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
-    sample(request: Omit<SamplingRequest, 'messages'> & { messages: SamplingRequest['messages'] | string }): Promise<SamplingResult> {
+    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult> {
         const { messages, ...rest } = request;
         const said = (text: string) => [{ role: 'user' as const, content: { type: 'text' as const, text } }];
         const params = { ...rest, messages: typeof messages === 'string' ? said(messages) : messages };

@@ -146,8 +146,8 @@ export interface SamplingMessage {
 }
 
 /** A conversation that the client's model is to continue. */
-export interface SamplingRequest {
-    messages: SamplingMessage[];
+export interface SamplingRequest<Messages = SamplingMessage[]> {
+    messages: Messages;
     /** The most tokens to generate. */
     maxTokens: number;
     systemPrompt?: string;
