@@ -17,7 +17,7 @@ use mcpbolt_benches::echo::{PARAMS, Pair, Way};
 use mcpbolt_benches::{contenders, corpus, count};
 
 /// Most instructions that decoding one message of a class may take.
-const GUARDS: [(&str, u64); 3] = [("ping", 520), ("call150", 1450), ("tools10k", 75_000)];
+const GUARDS: [(&str, u64); 3] = [("ping", 415), ("call150", 1220), ("tools10k", 67_500)];
 
 /// The same for one call: its name as a class, the way it is answered, and how many calls are
 /// under way at once.

@@ -23,9 +23,12 @@ fn taken(streams: &[Stream]) -> u64 {
 }
 
 impl Core {
-    /// Starts or stops the clock; `longest` is the length of the longest output.
-    pub(super) fn watch_stall(&mut self, streams: &[Stream], longest: usize, now: Instant) {
-        let above = longest > self.limits().output_cap_bytes;
+    /// Starts or stops the clock.
+    pub(super) fn watch_stall(&mut self, streams: &[Stream], now: Instant) {
+        let cap = self.limits().output_cap_bytes;
+        let above = streams
+            .iter()
+            .any(|stream| stream.exchange.output.len() > cap);
         if above && self.stall.timer.is_none() {
             self.stall.taken = taken(streams);
             let deadline = later(now, self.limits().stall_timeout);
@@ -41,8 +44,7 @@ impl Core {
         if taken(streams) == self.stall.taken {
             return Some(ConnectionError::Stalled);
         }
-        let outputs = streams.iter().map(|stream| stream.exchange.output.len());
-        self.watch_stall(streams, outputs.max().unwrap_or(0), now);
+        self.watch_stall(streams, now);
         None
     }
 }

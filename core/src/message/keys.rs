@@ -42,11 +42,10 @@ const fn key(name: &'static [u8], field: Field) -> Key {
 }
 
 impl Key {
-    /// Whether the eight bytes at a key's first byte may begin this name; decides alone when
-    /// the name and its quote fit into them.
+    /// Whether this name stands at `AT`, where the eight bytes are `word`; they decide alone when the name and its quote fit into them.
     #[inline(always)]
-    pub(super) const fn may_match(&self, word: u64) -> bool {
-        word & self.mask == self.word
+    pub(super) fn matches<const AT: usize>(&self, word: u64, window: &[u8; 32]) -> bool {
+        word & self.mask == self.word && (self.len() <= 8 || window[AT..].starts_with(self.name))
     }
 
     /// Length of the name with its closing quote.
@@ -54,6 +53,13 @@ impl Key {
     pub(super) const fn len(&self) -> usize {
         self.name.len()
     }
+}
+
+/// The eight bytes at `AT`, little-endian.
+#[inline(always)]
+pub(super) fn word_at<const AT: usize>(window: &[u8; 32]) -> u64 {
+    const { assert!(AT + 8 <= 32) };
+    u64::from_le_bytes(std::array::from_fn(|i| window[AT + i]))
 }
 
 /// What all of MCP's own `_meta` names begin with.

@@ -1,6 +1,6 @@
 //! Objects and arrays, without recursion: the open ones are bits of a stack.
 
-use super::{Kind, MAX_DEPTH, Walker};
+use super::{Kind, MAX_DEPTH, Walker, leads};
 
 impl Walker<'_> {
     /// Walks the object or array that opens at `pos`, inside `depth` others.
@@ -46,18 +46,27 @@ impl Walker<'_> {
                     if byte != b'"' {
                         return self.fail(Kind::UnexpectedByte, pos);
                     }
-                    let end = self.string(pos + 1)?;
-                    (pos, byte) = self.colon(end)?;
+                    (pos, byte) = self.key(pos + 1)?;
                 }
-                pos = match byte {
-                    b'"' => self.string(pos + 1)?,
+                (pos, byte) = match byte {
+                    b'"' => match self.string_and_next(pos + 1)? {
+                        (end, next) if leads(b',', next) => {
+                            (pos, byte) = (end + 1, next[1]);
+                            continue;
+                        }
+                        (end, [byte, _]) if byte > b' ' => (end, byte),
+                        (end, _) => self.next(end),
+                    },
                     b'{' | b'[' if stack.is_full() => {
-                        self.deep_container(pos, depth + stack.len())?
+                        let end = self.deep_container(pos, depth + stack.len())?;
+                        self.next(end)
                     }
                     b'{' | b'[' => continue 'open,
-                    _ => self.scalar(pos, byte)?,
+                    _ => {
+                        let end = self.scalar(pos, byte)?;
+                        self.next(end)
+                    }
                 };
-                (pos, byte) = self.next(pos);
                 if byte == b',' {
                     (pos, byte) = self.next(pos + 1);
                 } else if byte == closer(object) {

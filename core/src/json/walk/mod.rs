@@ -12,6 +12,8 @@ mod container;
 mod scalar;
 mod string;
 
+pub(crate) use scalar::short_integer;
+
 use super::{DecodeError, DecodeErrorKind as Kind};
 use crate::buffer::PADDING;
 use crate::scan;
@@ -31,6 +33,13 @@ pub(crate) struct Walker<'a> {
     /// Whether the number walked last has neither fraction nor exponent.
     pub(crate) integer: bool,
     error: DecodeError,
+}
+
+/// Whether `pair` is `byte` and something else than whitespace.
+#[inline(always)]
+pub(crate) fn leads(byte: u8, pair: [u8; 2]) -> bool {
+    let (low, high) = ([byte, b' ' + 1], [byte, 0xff]);
+    (u16::from_be_bytes(low)..=u16::from_be_bytes(high)).contains(&u16::from_be_bytes(pair))
 }
 
 impl<'a> Walker<'a> {
@@ -89,23 +98,44 @@ impl<'a> Walker<'a> {
     /// The eight bytes at `pos`, little-endian, zero where they are not all readable.
     #[inline(always)]
     pub(crate) fn word(&self, pos: usize) -> u64 {
-        match self.text.get(pos..).and_then(|rest| rest.first_chunk()) {
+        match self.chunk(pos) {
             Some(chunk) => u64::from_le_bytes(*chunk),
             None => self.word_near_end(pos),
         }
     }
 
-    #[cold]
-    fn word_near_end(&self, pos: usize) -> u64 {
-        (0..8).fold(0, |word, i| word | u64::from(self.byte(pos + i)) << (8 * i))
+    /// The `N` bytes at `pos`, if they are all readable.
+    #[inline(always)]
+    pub(crate) fn chunk<const N: usize>(&self, pos: usize) -> Option<&'a [u8; N]> {
+        // Put so, the check compiles to two comparisons.
+        self.text.get(pos..pos.wrapping_add(N))?.first_chunk()
     }
 
-    /// Whether exactly `literal` stands at `pos`.
+    /// The bytes at `pos`; if they are not all readable a copy, filled up with zeros.
     #[inline(always)]
-    pub(crate) fn starts_with(&self, pos: usize, literal: &[u8]) -> bool {
-        self.text
-            .get(pos..)
-            .is_some_and(|rest| rest.starts_with(literal))
+    pub(crate) fn window<'w>(&self, pos: usize, copy: &'w mut [u8; 32]) -> &'w [u8; 32]
+    where
+        'a: 'w,
+    {
+        match self.chunk(pos) {
+            Some(window) => window,
+            None => {
+                *copy = self.window_near_end(pos);
+                copy
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn window_near_end(&self, pos: usize) -> [u8; 32] {
+        std::array::from_fn(|i| self.byte(pos + i))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn word_near_end(&self, pos: usize) -> u64 {
+        (0..8).fold(0, |word, i| word | u64::from(self.byte(pos + i)) << (8 * i))
     }
 
     /// The first position at or after `pos` that holds no whitespace, and its byte.
@@ -120,6 +150,12 @@ impl<'a> Walker<'a> {
 
     #[inline(never)]
     fn next_after_ws(&self, mut pos: usize) -> (usize, u8) {
+        // Between two tokens of a line there is one space, if any.
+        if let Some([b' ', byte]) = self.chunk(pos)
+            && *byte > b' '
+        {
+            return (pos + 1, *byte);
+        }
         let mut byte = self.byte(pos);
         while pos < self.len && matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
             pos += 1;
@@ -176,6 +212,25 @@ impl<'a> Walker<'a> {
             b'"' => self.string(pos + 1),
             b'{' | b'[' => scan::container_end(self.text, pos + 1),
             byte => self.scalar(pos, byte),
+        }
+    }
+
+    /// From the brace that opens an object, or from behind a member of it, to the quote of the
+    /// next key; if there is none, to behind the closing brace, and `false`. `before` is what
+    /// stands before that key: the opening brace or a comma.
+    #[inline]
+    pub(crate) fn next_key(&mut self, pos: usize, before: u8) -> Option<(usize, bool)> {
+        let (pos, byte) = self.next(pos);
+        if byte == b'}' && before == b',' {
+            return Some((pos + 1, false));
+        }
+        if byte != before {
+            return self.fail(Kind::UnexpectedByte, pos);
+        }
+        match self.next(pos + 1) {
+            (pos, b'"') => Some((pos, true)),
+            (pos, b'}') if before == b'{' => Some((pos + 1, false)),
+            (pos, _) => self.fail(Kind::UnexpectedByte, pos),
         }
     }
 

@@ -4,8 +4,36 @@ use super::{Kind, Walker};
 
 impl Walker<'_> {
     /// Walks a number, `true`, `false` or `null` that starts with `byte` at `pos`.
-    #[inline]
     pub(crate) fn scalar(&mut self, pos: usize, byte: u8) -> Option<usize> {
+        // Most numbers are positive.
+        if matches!(byte, b'1'..=b'9')
+            && let Some((end, behind)) = self.some_digits(pos)
+        {
+            self.integer = behind != b'.' && behind | 0x20 != b'e';
+            if self.integer {
+                return Some(end);
+            }
+            return self.fraction(end, behind);
+        }
+        self.other_scalar(pos, byte)
+    }
+
+    /// Passes over the digits at `pos`, eight at a time; also the byte behind them. `None` near
+    /// the end of the text.
+    #[inline(always)]
+    fn some_digits(&self, mut pos: usize) -> Option<(usize, u8)> {
+        loop {
+            let word = u64::from_le_bytes(*self.chunk(pos)?);
+            let len = digits(word);
+            pos += len;
+            if len < 8 {
+                return Some((pos, (word >> (8 * len)) as u8));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn other_scalar(&mut self, pos: usize, byte: u8) -> Option<usize> {
         const TRUE: u64 = u64::from_le_bytes(*b"true\0\0\0\0");
         const NULL: u64 = u64::from_le_bytes(*b"null\0\0\0\0");
         const FALSE: u64 = u64::from_le_bytes(*b"false\0\0\0");
@@ -35,6 +63,11 @@ impl Walker<'_> {
         if self.integer {
             return Some(pos);
         }
+        self.fraction(pos, byte)
+    }
+
+    /// Walks the fraction or exponent of a number, which starts with `byte` at `pos`.
+    fn fraction(&mut self, mut pos: usize, mut byte: u8) -> Option<usize> {
         if byte == b'.' {
             let end = self.digits(pos + 1);
             if end == pos + 1 {
@@ -62,15 +95,31 @@ impl Walker<'_> {
     #[inline(always)]
     fn digits(&self, mut pos: usize) -> usize {
         loop {
-            // Digits become 0 to 9; adding 0x76 sets the top bit of anything above. A carry
-            // only reaches bytes behind one that stops already.
-            let values = self.word(pos) ^ 0x3030_3030_3030_3030;
-            let sum = values.wrapping_add(0x7676_7676_7676_7676);
-            let stops = (sum | values) & 0x8080_8080_8080_8080;
-            if stops != 0 {
-                return pos + stops.trailing_zeros() as usize / 8;
+            let len = digits(self.word(pos));
+            pos += len;
+            if len < 8 {
+                return pos;
             }
-            pos += 8;
         }
     }
+}
+
+/// The length of the integer above zero that eight bytes begin with, and the byte behind it, if
+/// that is one of them, too.
+#[inline(always)]
+pub(crate) fn short_integer(word: u64) -> Option<(usize, u8)> {
+    let len = digits(word);
+    let found = matches!(word as u8, b'1'..=b'9') && len < 8;
+    found.then(|| (len, (word >> (8 * (len & 7))) as u8))
+}
+
+/// How many digits eight bytes begin with.
+#[inline(always)]
+fn digits(word: u64) -> usize {
+    // Digits become 0 to 9; adding 0x76 sets the top bit of anything above. A carry only reaches
+    // bytes behind one that stops already.
+    let values = word ^ 0x3030_3030_3030_3030;
+    let sum = values.wrapping_add(0x7676_7676_7676_7676);
+    let stops = (sum | values) & 0x8080_8080_8080_8080;
+    stops.trailing_zeros() as usize / 8
 }

@@ -1,39 +1,54 @@
 //! Strings: a first look inline, a loop for the middling ones, the kernels for the long ones.
 
-use super::{Kind, Walker};
+use super::{Kind, Walker, leads};
 use crate::scan;
 
 /// Bytes of a string after which the vector kernels take over.
 const LONG_STRING: usize = 64;
 
-impl<'a> Walker<'a> {
+impl Walker<'_> {
     /// Walks a string whose first byte behind the quote is at `pos`; returns the position
     /// behind the closing quote.
     #[inline(always)]
     pub(crate) fn string(&mut self, pos: usize) -> Option<usize> {
-        if let Some(chunk) = self.chunk(pos) {
+        Some(self.string_and_next(pos)?.0)
+    }
+
+    /// The same, with the two bytes that follow the string: what most often comes next is then
+    /// decided without another look at the text.
+    #[inline(always)]
+    pub(crate) fn string_and_next(&mut self, pos: usize) -> Option<(usize, [u8; 2])> {
+        if let Some(window) = self.chunk::<32>(pos)
+            && let Some(chunk) = window.first_chunk()
+        {
             let stops = scan::stops(chunk);
-            let at = stops.mask.trailing_zeros() as usize;
-            if stops.mask != 0 && chunk[at & 15] == b'"' {
+            let at = stops.mask.trailing_zeros() as usize & 15;
+            if stops.mask != 0 && window[at] == b'"' {
                 if stops.high != 0 {
                     self.high |= stops.high_before();
                 }
-                return Some(pos + at + 1);
+                return Some((pos + at + 1, [window[at + 1], window[at + 2]]));
             }
         }
-        self.string_rest(pos)
+        let end = self.string_rest(pos)?;
+        Some((end, [self.byte(end), self.byte(end + 1)]))
     }
 
+    /// Walks a key from behind its quote, and its colon; returns the start of its value and the
+    /// first byte of that.
     #[inline(always)]
-    fn chunk(&self, pos: usize) -> Option<&'a [u8; 16]> {
-        self.text.get(pos..).and_then(|rest| rest.first_chunk())
+    pub(crate) fn key(&mut self, pos: usize) -> Option<(usize, u8)> {
+        match self.string_and_next(pos)? {
+            (end, next) if leads(b':', next) => Some((end + 1, next[1])),
+            (end, _) => self.colon(end),
+        }
     }
 
     /// The same for strings that are longer than one chunk or have escapes.
     #[inline(never)]
     fn string_rest(&mut self, pos: usize) -> Option<usize> {
         let mut at = pos;
-        while let Some(chunk) = self.chunk(at) {
+        while let Some(chunk) = self.chunk::<16>(at) {
             let stops = scan::stops(chunk);
             if stops.high != 0 {
                 self.high |= stops.high_before();

@@ -6,7 +6,7 @@ use super::envelope::{Envelope, Field, Kind, Span};
 use super::fault::Fault;
 use super::frame::Frame;
 use super::keys::{self, Key, Level};
-use crate::json::walk::Walker;
+use crate::json::walk::{Walker, short_integer};
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::limits::MAX_ID_BYTES;
 
@@ -63,19 +63,18 @@ pub fn decode_unpadded(
 /// Longest frame that spans of 32 bits can describe, in bytes.
 const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
 
-/// Walks the member whose noted name stands at a position and leaves the block with its end;
+/// Walks the member whose noted name stands in a window and leaves the block with its end;
 /// written out for each name, so that names, masks and fields become constants of the code.
 macro_rules! first_of {
-    ($found:lifetime, $pass:ident, $level:expr, $pos:expr, $depth:expr,
+    ($found:lifetime, $pass:ident, $place:expr, $window:ident at $at:literal,
      $keys:ident[$($index:literal),+]) => {{
-        let pos = $pos;
-        let word = $pass.walker.word(pos);
+        let (level, key, depth) = $place;
+        let word = keys::word_at::<$at>($window);
         $({
             const KEY: Key = keys::$keys[$index];
-            if KEY.may_match(word)
-                && (KEY.len() <= 8 || $pass.walker.starts_with(pos, KEY.name))
-            {
-                break $found $pass.member($level, KEY.field, pos + KEY.len(), $depth)?;
+            if KEY.matches::<$at>(word, $window) {
+                let behind = keys::word_at::<{ $at + KEY.len() }>($window);
+                break $found $pass.member(level, KEY.field, key + KEY.len(), behind, depth)?;
             }
         })+
     }};
@@ -135,65 +134,78 @@ impl<'a, 'o> Pass<'a, 'o> {
     }
 
     /// Walks the object that opens at `pos` and notes the members its level knows.
-    fn object<const LEVEL: u8>(&mut self, pos: usize, depth: usize) -> Option<usize> {
+    #[inline(always)]
+    fn object<const LEVEL: u8>(&mut self, mut pos: usize, depth: usize) -> Option<usize> {
         let level = const { Level::from_number(LEVEL) };
         if depth >= self.walker.max_depth() {
             return self.walker.fail(DecodeErrorKind::TooDeep, pos);
         }
-        let (mut pos, mut byte) = self.walker.next(pos + 1);
-        if byte == b'}' {
-            return Some(pos + 1);
-        }
+        let depth = depth + 1;
+        let mut near_end = [0; 32];
+        // What stands before the next key, which a window begins with.
+        let mut before = b'{';
         loop {
-            if byte != b'"' {
-                return self.walker.fail(DecodeErrorKind::UnexpectedByte, pos);
+            let mut window = self.walker.window(pos, &mut near_end);
+            if [window[0], window[1]] != [before, b'"'] {
+                let (quote, more) = self.walker.next_key(pos, before)?;
+                if !more {
+                    return Some(quote);
+                }
+                pos = quote - 1;
+                window = self.walker.window(pos, &mut near_end);
             }
+            before = b',';
+            let key = pos + 2;
+            let place = (level, key, depth);
             pos = 'found: {
-                let (key, depth) = (pos + 1, depth + 1);
                 match level {
-                    Level::Top => first_of!('found, self, level, key, depth, TOP[0, 1, 2, 3, 4, 5]),
+                    Level::Top => {
+                        first_of!('found, self, place, window at 2, TOP[0, 1, 2, 3, 4, 5]);
+                    }
                     Level::Params => {
-                        first_of!('found, self, level, key, depth, PARAMS[0, 1, 2, 3, 4, 5, 6]);
+                        first_of!('found, self, place, window at 2, PARAMS[0, 1, 2, 3, 4, 5, 6]);
                     }
-                    Level::Result => first_of!('found, self, level, key, depth, RESULT[0]),
-                    Level::Error => first_of!('found, self, level, key, depth, ERROR[0, 1, 2]),
-                    Level::Meta if self.walker.starts_with(key, keys::META_PREFIX) => {
+                    Level::Result => first_of!('found, self, place, window at 2, RESULT[0]),
+                    Level::Error => first_of!('found, self, place, window at 2, ERROR[0, 1, 2]),
+                    Level::Meta if window[2..].starts_with(keys::META_PREFIX) => {
                         let tail = key + keys::META_PREFIX.len();
-                        first_of!('found, self, level, tail, depth, META_PREFIXED[0, 1, 2, 3, 4]);
+                        let place = (level, tail, depth);
+                        let window = self.walker.window(tail, &mut near_end);
+                        first_of!('found, self, place, window at 0, META_PREFIXED[0, 1, 2, 3, 4]);
                     }
-                    Level::Meta => first_of!('found, self, level, key, depth, META[0, 1, 2, 3]),
+                    Level::Meta => first_of!('found, self, place, window at 2, META[0, 1, 2, 3]),
                 }
                 let key_end = self.other_key(level, key)?;
                 let (start, byte) = self.walker.colon(key_end)?;
                 self.walker.value(start, byte, depth)?
             };
-            (pos, byte) = self.walker.next(pos);
-            if byte != b',' {
-                if byte == b'}' {
-                    return Some(pos + 1);
-                }
-                return self.walker.fail(DecodeErrorKind::UnexpectedByte, pos);
-            }
-            (pos, byte) = self.walker.next(pos + 1);
         }
     }
 
-    /// Walks and notes the value of a noted member, from behind its key.
+    /// Walks and notes the value of a noted member, from behind its key; `behind` are the eight
+    /// bytes there.
     #[inline(always)]
     fn member(
         &mut self,
         level: Level,
         field: Field,
         key_end: usize,
+        behind: u64,
         depth: usize,
     ) -> Option<usize> {
-        let (start, byte) = self.walker.colon(key_end)?;
-        let end = self.known_value(level, field, start, byte, depth)?;
+        let [colon, byte, ..] = behind.to_le_bytes();
+        let (start, byte, ahead) = if colon == b':' && byte > b' ' {
+            (key_end + 1, byte, behind >> 8)
+        } else {
+            let (start, byte) = self.walker.colon(key_end)?;
+            (start, byte, self.walker.word(start))
+        };
+        let end = self.known_value(level, field, start, byte, ahead, depth)?;
         self.note(field, start, end);
         Some(end)
     }
 
-    /// Walks the value of a noted member.
+    /// Walks the value of a noted member; `ahead` are its first seven bytes.
     #[inline(always)]
     fn known_value(
         &mut self,
@@ -201,12 +213,13 @@ impl<'a, 'o> Pass<'a, 'o> {
         field: Field,
         start: usize,
         byte: u8,
+        ahead: u64,
         depth: usize,
     ) -> Option<usize> {
         const VERSION: u64 = u64::from_le_bytes(*b"\"2.0\"\0\0\0");
         match (level, field) {
             (Level::Top, Field::Version) => {
-                if self.walker.word(start) & 0xff_ffff_ffff == VERSION {
+                if ahead & 0xff_ffff_ffff == VERSION {
                     return Some(start + 5);
                 }
                 let end = self.walker.value(start, byte, depth)?;
@@ -214,8 +227,15 @@ impl<'a, 'o> Pass<'a, 'o> {
                 Some(end)
             }
             (Level::Top, Field::Id) => {
+                let fresh = self.seen & field_bit(Field::Id) == 0;
+                if fresh && let Some((len, b',' | b'}')) = short_integer(ahead) {
+                    self.id = Id::Valid;
+                    return Some(start + len);
+                }
                 let end = self.walker.value(start, byte, depth)?;
-                self.note_id(start, end, byte);
+                if fresh {
+                    self.note_id(start, end, byte);
+                }
                 Some(end)
             }
             (Level::Top, Field::Params) if byte == b'{' => {
@@ -248,11 +268,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    #[inline(always)]
     fn note_id(&mut self, start: usize, end: usize, byte: u8) {
-        if self.seen & field_bit(Field::Id) != 0 {
-            return;
-        }
         self.id = match byte {
             b'"' => Id::Valid,
             b'-' | b'0'..=b'9' if self.walker.integer => Id::Valid,
