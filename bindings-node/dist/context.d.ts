@@ -1,4 +1,5 @@
-import { type LogLevel } from './protocol';
+import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import type { Schema } from './schema';
 /** A call under way, as its handler sees it. */
 export declare class Context<State = unknown> {
     #private;
@@ -20,4 +21,26 @@ export declare class Context<State = unknown> {
     progress(progress: number, total?: number, message?: string): void;
     /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
     log(level: LogLevel, data: unknown, logger?: string): void;
+    /**
+     * Asks the user to fill a form in: a flat object of strings, numbers, booleans and choices. What is filled in is
+     * held against the schema. Not for secrets.
+     *
+     * This and the other questions fail with `ERR_MCP_UNSUPPORTED` when the client did not declare what they need.
+     * From 2026-07-28 on they end the call, and the client repeats it with the answers: **the handler runs from its
+     * beginning again** and is told at once what it asked before. What it had asked and not been told fails with
+     * `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that are asked together (`Promise.all`) go out
+     * together.
+     */
+    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>): Promise<FormResult<Content>>;
+    /**
+     * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
+     * `id` names the errand; `elicitationComplete` repeats it.
+     */
+    elicitUrl(message: string, url: string | URL, id?: string): Promise<PageResult>;
+    /** Tells the client that the user has done what a page asked for. May be called after the call is over. */
+    elicitationComplete(id: string): void;
+    /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
+    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult>;
+    /** The folders and files that the client wants servers to keep to. See `elicit`. */
+    roots(): Promise<Root[]>;
 }

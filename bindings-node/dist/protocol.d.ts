@@ -124,3 +124,127 @@ export interface LogMessage {
     logger?: string;
     data: unknown;
 }
+/** A folder or a file that a client shows to servers: guidance, not access control. */
+export interface Root {
+    /** Begins with `file://`. */
+    uri: string;
+    name?: string;
+    [more: string]: unknown;
+}
+export type SamplingBlock = {
+    type: 'text';
+    text: string;
+    [more: string]: unknown;
+} | {
+    type: 'image';
+    data: string;
+    mimeType: string;
+    [more: string]: unknown;
+} | {
+    type: 'audio';
+    data: string;
+    mimeType: string;
+    [more: string]: unknown;
+} | {
+    type: 'tool_use';
+    id: string;
+    name: string;
+    input: Record<string, unknown>;
+    [more: string]: unknown;
+} | {
+    type: 'tool_result';
+    toolUseId: string;
+    content: ContentBlock[];
+    [more: string]: unknown;
+};
+export interface SamplingMessage {
+    role: 'user' | 'assistant';
+    /** Several blocks from 2025-11-25 on. */
+    content: SamplingBlock | SamplingBlock[];
+    [more: string]: unknown;
+}
+/** A conversation that the client's model is to continue. */
+export interface SamplingRequest<Messages = SamplingMessage[]> {
+    messages: Messages;
+    /** The most tokens to generate. */
+    maxTokens: number;
+    systemPrompt?: string;
+    temperature?: number;
+    stopSequences?: string[];
+    /** Which model the server would like: advice only. */
+    modelPreferences?: {
+        hints?: {
+            name?: string;
+        }[];
+        costPriority?: number;
+        speedPriority?: number;
+        intelligencePriority?: number;
+    };
+    /** Tools that the model may use, from 2025-11-25 on. */
+    tools?: Tool[];
+    toolChoice?: {
+        mode?: 'auto' | 'required' | 'none';
+    };
+    [more: string]: unknown;
+}
+/** What the model said. */
+export interface SamplingResult {
+    role: 'user' | 'assistant';
+    content: SamplingBlock | SamplingBlock[];
+    /** The model's name. */
+    model: string;
+    stopReason?: string;
+    [more: string]: unknown;
+}
+/** A form that the user is asked to fill in. */
+export interface FormRequest {
+    message: string;
+    /** A flat object of strings, numbers, booleans and choices. */
+    requestedSchema: JsonSchema;
+}
+/** A page that the user is asked to visit: show the whole URL, ask, and open it outside this program. */
+export interface PageRequest {
+    message: string;
+    url: string;
+    /** What the event `elicitationComplete` will name; there is none from 2026-07-28 on. */
+    elicitationId?: string;
+}
+/** What became of a form: filled in, refused, or left without a word. */
+export type FormResult<Content = Record<string, unknown>> = {
+    action: 'accept';
+    content: Content;
+} | {
+    action: 'decline' | 'cancel';
+    content?: undefined;
+};
+/** What became of a page. */
+export interface PageResult {
+    action: 'accept' | 'decline' | 'cancel';
+}
+/** Values for an argument, best first. */
+export interface Completions {
+    values: string[];
+    /** How many there are in all, if that is known. */
+    total?: number;
+    /** Whether there are more than these. */
+    hasMore?: boolean;
+}
+/** What a client wants to be told of. */
+export interface Interests {
+    tools?: boolean;
+    prompts?: boolean;
+    resources?: boolean;
+    /** That one of these resources is updated. */
+    uris?: readonly string[];
+}
+/** A change that a server tells of. */
+export type Change = {
+    type: 'toolsChanged';
+} | {
+    type: 'promptsChanged';
+} | {
+    type: 'resourcesChanged';
+} | {
+    type: 'resourceUpdated';
+    uri: string;
+};

@@ -1,5 +1,7 @@
+import { type Completer } from './complete';
 import { Context } from './context';
-import type { JsonSchema, PromptArgument, ToolAnnotations, Trace } from './protocol';
+import { McpError } from './errors';
+import type { Implementation, JsonSchema, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { type Schema } from './schema';
 export interface ServerOptions<State = unknown> {
@@ -10,8 +12,39 @@ export interface ServerOptions<State = unknown> {
         start: () => State | Promise<State>;
         stop?: (state: State) => unknown;
     };
+    /**
+     * The lists may change while clients are connected: tools, resources and prompts may be added and removed at any
+     * time, and clients are told. Without it everything is added before the server runs.
+     */
+    listChanges?: boolean;
+    /** Clients may subscribe to resources: see `resourceUpdated`. */
+    subscriptions?: boolean;
+    /** Items on a page of a list; all of them by default. */
+    pageSize?: number;
+    /** How long clients may keep lists, in ms, from 2026-07-28 on; `public` ones may be shown to other users. */
+    cacheLists?: {
+        ms: number;
+        scope?: 'public' | 'private';
+    };
+    /**
+     * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
+     * the same to processes that a client may reach in turn, and keep it secret.
+     */
+    stateKey?: Uint8Array;
+    /** A client of a revision before 2026-07-28 has finished the handshake. */
+    onInitialized?: (client: ClientInfo) => void;
+    /** A connection has ended. */
+    onClosed?: (reason: McpError) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
+}
+/** What a client said of itself: for display only. */
+export interface ClientInfo {
+    revision: Revision;
+    /** Its name, version and more, if it named them. */
+    info: Implementation | undefined;
+    /** What it offers, by name. */
+    capabilities: Record<string, unknown>;
 }
 export interface ToolDefinition<Args = any> {
     /** A name for people. */
@@ -31,10 +64,17 @@ export interface ResourceDefinition {
     description?: string;
     mimeType?: string;
 }
-export interface PromptDefinition {
+export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
+    /** By the template's variables: what values they may take. */
+    complete?: Readonly<Record<string, Completer<State>>>;
+}
+export interface PromptDefinition<State = any> {
     title?: string;
     description?: string;
-    arguments?: readonly PromptArgument[];
+    arguments?: readonly (PromptArgument & {
+        /** What values it may take. */
+        complete?: Completer<State>;
+    })[];
 }
 export interface RunOptions {
     /** How long what is in flight may still be answered after the end of stdin or a signal, in ms; 5000 by default. */
@@ -61,9 +101,17 @@ export declare class Server<State = undefined> {
     /** Adds a resource. */
     resource(uri: string, definition: ResourceDefinition, handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>): this;
     /** Adds resources by URI template; the handler takes the URI and the template's variables. */
-    resourceTemplate(template: string, definition: ResourceDefinition, handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>): this;
+    resourceTemplate(template: string, definition: ResourceTemplateDefinition<State>, handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>): this;
     /** Adds a prompt. */
-    prompt(name: string, definition: PromptDefinition, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
+    prompt(name: string, definition: PromptDefinition<State>, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
+    /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
+    removeTool(name: string): boolean;
+    /** Takes a resource away; whether there was one. */
+    removeResource(uri: string): boolean;
+    /** Takes a prompt away; whether there was one. */
+    removePrompt(name: string): boolean;
+    /** Tells the clients that subscribed to it that a resource is another now. */
+    resourceUpdated(uri: string | URL): void;
     /**
      * Serves on stdin and stdout until the client goes away, a signal comes or `close` is called. Meanwhile what else
      * the process prints goes to stderr.

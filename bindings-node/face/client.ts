@@ -1,26 +1,33 @@
+import { EventEmitter } from 'node:events';
 import { onAbort } from './abort';
+import { Answering, rootsJson, type Answers } from './answering';
 import { Json } from './content';
-import { guarded, McpError, revive, type Failure } from './errors';
-import { Link } from './link';
+import { guarded, McpError } from './errors';
+import { readNotice, type ClientEvents, type Notice } from './events';
+import { Link, type Waiting } from './link';
+import { Listening } from './listening';
 import { native, type NativeClientOptions, type NativeLink, type NativeOffer } from './native';
+import { LEVELS } from './protocol';
 import type {
     CallToolResult,
+    Completions,
     GetPromptResult,
     Implementation,
+    Interests,
     LogLevel,
-    LogMessage,
     Progress,
     Prompt,
     Resource,
     ResourceContents,
     ResourceTemplate,
     Revision,
+    Root,
     Tool,
     Trace
 } from './protocol';
 import type { Server } from './server';
 
-export interface ClientOptions {
+export interface ClientOptions extends Answers {
     /** The client's name, as the server is told; `mcpbolt` by default. */
     name?: string;
     /** The client's version, as the server is told; `0` by default. */
@@ -36,10 +43,8 @@ export interface ClientOptions {
     timeout?: number;
     /** Shown each message. */
     trace?: Trace;
-    /** Told of the server's log messages. */
-    onLog?: (message: LogMessage) => void;
-    /** Told of every other notification of the server. */
-    onNotification?: (method: string, params: unknown) => void;
+    /** Listeners that are there before anything is told; `client.on(…)` adds more. */
+    on?: { readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void };
 }
 
 export interface SpawnOptions extends ClientOptions {
@@ -62,7 +67,12 @@ export interface RequestOptions {
     maxTimeout?: number;
     /** Asks the server for progress. */
     onProgress?: (progress: Progress) => void;
+    /** More members of the request's `_meta`. */
+    meta?: Readonly<Record<string, unknown>>;
 }
+
+/** Which argument is to be completed. */
+export type CompletionTarget = { prompt: string } | { template: string };
 
 /** How a server's process ended. */
 export interface Exit {
@@ -70,19 +80,15 @@ export interface Exit {
     signal: number | null;
 }
 
-interface Waiting {
-    resolve: (result: any) => void;
-    reject: (error: unknown) => void;
-    onProgress: ((progress: Progress) => void) | undefined;
-    /** The result is wanted as the JSON that it came in. */
-    isRaw: boolean;
-}
-
 interface Opened {
     revision: Revision;
     /** The method that asks for a sign of life in this revision. */
     ping: string;
-    server?: Implementation;
+    /** Whether it has `subscriptions/listen`. */
+    listens: boolean;
+    /** Whether it has `logging/setLevel`. */
+    setsLevel: boolean;
+    peer?: Implementation;
     capabilities?: Record<string, unknown>;
     instructions?: string;
 }
@@ -90,26 +96,38 @@ interface Opened {
 /** Most pages of one list that are followed. */
 const MAX_PAGES = 10_000;
 
-/** A server, seen from the client's side. */
-export class Client implements AsyncDisposable {
+/** Where a request says what it wants to be logged, from 2026-07-28 on. */
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+
+/**
+ * A server, seen from the client's side. What it tells without being asked are events: see `ClientEvents`.
+ *
+ * Where the server has questions to answer before it can (2026-07-28), they are answered by the handlers of the options
+ * and the request is repeated, unseen.
+ */
+export class Client extends EventEmitter<ClientEvents> implements AsyncDisposable {
     readonly #options: ClientOptions;
     readonly #link: Link;
-    readonly #waiting: (Waiting | undefined)[] = [];
     readonly #opening = withResolvers<Opened>();
     readonly #ended = withResolvers<Exit>();
+    readonly #streams = new Set<[Listening, (notice: Notice) => boolean]>();
     #opened: Opened | undefined;
     #closed: McpError | undefined;
+    #level: LogLevel | undefined;
 
     private constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
+        super();
+        this.setMaxListeners(0);
+        for (const [name, listener] of Object.entries(options.on ?? {})) this.on(name as keyof ClientEvents, listener);
         this.#options = options;
+        const answering = new Answering(options, this, () => this.#link);
         this.#link = new Link(
             {
                 opened: text => this.#opening.resolve((this.#opened = JSON.parse(text))),
-                answer: (number, text) => this.#answer(number, text),
-                failure: (number, text) => this.#fail(number, revive(JSON.parse(text) as Failure)),
-                progress: (number, text) => this.#waiting[number]?.onProgress?.(JSON.parse(text)),
+                asked: (number, topic, text) => void answering.asked(number, topic, text),
+                withdrawn: number => answering.withdrawn(number),
                 notification: text => this.#notified(JSON.parse(text)),
-                closed: text => this.#close(revive(JSON.parse(text) as Failure)),
+                closed: reason => this.#close(reason),
                 traced: (isOut, text) => options.trace!(isOut ? 'out' : 'in', text),
                 ended: text => this.#ended.resolve(text ? JSON.parse(text) : { code: null, signal: null }),
                 ...(onLine && { line: onLine })
@@ -161,7 +179,7 @@ export class Client implements AsyncDisposable {
 
     /** The server's name, version and more, if it named them. */
     get server(): Implementation | undefined {
-        return this.#opened!.server;
+        return this.#opened!.peer;
     }
 
     /** What the server offers, by name. */
@@ -186,7 +204,12 @@ export class Client implements AsyncDisposable {
 
     /** The server's tools, all pages. */
     listTools(options?: RequestOptions): Promise<Tool[]> {
-        return this.#list('tools', 'tools/list', 'tools', options);
+        return all(this.toolPages(options));
+    }
+
+    /** The server's tools, page by page. */
+    toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void> {
+        return this.#pages('tools', 'tools/list', 'tools', options);
     }
 
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
@@ -200,12 +223,22 @@ export class Client implements AsyncDisposable {
 
     /** The server's resources, all pages. */
     listResources(options?: RequestOptions): Promise<Resource[]> {
-        return this.#list('resources', 'resources/list', 'resources', options);
+        return all(this.resourcePages(options));
+    }
+
+    /** The server's resources, page by page. */
+    resourcePages(options?: RequestOptions): AsyncGenerator<Resource[], void, void> {
+        return this.#pages('resources', 'resources/list', 'resources', options);
     }
 
     /** The server's resource templates, all pages. */
     listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]> {
-        return this.#list('resources', 'resources/templates/list', 'resourceTemplates', options);
+        return all(this.resourceTemplatePages(options));
+    }
+
+    /** The server's resource templates, page by page. */
+    resourceTemplatePages(options?: RequestOptions): AsyncGenerator<ResourceTemplate[], void, void> {
+        return this.#pages('resources', 'resources/templates/list', 'resourceTemplates', options);
     }
 
     /** Reads a resource. */
@@ -216,7 +249,12 @@ export class Client implements AsyncDisposable {
 
     /** The server's prompts, all pages. */
     listPrompts(options?: RequestOptions): Promise<Prompt[]> {
-        return this.#list('prompts', 'prompts/list', 'prompts', options);
+        return all(this.promptPages(options));
+    }
+
+    /** The server's prompts, page by page. */
+    promptPages(options?: RequestOptions): AsyncGenerator<Prompt[], void, void> {
+        return this.#pages('prompts', 'prompts/list', 'prompts', options);
     }
 
     /** Renders a prompt. */
@@ -224,9 +262,99 @@ export class Client implements AsyncDisposable {
         return this.#ask('prompts', 'prompts/get', { name, arguments: args }, options);
     }
 
-    /** Tells the server the least severe log messages that are wanted. */
+    /**
+     * The values that an argument of a prompt or resource template may take, given how it begins and the other
+     * arguments, as far as they are decided.
+     */
+    complete(
+        target: CompletionTarget,
+        argument: string,
+        value: string,
+        args: Record<string, string> = {},
+        options?: Pick<RequestOptions, 'signal'>
+    ): Promise<Completions> {
+        const json = JSON.stringify({ ...target, argument: [argument, value], context: Object.entries(args) });
+        return this.#wait(link => link.complete(json), options);
+    }
+
+    /** Has the server tell whenever a resource changes: the event `resourceUpdated`. */
+    async subscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
+        await this.#wait(link => link.subscribe(String(uri), true), options);
+    }
+
+    /** Has it tell no more. */
+    async unsubscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
+        await this.#wait(link => link.subscribe(String(uri), false), options);
+    }
+
+    /**
+     * Has the server tell of changes, from the moment at which this resolves; see `Listening`. What it does not offer
+     * is left out. Before 2026-07-28 servers tell of lists without being asked; there this subscribes to the resources,
+     * and unsubscribes at the end. The events of this client come in any case.
+     */
+    async listen(interests: Interests, { signal }: Pick<RequestOptions, 'signal'> = {}): Promise<Listening> {
+        if (signal?.aborted) throw cancelled(signal);
+        const listening = await (this.#opened!.listens ? this.#stream(interests, signal) : this.#tune(interests));
+        if (signal) {
+            const forget = onAbort(signal, () => listening.close());
+            listening.onEnd(forget);
+        }
+        return listening;
+    }
+
+    /** A stream of the stateless era: what is told on it bears its id. */
+    async #stream(interests: Interests, signal: AbortSignal | undefined): Promise<Listening> {
+        const link = this.#link;
+        const { promise, resolve, reject } = withResolvers<Listening>();
+        const number = guarded(() => link.native.listen(JSON.stringify(interests)));
+        const listening = new Listening(() => link.giveUp(number));
+        const forget = signal && onAbort(signal, () => (link.giveUp(number), reject(cancelled(signal))));
+        link.waiting[number] = {
+            resolve: () => listening.end(),
+            reject: error => (reject(error), listening.end(error)),
+            onListening: id => {
+                this.#listens(listening, notice => notice.stream === id);
+                resolve(listening);
+            }
+        };
+        return promise.finally(forget);
+    }
+
+    /** What is told anyway, in the handshake era. */
+    async #tune({ tools, prompts, resources, uris = [] }: Interests): Promise<Listening> {
+        const wanted = { toolsChanged: tools, promptsChanged: prompts, resourcesChanged: resources };
+        const listening = new Listening(() => {
+            for (const uri of uris) this.unsubscribe(uri).catch(() => {});
+        });
+        this.#listens(listening, ({ change }) =>
+            change?.type === 'resourceUpdated' ? uris.includes(change.uri) : change !== undefined && wanted[change.type] === true
+        );
+        await Promise.all(uris.map(uri => this.subscribe(uri))).catch(error => {
+            listening.close();
+            throw error;
+        });
+        return listening;
+    }
+
+    #listens(listening: Listening, isMeant: (notice: Notice) => boolean): void {
+        const stream: [Listening, typeof isMeant] = [listening, isMeant];
+        this.#streams.add(stream);
+        listening.onEnd(() => this.#streams.delete(stream));
+    }
+
+    /** Replaces the roots that servers see, and tells this one. The client must have been given roots at first. */
+    setRoots(roots: readonly (Root | string)[]): void {
+        guarded(() => this.#link.native.setRoots(rootsJson(roots)));
+    }
+
+    /**
+     * Tells the server the least severe log messages that are wanted; they come as `log` events. From 2026-07-28 on
+     * there are none without it, and each request of this client says it.
+     */
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
-        await this.#ask('logging', 'logging/setLevel', { level }, options);
+        if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
+        if (this.#opened!.setsLevel) await this.#ask('logging', 'logging/setLevel', { level }, options);
+        else this.#level = level;
     }
 
     /** Asks for a sign of life. */
@@ -253,27 +381,42 @@ export class Client implements AsyncDisposable {
     }
 
     #send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
-        const { signal, onProgress, maxTimeout } = options;
+        const { onProgress, maxTimeout } = options;
         const timeout = options.timeout ?? this.#options.timeout;
+        const json = jsonOf(params);
+        const meta = this.#meta(options);
+        return this.#wait(
+            link => link.request(method, json, timeout, maxTimeout, onProgress !== undefined, meta),
+            options,
+            isRaw
+        );
+    }
+
+    #meta({ meta }: RequestOptions): string | undefined {
+        const level = this.#level;
+        if (meta === undefined && level === undefined) return undefined;
+        return JSON.stringify({ ...(level && { [LOG_LEVEL]: level }), ...meta });
+    }
+
+    /** Waits for what `begin` begins, under the number that it gives. */
+    #wait(begin: (link: NativeLink) => number, { signal, onProgress }: RequestOptions = {}, isRaw = false): Promise<any> {
         return new Promise((resolve, reject) => {
             if (signal?.aborted) return reject(cancelled(signal));
-            const json = jsonOf(params);
-            const { native } = this.#link;
-            const number = guarded(() => native.request(method, json, timeout, maxTimeout, onProgress !== undefined));
-            if (signal === undefined) {
-                this.#waiting[number] = { resolve, reject, onProgress, isRaw };
-                return;
-            }
+            const link = this.#link;
+            const number = guarded(() => begin(link.native));
+            const waiting: Waiting = { resolve, reject, onProgress, isRaw };
+            link.waiting[number] = waiting;
+            if (signal === undefined) return;
             const forget = onAbort(signal, () => {
-                this.#waiting[number] = undefined;
-                native.cancel(number, reasonOf(signal));
+                link.giveUp(number, reasonOf(signal));
                 reject(cancelled(signal));
             });
             const after = <T>(settle: (value: T) => void) => (value: T) => {
                 forget();
                 settle(value);
             };
-            this.#waiting[number] = { resolve: after(resolve), reject: after(reject), onProgress, isRaw };
+            waiting.resolve = after(resolve);
+            waiting.reject = after(reject);
         });
     }
 
@@ -287,36 +430,21 @@ export class Client implements AsyncDisposable {
         await this.close();
     }
 
-    #take(number: number): Waiting | undefined {
-        const waiting = this.#waiting[number];
-        this.#waiting[number] = undefined;
-        return waiting;
-    }
-
-    #answer(number: number, text: string): void {
-        const waiting = this.#take(number);
-        if (waiting === undefined) return;
-        const result = JSON.parse(text);
-        const { resultType } = result;
-        if (resultType === undefined || resultType === 'complete') return waiting.resolve(waiting.isRaw ? text : result);
-        waiting.reject(new McpError('ERR_MCP_UNSUPPORTED', `an answer of type ${resultType} is not supported`));
-    }
-
-    #fail(number: number, error: McpError): void {
-        // Who waits for an answer may learn of the end first.
-        if (error.code === 'ERR_MCP_CLOSED') this.#closed ??= error.cause as McpError;
-        this.#take(number)?.reject(error);
-    }
-
-    #notified({ method, params }: { method: string; params?: unknown }): void {
-        if (method === 'notifications/message' && this.#options.onLog) this.#options.onLog(params as LogMessage);
-        else this.#options.onNotification?.(method, params);
+    #notified({ method, params }: { method: string; params?: Record<string, any> }): void {
+        const notice = readNotice(method, params);
+        for (const [listening, isMeant] of this.#streams) if (isMeant(notice)) listening.tell(notice.change!);
+        notice.emit(this);
     }
 
     #close(reason: McpError): void {
+        if (this.#closed) return;
         this.#closed = reason;
+        const failure = new McpError('ERR_MCP_CLOSED', 'the connection has ended', { cause: reason });
+        const isMeant = reason.code === 'ERR_MCP_CLOSED_LOCALLY';
+        for (const [listening] of this.#streams) listening.end(isMeant ? undefined : failure);
         this.#opening.promise.catch(() => {});
         this.#opening.reject(new McpError('ERR_MCP_CLOSED', `the connection did not open: ${reason.message}`, { cause: reason }));
+        this.emit('closed', reason);
     }
 
     #ask<Result>(capability: string, method: string, params: object, options?: RequestOptions): Promise<Result> {
@@ -326,15 +454,19 @@ export class Client implements AsyncDisposable {
         return this.request(method, params, options);
     }
 
-    async #list<Item>(capability: string, method: string, key: string, options?: RequestOptions): Promise<Item[]> {
-        const items: Item[] = [];
+    async *#pages<Item>(
+        capability: string,
+        method: string,
+        key: string,
+        options?: RequestOptions
+    ): AsyncGenerator<Item[], void, void> {
         let cursor: string | undefined;
         for (let page = 0; page < MAX_PAGES; page++) {
             const params = cursor === undefined ? {} : { cursor };
-            const result = await this.#ask<{ nextCursor?: string | null }>(capability, method, params, options);
-            items.push(...arrayOf<Item>((result as Record<string, unknown>)[key], key));
-            const next = result.nextCursor ?? undefined;
-            if (next === undefined) return items;
+            const result = await this.#ask<Record<string, unknown>>(capability, method, params, options);
+            yield arrayOf<Item>(result[key], key);
+            const next = (result.nextCursor ?? undefined) as string | undefined;
+            if (next === undefined) return;
             if (next === cursor) break;
             cursor = next;
         }
@@ -342,9 +474,26 @@ export class Client implements AsyncDisposable {
     }
 }
 
-function introduction({ name, version, opening, revision, trace }: ClientOptions): NativeClientOptions {
-    const known = { name: name ?? 'mcpbolt', version: version ?? '0', trace: trace !== undefined };
-    return { ...known, ...(opening && { opening }), ...(revision && { revision }) };
+async function all<Item>(pages: AsyncIterable<Item[]>): Promise<Item[]> {
+    const items: Item[] = [];
+    for await (const page of pages) items.push(...page);
+    return items;
+}
+
+function introduction(options: ClientOptions): NativeClientOptions {
+    const { name, version, opening, revision, trace, roots } = options;
+    return {
+        name: name ?? 'mcpbolt',
+        version: version ?? '0',
+        trace: trace !== undefined,
+        sampling: options.onSampling !== undefined,
+        samplingTools: options.samplingTools ?? false,
+        forms: options.onElicitation !== undefined,
+        pages: options.onElicitationUrl !== undefined,
+        ...(roots && { roots: rootsJson(roots) }),
+        ...(opening && { opening }),
+        ...(revision && { revision })
+    };
 }
 
 function jsonOf(params: object | undefined): string | undefined {

@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { McpError } from './errors';
+import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
-import { LEVELS, type LogLevel } from './protocol';
+import { LEVELS } from './protocol';
+import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import { Question, Questions } from './questions';
+import type { Schema } from './schema';
 
 /** A call under way, as its handler sees it. */
 export class Context<State = unknown> {
@@ -11,6 +16,7 @@ export class Context<State = unknown> {
     #live = true;
     #reason: string | undefined;
     #controller: AbortController | undefined;
+    #questions: Questions | undefined;
 
     /** What `lifespan.start` gave. */
     readonly state: State;
@@ -64,11 +70,75 @@ export class Context<State = unknown> {
         this.#link.push(Outbound.Log, this.#number, logger + json, severity, logger.length);
     }
 
+    /**
+     * Asks the user to fill a form in: a flat object of strings, numbers, booleans and choices. What is filled in is
+     * held against the schema. Not for secrets.
+     *
+     * This and the other questions fail with `ERR_MCP_UNSUPPORTED` when the client did not declare what they need.
+     * From 2026-07-28 on they end the call, and the client repeats it with the answers: **the handler runs from its
+     * beginning again** and is told at once what it asked before. What it had asked and not been told fails with
+     * `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that are asked together (`Promise.all`) go out
+     * together.
+     */
+    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>): Promise<FormResult<Content>> {
+        return this.#quiet(async () => {
+            const { form, check } = readForm(schema);
+            const result = await this.#ask<FormResult<Content>>(Question.Form, { message, schema: form });
+            if (result.action !== 'accept' || check === undefined) return result;
+            return { action: 'accept', content: (await checkContent(result.content, check)) as Content };
+        });
+    }
+
+    /**
+     * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
+     * `id` names the errand; `elicitationComplete` repeats it.
+     */
+    elicitUrl(message: string, url: string | URL, id: string = randomUUID()): Promise<PageResult> {
+        return this.#quiet(() => this.#ask(Question.Page, { message, url: String(url), id }));
+    }
+
+    /** Tells the client that the user has done what a page asked for. May be called after the call is over. */
+    elicitationComplete(id: string): void {
+        this.#link.native.pageDone(id);
+    }
+
+    /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
+    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult> {
+        const { messages, ...rest } = request;
+        const said = (text: string) => [{ role: 'user' as const, content: { type: 'text' as const, text } }];
+        const params = { ...rest, messages: typeof messages === 'string' ? said(messages) : messages };
+        return this.#quiet(() => this.#ask(Question.Sample, params));
+    }
+
+    /** The folders and files that the client wants servers to keep to. See `elicit`. */
+    roots(): Promise<Root[]> {
+        return this.#quiet(() => this.#ask(Question.Roots, {}));
+    }
+
+    async #ask<Result>(what: Question, params: object): Promise<Result> {
+        if (!this.#live) throw new McpError('ERR_MCP_CANCELLED', 'the call is over');
+        this.#questions ??= new Questions(this.#link, this.#number, () => this.#endRound());
+        return this.#questions.ask<Result>(what, params);
+    }
+
+    /** A question that nobody waits for fails without an unhandled rejection. */
+    #quiet<Result>(ask: () => Promise<Result>): Promise<Result> {
+        const result = ask();
+        result.catch(() => {});
+        return result;
+    }
+
+    #endRound(): void {
+        this.#end('the client is asked first');
+        this.#questions?.end(new McpError('ERR_MCP_ROUND_OVER', 'the client is asked first: the handler runs anew with its answers'));
+    }
+
     /** @internal Answers; does nothing when the call is over. */
     answer(kind: Outbound, text: string, code = 0): void {
         if (!this.#live) return;
         this.#live = false;
         this.#json = '';
+        this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         this.#link.push(kind, this.#number, text, code);
     }
 
@@ -79,6 +149,11 @@ export class Context<State = unknown> {
 
     /** @internal */
     cancel(reason: string): void {
+        this.#end(reason);
+        this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call was cancelled'));
+    }
+
+    #end(reason: string): void {
         this.#live = false;
         this.#json = '';
         this.#reason = reason;

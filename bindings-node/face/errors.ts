@@ -19,6 +19,7 @@ export type ErrorCode =
     | 'ERR_MCP_BAD_ANSWER'
     | 'ERR_MCP_UNSUPPORTED'
     | 'ERR_MCP_MISUSE'
+    | 'ERR_MCP_ROUND_OVER'
     | 'ERR_MCP_SCHEMA'
     | 'ERR_MCP_TEMPLATE'
     | 'ERR_MCP_DUPLICATE'

@@ -3,19 +3,25 @@
  *
  * @packageDocumentation
  */
+export type { Answers, Asked, SamplingOutput } from './answering';
 export { Client } from './client';
-export type { ClientOptions, Exit, RequestOptions, SpawnOptions } from './client';
+export type { ClientOptions, CompletionTarget, Exit, RequestOptions, SpawnOptions } from './client';
+export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
 export { McpError, ToolError } from './errors';
 export type { ErrorCode } from './errors';
+export type { ClientEvents } from './events';
+export type { Listening } from './listening';
 export type * from './protocol';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
 export type {
+    ClientInfo,
     PromptDefinition,
     ResourceDefinition,
+    ResourceTemplateDefinition,
     RunOptions,
     RunReport,
     ServerOptions,

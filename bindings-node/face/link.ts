@@ -1,4 +1,6 @@
+import { McpError, revive, type Failure } from './errors';
 import type { NativeLink } from './native';
+import type { Progress } from './protocol';
 
 /** Rows of `drain`: see `src/drain.rs`. */
 const enum Inbound {
@@ -14,7 +16,10 @@ const enum Inbound {
     Line,
     Closed,
     Ended,
-    Traced
+    Traced,
+    Listening,
+    Asked,
+    Withdrawn
 }
 
 /** @internal Rows of `submit`: see `src/submit.rs`. */
@@ -33,16 +38,26 @@ export const enum Outbound {
 export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
     cancelled?(number: number, reason: string): void;
-    initialized?(): void;
+    initialized?(text: string): void;
     opened?(text: string): void;
-    answer?(number: number, text: string): void;
-    failure?(number: number, text: string): void;
-    progress?(number: number, text: string): void;
+    asked?(number: number, topic: number, text: string): void;
+    withdrawn?(number: number): void;
     notification?(text: string): void;
     line?(text: string): void;
-    closed?(text: string): void;
+    closed?(reason: McpError): void;
     ended?(text: string): void;
     traced?(isOut: boolean, text: string): void;
+}
+
+/** @internal Who waits for an answer. */
+export interface Waiting {
+    resolve: (result: any) => void;
+    reject: (error: unknown) => void;
+    onProgress?: ((progress: Progress) => void) | undefined;
+    /** A stream is open, under that id. */
+    onListening?: (id: number) => void;
+    /** The result is wanted as the JSON that it came in. */
+    isRaw?: boolean;
 }
 
 const ROW = 5;
@@ -67,6 +82,8 @@ export class Link {
     #units = 0;
     #native: NativeLink | undefined;
     readonly #flush = () => this.flush();
+    /** Who waits for the answers to this side's requests, by their numbers. */
+    readonly waiting: (Waiting | undefined)[] = [];
 
     /** `connect` is given what wakes this link. */
     constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink) {
@@ -103,12 +120,19 @@ export class Link {
         const end = 2 + table[0]! * ROW;
         for (let at = 2; at < end; at += ROW) {
             const start = table[at + 3]!;
-            this.#row(
-                table[at]!,
-                table[at + 1]!,
-                table[at + 2]!,
-                start < 0 ? '' : text.slice(start, table[at + 4]!)
-            );
+            try {
+                this.#row(
+                    table[at]!,
+                    table[at + 1]!,
+                    table[at + 2]!,
+                    start < 0 ? '' : text.slice(start, table[at + 4]!)
+                );
+            } catch (error) {
+                // Thrown by a listener of the user's: it takes no other row along.
+                process.nextTick(() => {
+                    throw error;
+                });
+            }
         }
         this.flush();
         if (table[1] !== 0) setImmediate(this.wake);
@@ -120,30 +144,54 @@ export class Link {
             case Inbound.Call:
             case Inbound.CallWithProgress:
                 return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
-            case Inbound.Answer:
-                return receiver.answer?.(number, text);
+            case Inbound.Answer: {
+                const waiting = this.#take(number);
+                return waiting?.resolve(waiting.isRaw ? text : JSON.parse(text));
+            }
+            case Inbound.Failure: {
+                const error = revive(JSON.parse(text) as Failure);
+                // Who waits for an answer may learn of the end first.
+                if (error.code === 'ERR_MCP_CLOSED') receiver.closed?.(error.cause as McpError);
+                return this.#take(number)?.reject(error);
+            }
+            case Inbound.Progress:
+                return this.waiting[number]?.onProgress?.(JSON.parse(text));
+            case Inbound.Listening:
+                return this.waiting[number]?.onListening?.(Number(text));
             case Inbound.Cancelled:
                 return receiver.cancelled?.(number, text);
             case Inbound.Initialized:
-                return receiver.initialized?.();
+                return receiver.initialized?.(text);
             case Inbound.Opened:
                 return receiver.opened?.(text);
-            case Inbound.Failure:
-                return receiver.failure?.(number, text);
-            case Inbound.Progress:
-                return receiver.progress?.(number, text);
+            case Inbound.Asked:
+                return receiver.asked?.(number, target, text);
+            case Inbound.Withdrawn:
+                return receiver.withdrawn?.(number);
             case Inbound.Notification:
                 return receiver.notification?.(text);
             case Inbound.Line:
                 return receiver.line?.(text);
             case Inbound.Closed:
-                return receiver.closed?.(text);
+                return receiver.closed?.(revive(JSON.parse(text) as Failure));
             case Inbound.Traced:
                 return receiver.traced?.(target === 1, text);
             case Inbound.Ended:
                 clearInterval(this.#alive);
                 return receiver.ended?.(text);
         }
+    }
+
+    #take(number: number): Waiting | undefined {
+        const waiting = this.waiting[number];
+        this.waiting[number] = undefined;
+        return waiting;
+    }
+
+    /** Gives up what is waited for under a number, and tells the peer. */
+    giveUp(number: number, reason?: string): void {
+        this.waiting[number] = undefined;
+        this.native.cancel(number, reason);
     }
 
     /** Adds a row to what is handed over at the end of this tick. */

@@ -1,11 +1,26 @@
 /** The native module: private to this package. See `src/` for what each function does. */
 
 /** @internal */
+export interface NativeOfferOptions {
+    instructions?: string;
+    listChanges: boolean;
+    subscriptions: boolean;
+    pageSize?: number;
+    cacheMs?: number;
+    cacheIsPublic: boolean;
+    stateKey?: Uint8Array;
+}
+
+/** @internal */
 export interface NativeOffer {
     tool(json: string): number;
     resource(json: string): number;
     template(json: string): number;
     prompt(json: string): number;
+    removeTool(name: string): boolean;
+    removeResource(uri: string): boolean;
+    removePrompt(name: string): boolean;
+    resourceUpdated(uri: string): void;
 }
 
 /** @internal */
@@ -17,13 +32,24 @@ export interface NativeLink {
         params: string | undefined,
         timeoutMs: number | undefined,
         maxTimeoutMs: number | undefined,
-        wantsProgress: boolean
+        wantsProgress: boolean,
+        meta: string | undefined
     ): number;
     cancel(number: number, reason?: string): void;
     strays(): number;
     notify(method: string, params?: string): void;
     close(): void;
     stop(): void;
+    /** A server's: questions to the client on behalf of a call. */
+    ask(call: number, what: number, json: string): number | string | null;
+    endRound(call: number): boolean;
+    pageDone(id: string): void;
+    /** A client's: answers to what the server asks, and what is settled with it. */
+    answer(number: number, isResult: boolean, text: string): void;
+    subscribe(uri: string, wanted: boolean): number;
+    listen(json: string): number;
+    complete(json: string): number;
+    setRoots(json: string): void;
 }
 
 /** @internal */
@@ -33,6 +59,11 @@ export interface NativeClientOptions {
     opening?: string;
     revision?: string;
     trace: boolean;
+    sampling: boolean;
+    samplingTools: boolean;
+    forms: boolean;
+    pages: boolean;
+    roots?: string;
 }
 
 /** @internal */
@@ -46,7 +77,7 @@ export interface NativeChildOptions {
 }
 
 interface Native {
-    Offer: new (name: string, version: string, instructions?: string) => NativeOffer;
+    Offer: new (name: string, version: string, options: NativeOfferOptions) => NativeOffer;
     serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
     pair(
         offer: NativeOffer,

@@ -1,9 +1,10 @@
 import { isMainThread } from 'node:worker_threads';
+import { Completers, completionAnswer, type Completer } from './complete';
 import { Context } from './context';
 import { guarded, McpError, ToolError } from './errors';
 import { Link, type Outbound, type Receiver } from './link';
 import { native, type NativeLink, type NativeOffer } from './native';
-import type { JsonSchema, PromptArgument, ToolAnnotations, Trace } from './protocol';
+import type { Implementation, JsonSchema, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import { promptAnswer, refuse, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Schema } from './schema';
@@ -13,8 +14,37 @@ export interface ServerOptions<State = unknown> {
     instructions?: string;
     /** What is made before the first call and unmade after the last; `ctx.state` is what `start` gave. */
     lifespan?: { start: () => State | Promise<State>; stop?: (state: State) => unknown };
+    /**
+     * The lists may change while clients are connected: tools, resources and prompts may be added and removed at any
+     * time, and clients are told. Without it everything is added before the server runs.
+     */
+    listChanges?: boolean;
+    /** Clients may subscribe to resources: see `resourceUpdated`. */
+    subscriptions?: boolean;
+    /** Items on a page of a list; all of them by default. */
+    pageSize?: number;
+    /** How long clients may keep lists, in ms, from 2026-07-28 on; `public` ones may be shown to other users. */
+    cacheLists?: { ms: number; scope?: 'public' | 'private' };
+    /**
+     * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
+     * the same to processes that a client may reach in turn, and keep it secret.
+     */
+    stateKey?: Uint8Array;
+    /** A client of a revision before 2026-07-28 has finished the handshake. */
+    onInitialized?: (client: ClientInfo) => void;
+    /** A connection has ended. */
+    onClosed?: (reason: McpError) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
+}
+
+/** What a client said of itself: for display only. */
+export interface ClientInfo {
+    revision: Revision;
+    /** Its name, version and more, if it named them. */
+    info: Implementation | undefined;
+    /** What it offers, by name. */
+    capabilities: Record<string, unknown>;
 }
 
 export interface ToolDefinition<Args = any> {
@@ -37,10 +67,18 @@ export interface ResourceDefinition {
     mimeType?: string;
 }
 
-export interface PromptDefinition {
+export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
+    /** By the template's variables: what values they may take. */
+    complete?: Readonly<Record<string, Completer<State>>>;
+}
+
+export interface PromptDefinition<State = any> {
     title?: string;
     description?: string;
-    arguments?: readonly PromptArgument[];
+    arguments?: readonly (PromptArgument & {
+        /** What values it may take. */
+        complete?: Completer<State>;
+    })[];
 }
 
 export interface RunOptions {
@@ -72,19 +110,43 @@ interface Entry {
     answer: (value: unknown, args: any) => Answer;
 }
 
-/** Tools, resources, templates, prompts: counted as in `src/drain.rs`. */
-const LISTS = 4;
+/** Tools, resources, templates, prompts, completions: counted as the engine's operations are. */
+const LISTS = 5;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** A server: what it offers, and the handlers of it. */
 export class Server<State = undefined> {
     readonly #offer: NativeOffer;
-    readonly #entries: Entry[][] = [[], [], [], []];
+    readonly #completers = new Completers();
+    readonly #entries: Entry[][] = [
+        [],
+        [],
+        [],
+        [],
+        [
+            {
+                what: 'completion',
+                isTool: false,
+                call: (params, context) => this.#completers.call(params, context),
+                answer: value => completionAnswer(value as readonly string[])
+            }
+        ]
+    ];
     readonly #options: ServerOptions<State>;
     readonly #links = new Set<Link>();
 
     constructor(name: string, version: string, options: ServerOptions<State> = {}) {
-        this.#offer = new native.Offer(name, version, options.instructions);
+        const { instructions, pageSize, cacheLists, stateKey } = options;
+        const offered = {
+            listChanges: options.listChanges ?? false,
+            subscriptions: options.subscriptions ?? false,
+            cacheIsPublic: cacheLists?.scope === 'public',
+            ...(instructions !== undefined && { instructions }),
+            ...(pageSize !== undefined && { pageSize }),
+            ...(cacheLists && { cacheMs: cacheLists.ms }),
+            ...(stateKey && { stateKey })
+        };
+        this.#offer = guarded(() => new native.Offer(name, version, offered));
         this.#options = options;
     }
 
@@ -121,10 +183,13 @@ export class Server<State = undefined> {
     /** Adds resources by URI template; the handler takes the URI and the template's variables. */
     resourceTemplate(
         template: string,
-        definition: ResourceDefinition,
+        definition: ResourceTemplateDefinition<State>,
         handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>
     ): this {
-        const number = this.#add('template', { uri: template, ...definition });
+        const { complete = {}, ...rest } = definition;
+        const completers = Object.entries(complete);
+        const number = this.#add('template', { uri: template, ...rest, completes: completers.length > 0 });
+        this.#completers.add('resource', template, completers);
         this.#entries[2]![number] = {
             what: `resource template ${template}`,
             isTool: false,
@@ -137,12 +202,35 @@ export class Server<State = undefined> {
     /** Adds a prompt. */
     prompt(
         name: string,
-        definition: PromptDefinition,
+        definition: PromptDefinition<State>,
         handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>
     ): this {
-        const number = this.#add('prompt', { name, ...definition });
+        const completers = (definition.arguments ?? []).map(({ name, complete }) => [name, complete] as const);
+        const completes = completers.some(([, complete]) => complete);
+        const number = this.#add('prompt', { name, ...definition, completes });
+        this.#completers.add('prompt', name, completers);
         this.#entries[3]![number] = { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer };
         return this;
+    }
+
+    /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
+    removeTool(name: string): boolean {
+        return guarded(() => this.#offer.removeTool(name));
+    }
+
+    /** Takes a resource away; whether there was one. */
+    removeResource(uri: string): boolean {
+        return guarded(() => this.#offer.removeResource(uri));
+    }
+
+    /** Takes a prompt away; whether there was one. */
+    removePrompt(name: string): boolean {
+        return guarded(() => this.#offer.removePrompt(name));
+    }
+
+    /** Tells the clients that subscribed to it that a resource is another now. */
+    resourceUpdated(uri: string | URL): void {
+        this.#offer.resourceUpdated(String(uri));
     }
 
     #add(kind: 'tool' | 'resource' | 'template' | 'prompt', definition: object): number {
@@ -205,6 +293,7 @@ export class Server<State = undefined> {
 
     #serve(state: State, ended: (report: string) => void, connect?: (wake: () => void) => NativeLink, trace?: Trace): Link {
         const calls: (Context<State> | undefined)[] = [];
+        let wasClosed = false;
         const receiver: Receiver = {
             call: (number, target, text, wantsProgress) => {
                 const context = new Context(link, number, wantsProgress, state, text);
@@ -212,6 +301,14 @@ export class Server<State = undefined> {
                 this.#carryOut(this.#entries[target % LISTS]![Math.floor(target / LISTS)]!, text, context);
             },
             cancelled: (number, reason) => calls[number]?.cancel(reason),
+            initialized: text => {
+                const { revision, peer: info, capabilities = {} } = JSON.parse(text);
+                this.#options.onInitialized?.({ revision, info, capabilities });
+            },
+            closed: reason => {
+                if (!wasClosed) this.#options.onClosed?.(reason);
+                wasClosed = true;
+            },
             traced: (isOut, text) => trace!(isOut ? 'out' : 'in', text),
             ended: report => {
                 this.#links.delete(link);

@@ -8,7 +8,7 @@ use mcpbolt::io::{ChildCommand, Exit, Hosted, Stderr, Waits};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
-use crate::client::{ClientHost, ClientOptions};
+use crate::client::ClientOptions;
 use crate::error::{Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::link::{Link, spawn};
@@ -67,6 +67,7 @@ pub fn spawn_child(
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
+    let made = options.prepare(&inbox)?;
     let program = child.command.clone();
     let child = child.command(&inbox).spawn().map_err(|why| {
         error(
@@ -74,17 +75,13 @@ pub fn spawn_child(
             format!("{program} cannot be started: {why}"),
         )
     })?;
-    let mut connection = Connection::new(options.config(&inbox)?, Instant::now());
+    let mut connection = Connection::new(made.config.clone(), Instant::now());
     connection.set_wake(child.wake().clone());
     let (handle, stop) = (connection.handle(), child.stop());
-    let link = Link::new(inbox.clone(), handle.clone(), Some(stop), Arc::default());
+    let (client, mut host, questions) = made.connect(inbox.clone(), handle.clone(), None);
+    let link = Link::new(inbox.clone(), handle, Some(stop)).of_client(client, questions);
     spawn("mcpbolt-client", move || {
         let mut farewell = Farewell::new(&inbox);
-        let mut host = ClientHost {
-            inbox,
-            handle,
-            _farewell: None,
-        };
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let exit = child.run(&mut machine);
         if let Ok(exit) = exit {

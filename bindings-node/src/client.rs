@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use mcpbolt::client::{self, Client, ClientBuilder, Prepared};
 use mcpbolt::connection::{
     Answer, Batch, CallKey, Config, Disposition, Handle, Host, Incoming, Opening, Progress,
     ProgressFn,
 };
 use mcpbolt::error::ConnectionError;
-use mcpbolt::io::traced;
-use mcpbolt::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side};
+use mcpbolt::io::{Workers, WorkersConfig, traced};
+use mcpbolt::mcp::{Elicitation, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side};
 use mcpbolt::message::MessageRef;
+use mcpbolt::server::HandlerError;
 use napi_derive::napi;
+use serde_json::json;
 
+use crate::ask::Outcome;
 use crate::drain::quote;
 use crate::error::{self, Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
+use crate::questions::{Questions, Topic};
 
 /// What a client brings to a connection.
 #[napi(object)]
@@ -29,50 +34,179 @@ pub struct ClientOptions {
     pub revision: Option<String>,
     /// Show each frame to JavaScript.
     pub trace: bool,
+    /// It has a model.
+    pub sampling: bool,
+    /// The model may be given the server's tools.
+    pub sampling_tools: bool,
+    /// It has a user who fills in forms.
+    pub forms: bool,
+    /// It has a user who visits pages.
+    pub pages: bool,
+    /// Its roots, as JSON.
+    pub roots: Option<String>,
+}
+
+/// A client that waits for its connection.
+pub struct Made {
+    pub config: Arc<Config>,
+    prepared: Prepared,
+    questions: Arc<Questions>,
 }
 
 impl ClientOptions {
-    pub fn config(&self, inbox: &Arc<Inbox>) -> Result<Arc<Config>> {
-        let mut config = Config::new(Side::Client, &self.name, &self.version);
-        config.opening = match self.opening.as_deref() {
-            Some("handshake") => Opening::Handshake,
-            Some("stateless") => Opening::Stateless,
-            _ => Opening::Probe,
-        };
+    /// The client: what the server asks of it goes to JavaScript.
+    pub fn prepare(&self, inbox: &Arc<Inbox>) -> Result<Made> {
+        let questions = Arc::new(Questions::new(inbox));
+        let mut builder = Client::builder(&self.name, &self.version).opening(self.opening());
         if let Some(name) = &self.revision {
             let unknown = || error("ERR_MCP_MISUSE", format!("there is no revision {name}"));
             let revision = Revision::parse(name).ok_or_else(unknown)?;
-            config.revisions = Revisions::only(revision);
+            builder = builder.revisions(Revisions::only(revision));
             if self.opening.is_none() && revision.era() == Era::Handshake {
-                config.opening = Opening::Handshake;
+                builder = builder.opening(Opening::Handshake);
             }
         }
-        config.trace = self.trace.then(|| inbox.trace());
-        traced(Arc::new(config)).map_err(|why| error::io(&why))
+        if self.trace {
+            builder = builder.trace(inbox.trace());
+        }
+        if let Some(json) = &self.roots {
+            builder = builder.roots(roots(json)?);
+        }
+        let (config, prepared) = self
+            .answer(builder, &questions)
+            .prepare()
+            .map_err(|why| error::request(&why))?;
+        let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
+        Ok(Made {
+            config,
+            prepared,
+            questions,
+        })
+    }
+
+    fn opening(&self) -> Opening {
+        match self.opening.as_deref() {
+            Some("handshake") => Opening::Handshake,
+            Some("stateless") => Opening::Stateless,
+            _ => Opening::Probe,
+        }
+    }
+
+    fn answer(&self, mut builder: ClientBuilder, questions: &Arc<Questions>) -> ClientBuilder {
+        if self.sampling {
+            let questions = questions.clone();
+            let handler = move |sampling: Sampling, _| sample(questions.clone(), sampling);
+            builder = match self.sampling_tools {
+                true => builder.on_sampling_with_tools(handler),
+                false => builder.on_sampling(handler),
+            };
+        }
+        if self.forms {
+            let questions = questions.clone();
+            builder = builder.on_form(move |form, _| elicit(questions.clone(), form));
+        }
+        if self.pages {
+            let questions = questions.clone();
+            builder = builder.on_page(move |page, _| elicit(questions.clone(), page));
+        }
+        builder
     }
 }
 
-/// Passes on what a server sends besides answers.
+/// Roots, from JSON.
+pub fn roots(json: &str) -> Result<Vec<Root>> {
+    serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))
+}
+
+async fn sample(questions: Arc<Questions>, sampling: Sampling) -> Answered<Sampled> {
+    let json = serde_json::to_string(&sampling)?;
+    let answer = questions.ask(Topic::Sampling, json).await?;
+    serde_json::from_str(&answer).map_err(|_| HandlerError::new("the handler gave no message"))
+}
+
+async fn elicit(
+    questions: Arc<Questions>,
+    elicitation: Elicitation,
+) -> Answered<mcpbolt::mcp::Elicited> {
+    let (topic, json) = match elicitation {
+        Elicitation::Form { message, schema } => {
+            let params = json!({ "message": message, "requestedSchema": schema });
+            (Topic::Form, params)
+        }
+        Elicitation::Url { message, url, id } => {
+            let mut params = json!({ "message": message, "url": url });
+            if let Some(id) = id {
+                params["elicitationId"] = id.into();
+            }
+            (Topic::Page, params)
+        }
+        _ => return Err(HandlerError::new("there is no such way to ask")),
+    };
+    let answer = questions.ask(topic, json.to_string()).await?;
+    let outcome = serde_json::from_str::<Outcome>(&answer).ok();
+    let outcome = outcome.and_then(Outcome::read);
+    outcome.ok_or_else(|| HandlerError::new("the handler gave no action"))
+}
+
+type Answered<T> = std::result::Result<T, HandlerError>;
+
+/// Threads that may do what the server asks for until JavaScript is asked, or without it.
+const THREADS: usize = 2;
+
+impl Made {
+    /// The client on the connection of `handle`, what answers for it, and where JavaScript's
+    /// answers go.
+    pub fn connect(
+        self,
+        inbox: Arc<Inbox>,
+        handle: Handle,
+        farewell: Option<Farewell>,
+    ) -> (Client, ClientHost, Arc<Questions>) {
+        let workers = Arc::new(Workers::new(WorkersConfig {
+            max_threads: THREADS,
+            ..WorkersConfig::default()
+        }));
+        let (client, host) = self.prepared.connect(handle.clone(), workers);
+        let host = ClientHost {
+            host,
+            inbox,
+            handle,
+            _farewell: farewell,
+        };
+        (client, host, self.questions)
+    }
+}
+
+/// The engine's host of a client, which also tells JavaScript of the connection and of what the
+/// server tells.
 pub struct ClientHost {
-    pub inbox: Arc<Inbox>,
-    pub handle: Handle,
+    host: client::ClientHost,
+    inbox: Arc<Inbox>,
+    handle: Handle,
     /// Dropped last, where the thread has nothing else to say.
-    pub _farewell: Option<Farewell>,
+    _farewell: Option<Farewell>,
 }
 
 impl Host for ClientHost {
-    fn request(&mut self, _request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
-        let text = "this client offers nothing to servers";
-        answer.error(ErrorKind::MethodNotFound, text, None)
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        self.host.request(request, answer)
     }
 
-    fn dispatch(&mut self, _batch: Batch) {}
+    fn dispatch(&mut self, batch: Batch) {
+        self.host.dispatch(batch);
+    }
 
-    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.host.cancelled(key, reason);
+    }
 
     fn notification(&mut self, message: MessageRef<'_>) {
+        let method = message.method().unwrap_or_default();
+        if Method::parse(&method) == Some(Method::SubscriptionAcknowledged) {
+            return self.host.notification(message);
+        }
         let mut json = String::from("{\"method\":");
-        quote(&mut json, &message.method().unwrap_or_default());
+        quote(&mut json, &method);
         if let Some(params) = message.params() {
             json.push_str(",\"params\":");
             json.push_str(params);
@@ -81,36 +215,47 @@ impl Host for ClientHost {
         self.inbox.push(Event::Notification(json));
     }
 
-    fn opened(&mut self, revision: Revision) {
-        let peer = self.handle.peer().cloned().unwrap_or_default();
-        let mut json = String::from("{\"revision\":");
-        quote(&mut json, revision.name());
-        // What asks for a sign of life.
-        let ping = match Method::Ping.defined(revision, Side::Client) {
-            true => Method::Ping,
-            false => Method::Discover,
-        };
-        json.push_str(",\"ping\":");
-        quote(&mut json, ping.name());
-        for (key, value) in [
-            ("server", &peer.implementation),
-            ("capabilities", &peer.capabilities),
-        ] {
-            if !value.is_empty() {
-                json.push_str(&format!(",\"{key}\":{value}"));
-            }
-        }
-        if let Some(instructions) = &peer.instructions {
-            json.push_str(",\"instructions\":");
-            quote(&mut json, instructions);
-        }
-        json.push('}');
-        self.inbox.push(Event::Opened(json));
+    fn opened(&mut self, _revision: Revision) {
+        self.inbox.push(Event::Opened(peer_json(&self.handle)));
     }
 
     fn closed(&mut self, reason: &ConnectionError) {
+        self.host.closed(reason);
         self.inbox.push(Event::Closed(reason.clone()));
     }
+}
+
+/// What the peer of a connection said of itself, and the revision in force.
+pub fn peer_json(handle: &Handle) -> String {
+    let peer = handle.peer().cloned().unwrap_or_default();
+    let revision = handle.revision().unwrap_or(Revision::V2026_07_28);
+    let mut json = String::from("{\"revision\":");
+    quote(&mut json, revision.name());
+    // What asks for a sign of life.
+    let ping = match Method::Ping.defined(revision, Side::Client) {
+        true => Method::Ping,
+        false => Method::Discover,
+    };
+    json.push_str(",\"ping\":");
+    quote(&mut json, ping.name());
+    for (key, method) in [("listens", Method::Listen), ("setsLevel", Method::SetLevel)] {
+        let defined = method.defined(revision, Side::Client);
+        json.push_str(&format!(",\"{key}\":{defined}"));
+    }
+    for (key, value) in [
+        ("peer", &peer.implementation),
+        ("capabilities", &peer.capabilities),
+    ] {
+        if !value.is_empty() {
+            json.push_str(&format!(",\"{key}\":{value}"));
+        }
+    }
+    if let Some(instructions) = &peer.instructions {
+        json.push_str(",\"instructions\":");
+        quote(&mut json, instructions);
+    }
+    json.push('}');
+    json
 }
 
 /// Passes progress on request `number` on to JavaScript.

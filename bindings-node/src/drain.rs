@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use mcpbolt::connection::Call;
 use mcpbolt::handler::Operation;
 use mcpbolt::json::string;
-use mcpbolt::server::Registry;
+use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
@@ -23,9 +23,6 @@ use crate::error::{self, Result};
 
 /// Integers in a row.
 pub const ROW: usize = 5;
-
-/// Lists of the face's registry: tools, resources, templates, prompts.
-const LISTS: u32 = 4;
 
 /// What a row is about.
 #[derive(Clone, Copy)]
@@ -46,6 +43,11 @@ pub enum Kind {
     Ended = 11,
     /// A frame; its target is 0 when it came in, 1 when it went out.
     Traced = 12,
+    /// A stream is open; its text is its id.
+    Listening = 13,
+    /// The server asks; the target is a [`Topic`](crate::questions::Topic).
+    Asked = 14,
+    Withdrawn = 15,
 }
 
 /// The table as the integers it holds.
@@ -110,28 +112,30 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A call and what its handler needs of it.
-    pub fn call(&mut self, number: u32, call: &Call, registry: &Registry) {
+    /// A call and what its handler needs of it. The target is the operation's own number.
+    pub fn call(&mut self, number: u32, call: &Call, live: &Live<()>) {
         let kind = match call.reply.wants_progress() {
             true => Kind::CallWithProgress,
             false => Kind::Call,
         };
         let message = call.message.as_ref();
-        let operation = Operation::from_target(call.target);
-        let entry = entry(operation);
-        match operation {
-            // Not offered.
-            Operation::Complete => {}
+        let target = call.target;
+        match Operation::from_target(target) {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
-                Some(json) => self.text(kind, number, entry, |out| out.push_str(json)),
-                None => self.put([kind as i32, number as i32, entry as i32, -1, -1]),
+                Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
+                None => self.put([kind as i32, number as i32, target as i32, -1, -1]),
             },
-            Operation::ReadResource(_) => self.text(kind, number, entry, |out| {
+            Operation::Complete => self.text(kind, number, target, |out| {
+                out.push_str(message.params().unwrap_or("{}"));
+            }),
+            Operation::ReadResource(_) => self.text(kind, number, target, |out| {
                 quote(out, &message.uri().unwrap_or_default());
             }),
-            Operation::ReadTemplate(_) => self.text(kind, number, entry, |out| {
+            Operation::ReadTemplate(_) => self.text(kind, number, target, |out| {
                 let uri = message.uri().unwrap_or_default();
-                let variables = registry.template(&uri).map(|(_, variables)| variables);
+                // Templates stay: a newer registry has the older one's.
+                let matched = live.offer().registry.template(&uri);
+                let variables = matched.map(|(_, variables)| variables);
                 out.push('[');
                 quote(out, &uri);
                 out.push_str(",{");
@@ -158,19 +162,6 @@ impl<'a> Rows<'a> {
             false => env.create_string(self.text.as_str()),
         };
         made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
-    }
-}
-
-/// Which list of the face's registry an operation is of, and its place there, as one number; the
-/// face counts with the same [`LISTS`].
-fn entry(operation: Operation) -> u32 {
-    match operation {
-        Operation::CallTool(index) => index * LISTS,
-        Operation::ReadResource(index) => index * LISTS + 1,
-        Operation::ReadTemplate(index) => index * LISTS + 2,
-        Operation::GetPrompt(index) => index * LISTS + 3,
-        // The face offers none.
-        Operation::Complete => u32::MAX,
     }
 }
 

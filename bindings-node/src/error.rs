@@ -31,6 +31,10 @@ pub fn error(code: &'static str, text: impl ToString) -> napi::Error<Code> {
 
 pub fn registry(why: &RegistryError) -> napi::Error<Code> {
     let code = match why {
+        RegistryError::Fixed => {
+            let text = "the server runs already, without the option listChanges";
+            return error("ERR_MCP_MISUSE", text);
+        }
         RegistryError::Duplicate(_) => "ERR_MCP_DUPLICATE",
         RegistryError::Schema(..) => "ERR_MCP_SCHEMA",
         RegistryError::Template(_) => "ERR_MCP_TEMPLATE",

@@ -4,27 +4,35 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::{Batch, Call, CallKey, Direction, Trace};
+use mcpbolt::connection::{CallKey, Direction, Trace};
 use mcpbolt::error::ConnectionError;
 use napi::Status;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 
+use crate::calls::Arrived;
 use crate::error::{Result, error};
+use crate::questions::Topic;
 
 /// Something that JavaScript is told besides calls.
 #[derive(Debug)]
 pub enum Event {
     /// A call was given up by the peer.
     Cancelled(CallKey, Option<Box<str>>),
-    /// The client has finished the handshake.
-    Initialized,
+    /// The client has finished the handshake; what it said of itself, as JSON.
+    Initialized(String),
     /// The connection is open; what the peer said of itself, as JSON.
     Opened(String),
     /// Look at request `n` of this side: its answer may be there.
     Ready(u32),
     /// Progress on request `n` of this side, as JSON.
     Progress(u32, String),
+    /// Stream `n` is open; the id by which the server tells on it.
+    Listening(u32, u64),
+    /// The server asks something.
+    Asked(u32, Topic, String),
+    /// It does not ask question `n` any more.
+    Withdrawn(u32),
     /// A notification of the peer, as JSON.
     Notification(String),
     /// A line of a child's stderr.
@@ -66,7 +74,7 @@ pub struct Inbox {
 struct State {
     events: VecDeque<Event>,
     /// Calls in order; `None` where one was cancelled while it waited.
-    calls: VecDeque<Option<Call>>,
+    calls: VecDeque<Option<Arrived>>,
     cancelled: usize,
     /// JavaScript knows that something waits.
     told: bool,
@@ -111,16 +119,17 @@ impl Inbox {
     }
 
     /// Adds the calls of one turn.
-    pub fn push_calls(&self, batch: &Batch) {
+    pub fn push_calls(&self, calls: impl Iterator<Item = Arrived>) {
         let mut state = self.lock();
-        state.calls.extend(batch.calls().map(Some));
+        state.calls.extend(calls.map(Some));
         self.tell(state);
     }
 
     /// Forgets a call that still waits, tells of one that is under way.
     pub fn cancel(&self, key: CallKey, reason: Option<&str>) {
         let mut state = self.lock();
-        let waits = |call: &&mut Option<Call>| call.as_ref().is_some_and(|c| c.reply.key() == key);
+        let is = |arrived: &Arrived| arrived.call.reply.key() == key;
+        let waits = |call: &&mut Option<Arrived>| call.as_ref().is_some_and(is);
         if let Some(call) = state.calls.iter_mut().find(waits) {
             *call = None;
             state.cancelled += 1;
@@ -137,16 +146,16 @@ impl Inbox {
 
     /// Moves at most `max` things out, events first. Returns whether more wait; if not, the next
     /// one wakes JavaScript again.
-    pub fn take(&self, max: usize, events: &mut Vec<Event>, calls: &mut Vec<Call>) -> bool {
+    pub fn take(&self, max: usize, events: &mut Vec<Event>, calls: &mut Vec<Arrived>) -> bool {
         let mut state = self.lock();
         let many = state.events.len().min(max);
         events.extend(state.events.drain(..many));
         let mut bytes = 0;
         while events.len() + calls.len() < max && bytes < DRAIN_BYTES {
             match state.calls.pop_front() {
-                Some(Some(call)) => {
-                    bytes += call.message.bytes().len();
-                    calls.push(call);
+                Some(Some(arrived)) => {
+                    bytes += arrived.call.message.bytes().len();
+                    calls.push(arrived);
                 }
                 Some(None) => state.cancelled -= 1,
                 None => break,

@@ -13,6 +13,8 @@
 //! arguments that break their schema, calls that were cancelled while they waited. Those are
 //! answered on the engine's thread, however busy JavaScript is.
 
+mod ask;
+mod calls;
 mod child;
 mod client;
 mod drain;
@@ -22,6 +24,9 @@ mod inbox;
 mod link;
 mod offer;
 mod pair;
+mod questions;
+mod requests;
 mod serve;
+mod settings;
 mod slots;
 mod submit;

@@ -1,23 +1,25 @@
 //! JavaScript's end of one connection.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 use std::time::Duration;
-use std::{pin::Pin, thread};
 
-use mcpbolt::connection::{Direction, Handle, ReplyTo, RequestOptions, Response};
+use mcpbolt::client::Client;
+use mcpbolt::connection::{Direction, Handle, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::Stop;
-use mcpbolt::message::Message;
-use mcpbolt::server::Registry;
+use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
 
+use crate::calls::Underway;
 use crate::client::progress;
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Inbox};
+use crate::questions::Questions;
+use crate::requests::{Requests, Task, Way};
 use crate::slots::Slots;
 use crate::submit;
 
@@ -27,65 +29,80 @@ const KEEP_BYTES: usize = 1 << 20;
 /// One connection, as the face holds it. All of it is used on one JavaScript thread.
 #[napi]
 pub struct Link {
-    inbox: Arc<Inbox>,
-    handle: Handle,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) handle: Handle,
     stop: Option<Stop>,
-    registry: Arc<Registry>,
-    calls: Slots<ReplyTo>,
-    requests: Slots<Request>,
+    /// What a server offers.
+    live: Option<Arc<Live<()>>>,
+    /// What a client asks by.
+    client: Option<(Client, Arc<Questions>)>,
+    pub(crate) calls: Slots<Underway>,
+    pub(crate) requests: Requests,
     text: String,
 }
 
-/// A request of this side.
-enum Request {
-    /// Its number is taken, nothing is sent.
-    Reserved,
-    /// Its answer is to come, and will wake JavaScript.
-    Waiting(Response, Waker),
-    /// Its answer came while it was sent.
-    Answered(Box<std::result::Result<Message, RequestError>>),
-}
-
-struct Ready {
-    inbox: Arc<Inbox>,
-    number: u32,
-}
-
-impl Wake for Ready {
-    fn wake(self: Arc<Self>) {
-        self.inbox.push(Event::Ready(self.number));
-    }
-}
-
 impl Link {
-    pub fn new(
-        inbox: Arc<Inbox>,
-        handle: Handle,
-        stop: Option<Stop>,
-        registry: Arc<Registry>,
-    ) -> Self {
+    pub fn new(inbox: Arc<Inbox>, handle: Handle, stop: Option<Stop>) -> Self {
         Self {
             inbox,
             handle,
             stop,
-            registry,
+            live: None,
+            client: None,
             calls: Slots::default(),
-            requests: Slots::default(),
+            requests: Requests::default(),
             text: String::new(),
         }
+    }
+
+    /// That of a server.
+    pub fn of_server(mut self, live: Arc<Live<()>>) -> Self {
+        self.live = Some(live);
+        self
+    }
+
+    /// That of a client.
+    pub fn of_client(mut self, client: Client, questions: Arc<Questions>) -> Self {
+        self.client = Some((client, questions));
+        self
+    }
+
+    pub(crate) fn client(&self) -> Result<&Client> {
+        let client = self.client.as_ref().map(|(client, _)| client);
+        let misuse = RequestError::Misuse("a server has nobody to ask but in its handlers");
+        client.ok_or_else(|| error::request(&misuse))
+    }
+
+    /// Waits for what `task` gives; the number under which it will come.
+    pub(crate) fn wait(&mut self, make: impl FnOnce(u32) -> Task) -> u32 {
+        let number = self.requests.reserve();
+        let way = Way::Task(make(number));
+        self.requests.wait(number, way, &self.inbox);
+        number
     }
 
     fn write_event(&mut self, rows: &mut Rows<'_>, event: Event) {
         match event {
             Event::Cancelled(key, reason) => {
-                if let Some(number) = self.calls.position(|to| to.key() == key) {
+                if let Some(number) = self.calls.position(|call| call.is(key)) {
                     self.calls.remove(number);
                     rows.text(Kind::Cancelled, number, 0, |out| {
                         out.push_str(reason.as_deref().unwrap_or_default());
                     });
                 }
             }
-            Event::Initialized => rows.bare(Kind::Initialized, 0),
+            Event::Initialized(json) => {
+                rows.text(Kind::Initialized, 0, 0, |out| out.push_str(&json));
+            }
+            Event::Listening(number, id) => {
+                rows.text(Kind::Listening, number, 0, |out| {
+                    out.push_str(&id.to_string());
+                });
+            }
+            Event::Asked(number, topic, json) => {
+                rows.text(Kind::Asked, number, topic as u32, |out| out.push_str(&json));
+            }
+            Event::Withdrawn(number) => rows.bare(Kind::Withdrawn, number),
             Event::Opened(json) => rows.text(Kind::Opened, 0, 0, |out| out.push_str(&json)),
             Event::Ready(number) => self.write_answer(rows, number),
             Event::Progress(number, json) => {
@@ -107,25 +124,12 @@ impl Link {
     }
 
     fn write_answer(&mut self, rows: &mut Rows<'_>, number: u32) {
-        if let Some(Request::Waiting(response, waker)) = self.requests.get_mut(number) {
-            // A wake-up for an earlier request of that number finds nothing yet.
-            let mut context = Context::from_waker(waker);
-            match Pin::new(response).poll(&mut context) {
-                Poll::Pending => return,
-                Poll::Ready(outcome) => {
-                    let answered = Request::Answered(Box::new(outcome));
-                    self.requests.replace(number, answered);
-                }
-            }
-        }
-        let Some(Request::Answered(outcome)) = self.requests.remove(number) else {
-            return;
-        };
-        match *outcome {
-            Ok(message) => rows.text(Kind::Answer, number, 0, |out| {
-                out.push_str(message.as_ref().result().unwrap_or("{}"));
+        match self.requests.take(number) {
+            None => {}
+            Some(Ok(answer)) => rows.text(Kind::Answer, number, 0, |out| {
+                out.push_str(answer.json());
             }),
-            Err(why) => rows.text(Kind::Failure, number, 0, |out| {
+            Some(Err(why)) => rows.text(Kind::Failure, number, 0, |out| {
                 error::request_json(out, &why);
             }),
         }
@@ -151,11 +155,14 @@ impl Link {
         for event in events {
             self.write_event(&mut rows, event);
         }
-        for call in &calls {
-            if !call.cancel.is_cancelled() {
-                let number = self.calls.insert(call.reply.clone());
-                rows.call(number, call, &self.registry);
+        for arrived in calls {
+            if arrived.call.cancel.is_cancelled() {
+                continue;
             }
+            let Some(live) = &self.live else { continue };
+            let number = self.calls.vacant();
+            rows.call(number, &arrived.call, live);
+            self.calls.insert(arrived.into());
         }
         let string = rows.finish(env, more);
         if text.capacity() <= KEEP_BYTES {
@@ -179,41 +186,42 @@ impl Link {
         timeout_ms: Option<f64>,
         max_timeout_ms: Option<f64>,
         wants_progress: bool,
+        meta: Option<String>,
     ) -> Result<u32> {
-        let number = self.requests.insert(Request::Reserved);
+        let number = self.requests.reserve();
         let options = RequestOptions {
             timeout: timeout_ms.and_then(duration),
             max_timeout: max_timeout_ms.and_then(duration),
             progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
-            meta: None,
+            meta: meta.map(Into::into),
         };
-        match self.handle.request(&method, params.as_deref(), options) {
-            Err(why) => {
-                self.requests.remove(number);
-                Err(error::request(&why))
-            }
-            Ok(mut response) => {
-                let inbox = self.inbox.clone();
-                let waker = Waker::from(Arc::new(Ready { inbox, number }));
-                let poll = Pin::new(&mut response).poll(&mut Context::from_waker(&waker));
-                let request = match poll {
-                    Poll::Pending => Request::Waiting(response, waker),
-                    Poll::Ready(outcome) => {
-                        waker.wake();
-                        Request::Answered(Box::new(outcome))
-                    }
-                };
-                self.requests.replace(number, request);
+        let asking = self.client().and_then(|client| {
+            let asking = client.request(&method, params.as_deref(), options);
+            asking.map_err(|why| error::request(&why))
+        });
+        match asking {
+            Ok(asking) => {
+                self.requests.wait(number, Way::Asking(asking), &self.inbox);
                 Ok(number)
+            }
+            Err(why) => {
+                self.requests.forget(number);
+                Err(why)
             }
         }
     }
 
-    /// Gives a request up and tells the peer.
+    /// Gives up what is waited for, and tells the peer.
     #[napi]
     pub fn cancel(&mut self, number: u32, reason: Option<String>) {
-        if let Some(Request::Waiting(response, _)) = self.requests.remove(number) {
-            response.cancel(reason.as_deref());
+        self.requests.cancel(number, reason.as_deref());
+    }
+
+    /// What JavaScript gave to what the server asked: a result, or the text of a failure.
+    #[napi]
+    pub fn answer(&self, number: u32, is_result: bool, text: String) {
+        if let Some((_, questions)) = &self.client {
+            questions.answer(number, if is_result { Ok(text) } else { Err(text) });
         }
     }
 

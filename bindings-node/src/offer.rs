@@ -1,31 +1,58 @@
-//! What a server offers, put together by JavaScript before it is served.
+//! What a server offers, put together by JavaScript: before it is served, or later where clients
+//! were told that it may change.
 
 use std::mem;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
-use mcpbolt::server::{Prompt, PromptArgument, Registry, RegistryError, Resource, Tool};
+use mcpbolt::server::{
+    CacheScope, Change, Live, Prompt, PromptArgument, Registry, RegistryError, Resource, Seal, Tool,
+};
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{self, Result, error};
+use crate::link::duration;
 
-/// A server's registry: open until it is first served.
+/// How a server is offered, besides what.
+#[napi(object)]
+pub struct OfferOptions {
+    /// What it tells the model about itself.
+    pub instructions: Option<String>,
+    /// Its lists may change while clients are connected.
+    pub list_changes: bool,
+    /// Clients may subscribe to resources.
+    pub subscriptions: bool,
+    /// Items on a page of a list; all by default.
+    pub page_size: Option<u32>,
+    /// How long clients may keep lists, in ms.
+    pub cache_ms: Option<f64>,
+    /// Whether what they keep may be shown to other users.
+    pub cache_is_public: bool,
+    /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
+    pub state_key: Option<Uint8Array>,
+}
+
+/// A server's registry.
 #[napi]
 pub struct Offer {
     name: String,
     version: String,
     instructions: Option<String>,
     registry: Registry,
+    seal: Option<Seal>,
     served: Option<Served>,
 }
 
-/// A registry in use, and what its connections begin with.
+/// What is offered at each moment, and what its connections begin with.
 #[derive(Clone)]
 pub struct Served {
-    pub registry: Arc<Registry>,
+    pub live: Arc<Live<()>>,
     pub config: Arc<Config>,
+    pub seal: Option<Seal>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +75,9 @@ struct ResourceDefinition {
     title: Option<String>,
     description: Option<String>,
     mime_type: Option<String>,
+    /// Values of its variables can be completed.
+    #[serde(default)]
+    completes: bool,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +87,9 @@ struct PromptDefinition {
     description: Option<String>,
     #[serde(default)]
     arguments: Vec<ArgumentDefinition>,
+    /// Values of its arguments can be completed.
+    #[serde(default)]
+    completes: bool,
 }
 
 #[derive(Deserialize)]
@@ -113,58 +146,120 @@ impl From<PromptDefinition> for Prompt {
 impl Offer {
     /// An empty one.
     #[napi(constructor)]
-    pub fn new(name: String, version: String, instructions: Option<String>) -> Self {
-        Self {
+    pub fn new(name: String, version: String, options: OfferOptions) -> Result<Self> {
+        let mut registry = Registry::new();
+        if options.list_changes {
+            registry.announce_changes();
+        }
+        if options.subscriptions {
+            registry.offer_subscriptions();
+        }
+        if let Some(size) = options.page_size {
+            let size = NonZeroUsize::new(size as usize);
+            let none = || error("ERR_MCP_MISUSE", "a page has at least one item");
+            registry.set_page_size(size.ok_or_else(none)?);
+        }
+        if let Some(ttl) = options.cache_ms.and_then(duration) {
+            registry.set_list_cache(ttl, scope(options.cache_is_public));
+        }
+        let seal = match options.state_key {
+            None => Seal::random(),
+            Some(key) => Some(Seal::new(key.as_ref().try_into().map_err(|_| {
+                error("ERR_MCP_MISUSE", "the key of the state has 32 bytes")
+            })?)),
+        };
+        Ok(Self {
             name,
             version,
-            instructions,
-            registry: Registry::new(),
+            instructions: options.instructions,
+            registry,
+            seal,
             served: None,
-        }
+        })
     }
 
     /// Adds a tool, defined in JSON; gives its number, as the others do.
     #[napi]
     pub fn tool(&mut self, json: String) -> Result<u32> {
-        self.add::<ToolDefinition>(&json, |registry, tool| registry.add_tool(tool.into()))
+        let tool: ToolDefinition = read(&json)?;
+        self.change(|registry| registry.add_tool(tool.into()))
     }
 
     /// Adds a resource.
     #[napi]
     pub fn resource(&mut self, json: String) -> Result<u32> {
-        self.add::<ResourceDefinition>(&json, |registry, resource| {
-            registry.add_resource(resource.into())
-        })
+        let resource: ResourceDefinition = read(&json)?;
+        self.change(|registry| registry.add_resource(resource.into()))
     }
 
     /// Adds resources by template.
     #[napi]
     pub fn template(&mut self, json: String) -> Result<u32> {
-        self.add::<ResourceDefinition>(&json, |registry, resource| {
-            registry.add_template(resource.into())
+        let template: ResourceDefinition = read(&json)?;
+        self.change(|registry| {
+            if template.completes {
+                registry.offer_completion();
+            }
+            registry.add_template(template.into())
         })
     }
 
     /// Adds a prompt.
     #[napi]
     pub fn prompt(&mut self, json: String) -> Result<u32> {
-        self.add::<PromptDefinition>(&json, |registry, prompt| registry.add_prompt(prompt.into()))
+        let prompt: PromptDefinition = read(&json)?;
+        self.change(|registry| {
+            if prompt.completes {
+                registry.offer_completion();
+            }
+            registry.add_prompt(prompt.into())
+        })
     }
 
-    fn add<'a, T: Deserialize<'a>>(
-        &mut self,
-        json: &'a str,
-        add: impl FnOnce(&mut Registry, T) -> std::result::Result<u32, RegistryError>,
-    ) -> Result<u32> {
-        if self.served.is_some() {
-            let text = "the server runs already: register before it does";
-            return Err(error("ERR_MCP_MISUSE", text));
+    /// Takes a tool away; whether there was one.
+    #[napi]
+    pub fn remove_tool(&mut self, name: String) -> Result<bool> {
+        self.change(|registry| Ok(registry.remove_tool(&name)))
+    }
+
+    /// Takes a resource away; whether there was one.
+    #[napi]
+    pub fn remove_resource(&mut self, uri: String) -> Result<bool> {
+        self.change(|registry| Ok(registry.remove_resource(&uri)))
+    }
+
+    /// Takes a prompt away; whether there was one.
+    #[napi]
+    pub fn remove_prompt(&mut self, name: String) -> Result<bool> {
+        self.change(|registry| Ok(registry.remove_prompt(&name)))
+    }
+
+    /// Tells the clients that subscribed to it that a resource is another now.
+    #[napi]
+    pub fn resource_updated(&self, uri: String) {
+        if let Some(served) = &self.served {
+            served.live.offer().registry.tell(Change::Resource(&uri));
         }
-        let definition = serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))?;
-        add(&mut self.registry, definition).map_err(|why| error::registry(&why))
     }
 
-    /// Closes the registry for good.
+    /// Once it is served, clients are told.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Registry) -> std::result::Result<T, RegistryError>,
+    ) -> Result<T> {
+        let Some(served) = &self.served else {
+            return change(&mut self.registry).map_err(|why| error::registry(&why));
+        };
+        let mut made = None;
+        let outcome = served.live.change(|mut registry, ()| {
+            made = Some(change(&mut registry)?);
+            Ok((registry, ()))
+        });
+        outcome.map_err(|why| error::registry(&why))?;
+        made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
+    }
+
+    /// What connections are served from, from now on.
     pub fn serve(&mut self) -> Served {
         let Self { name, version, .. } = self;
         let served = self.served.get_or_insert_with(|| {
@@ -172,10 +267,22 @@ impl Offer {
             let mut config = registry.config(name, version);
             config.instructions = self.instructions.as_deref().map(Into::into);
             Served {
-                registry: Arc::new(registry),
+                live: Arc::new(Live::new(registry, ())),
                 config: Arc::new(config),
+                seal: self.seal.clone(),
             }
         });
         served.clone()
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
+    serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))
+}
+
+fn scope(is_public: bool) -> CacheScope {
+    match is_public {
+        true => CacheScope::Public,
+        false => CacheScope::Private,
     }
 }

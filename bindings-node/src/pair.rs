@@ -9,7 +9,7 @@ use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
-use crate::client::{ClientHost, ClientOptions};
+use crate::client::ClientOptions;
 use crate::error::{self, Result};
 use crate::executor::Handlers;
 use crate::inbox::{Farewell, Inbox};
@@ -30,27 +30,23 @@ pub fn pair(
         Arc::new(Inbox::new(&wake_client)?),
     );
     let config = io::traced(served.config).map_err(|why| error::io(&why))?;
+    let made = options.prepare(&client_inbox)?;
     let server = Connection::new(config, Instant::now());
-    let client = Connection::new(options.config(&client_inbox)?, Instant::now());
+    let client = Connection::new(made.config.clone(), Instant::now());
+    let farewell = Some(Farewell::new(&client_inbox));
+    let (caller, client_host, questions) =
+        made.connect(client_inbox.clone(), client.handle(), farewell);
     let links = vec![
-        Link::new(
-            inbox.clone(),
-            server.handle(),
-            None,
-            served.registry.clone(),
-        ),
-        Link::new(client_inbox.clone(), client.handle(), None, Arc::default()),
+        Link::new(inbox.clone(), server.handle(), None).of_server(served.live.clone()),
+        Link::new(client_inbox, client.handle(), None).of_client(caller, questions),
     ];
     let handlers = Handlers {
+        handle: server.handle(),
+        seal: served.seal,
         _farewell: Some(Farewell::new(&inbox)),
         inbox,
     };
-    let server_host = ServerHost::new(served.registry, server.handle(), handlers);
-    let client_host = ClientHost {
-        handle: client.handle(),
-        _farewell: Some(Farewell::new(&client_inbox)),
-        inbox: client_inbox,
-    };
+    let server_host = ServerHost::live(served.live, server.handle(), handlers);
     io::join((server, server_host), (client, client_host)).map_err(|why| error::io(&why))?;
     Ok(links)
 }

@@ -43,20 +43,18 @@ pub fn serve_stdio(
     let mut connection = Connection::new(config, Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
-    let link = Link::new(
-        inbox.clone(),
-        handle.clone(),
-        Some(stop),
-        served.registry.clone(),
-    );
+    let link = Link::new(inbox.clone(), handle.clone(), Some(stop));
+    let link = link.of_server(served.live.clone());
     let run = move || {
         let mut farewell = Farewell::new(&inbox);
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
         let handlers = Handlers {
             inbox: inbox.clone(),
+            handle: handle.clone(),
+            seal: served.seal,
             _farewell: None,
         };
-        let mut host = ServerHost::new(served.registry, handle, handlers);
+        let mut host = ServerHost::live(served.live, handle, handlers);
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);

@@ -17,6 +17,12 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// The number that the next value gets.
+    pub fn vacant(&self) -> u32 {
+        let free = self.free.last().copied();
+        free.unwrap_or(self.values.len() as u32)
+    }
+
     /// Puts a value somewhere; its number.
     pub fn insert(&mut self, value: T) -> u32 {
         if let Some(number) = self.free.pop()

@@ -9,6 +9,7 @@ use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::{ErrorKind, LogLevel};
 use mcpbolt::server::ToolResult;
 
+use crate::calls::Underway;
 use crate::slots::Slots;
 
 const ROW: usize = 5;
@@ -51,7 +52,7 @@ impl Kind {
 }
 
 /// Writes what one tick gave and hands it to the engine.
-pub fn submit(handle: &Handle, calls: &mut Slots<ReplyTo>, text: &str, table: &[f64]) {
+pub fn submit(handle: &Handle, calls: &mut Slots<Underway>, text: &str, table: &[f64]) {
     let mut pieces = Pieces::new(text, table);
     let mut replies = handle.replies();
     for row in table.chunks_exact(ROW) {
@@ -64,11 +65,11 @@ pub fn submit(handle: &Handle, calls: &mut Slots<ReplyTo>, text: &str, table: &[
         };
         let number = number as u32;
         if !kind.is_answer() {
-            if let Some(to) = calls.get(number) {
-                news(&mut replies, to, kind, piece, a, b);
+            if let Some(call) = calls.get(number) {
+                news(&mut replies, &call.reply, kind, piece, a, b);
             }
-        } else if let Some(to) = calls.remove(number) {
-            answer(&mut replies, &to, kind, piece, a);
+        } else if let Some(call) = calls.remove(number) {
+            answer(&mut replies, &call.reply, kind, piece, a);
         }
     }
 }

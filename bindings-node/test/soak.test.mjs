@@ -10,7 +10,7 @@ const gc = runInNewContext('gc');
 const ROUNDS = Number(process.env.MCPBOLT_SOAK ?? 1);
 const AT_ONCE = 100;
 
-test('calls, cancels, rejections and progress leave nothing behind', async () => {
+for (const opening of ['handshake', 'probe']) test(`calls, cancels, rejections, progress and questions leave nothing behind, ${opening}`, async () => {
     const unexpected = [];
     process.on('warning', warning => unexpected.push(warning)).on('unhandledRejection', reason => unexpected.push(reason));
     const server = new Server('soak', '1', { onError: () => {} })
@@ -18,10 +18,16 @@ test('calls, cancels, rejections and progress leave nothing behind', async () =>
         .tool('rejects', {}, async () => Promise.reject(new Error('no')))
         .tool('waits', {}, (_, { signal }) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason))))
         .tool('late', {}, () => new Promise(resolve => setImmediate(resolve, 'late')))
+        .tool('asks', {}, async (_, ctx) => (await ctx.sample({ messages: '?', maxTokens: 1 })).content.text)
         .tool('progress', {}, (_, ctx) => {
             for (let i = 0; i < 5; i++) ctx.progress(i);
         });
-    const client = await Client.connect(server);
+    const onSampling = async (_, { signal }) => {
+        await new Promise(resolve => setImmediate(resolve));
+        signal.throwIfAborted();
+        return { model: 'm', content: '!' };
+    };
+    const client = await Client.connect(server, { opening, onSampling });
     const shared = new AbortController();
     const abortable = async name => {
         const controller = new AbortController();
@@ -32,6 +38,8 @@ test('calls, cancels, rejections and progress leave nothing behind', async () =>
     const batch = () =>
         Promise.all(
             Array.from({ length: AT_ONCE }, (_, i) => {
+                if (i % 25 === 0) return client.callTool('asks');
+                if (i % 25 === 1) return abortable('asks');
                 if (i % 5 === 0) return client.callTool('rejects');
                 if (i % 5 === 1) return abortable('waits');
                 if (i % 5 === 2) return abortable('late');
@@ -47,7 +55,7 @@ test('calls, cancels, rejections and progress leave nothing behind', async () =>
     };
     await used(50);
     const before = await used(20);
-    const after = await used(100 * ROUNDS);
+    const after = await used(50 * ROUNDS);
     assert.ok(after.heapUsed - before.heapUsed < 1 << 20, `the heap grew from ${before.heapUsed} to ${after.heapUsed}`);
     assert.ok(after.rss - before.rss < 24 << 20, `the process grew from ${before.rss} to ${after.rss}`);
     await client.close();

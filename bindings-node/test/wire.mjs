@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { Client, McpError } from 'mcpbolt';
 
 export const folder = new URL('..', import.meta.url);
 
@@ -16,6 +17,15 @@ const initialize = (revision = REVISION) => ({
 
 /** Runs the text of a program as a module that can import this package. */
 export const program = source => ['--input-type=module', '-e', source];
+
+const { MCPBOLT_TRACE = '' } = process.env;
+
+/** A client of a server program, given as its text. */
+export const spawned = (source, options) =>
+    Client.spawn(process.execPath, program(source), { cwd: folder.pathname, ...options, env: { MCPBOLT_TRACE, ...options?.env } });
+
+/** Whether an error is one of ours, of that code. */
+export const failsWith = code => error => error instanceof McpError && error.code === code;
 
 export class Wire {
     #lines;

@@ -1,6 +1,21 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { Client, McpError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
-import type { CallToolResult, Context, ErrorCode, Progress, RunReport, Tool } from 'mcpbolt';
+import type {
+    CallToolResult,
+    Change,
+    ClientInfo,
+    Completions,
+    Context,
+    ErrorCode,
+    FormResult,
+    LogMessage,
+    PageResult,
+    Progress,
+    Root,
+    RunReport,
+    SamplingResult,
+    Tool
+} from 'mcpbolt';
 import * as z from 'zod';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -8,6 +23,12 @@ const holds = <_ extends true>() => {};
 
 const server = new Server('typed', '1.0', {
     instructions: 'Ask for numbers.',
+    listChanges: true,
+    subscriptions: true,
+    pageSize: 50,
+    cacheLists: { ms: 1000, scope: 'private' },
+    onInitialized: client => holds<Equal<typeof client, ClientInfo>>(),
+    onClosed: reason => holds<Equal<typeof reason, McpError>>(),
     lifespan: { start: async () => ({ rows: 3 }), stop: state => holds<Equal<typeof state, { rows: number }>>() }
 });
 
@@ -30,6 +51,24 @@ server
     .resourceTemplate('user://{id}', {}, (uri, { id }) => ({ uri, text: id ?? '' }))
     .prompt('greet', { arguments: [{ name: 'who', required: true }] }, ({ who }) => [prompt.user(`Greet ${who}`)]);
 
+server
+    .tool('asks', {}, async (_, ctx) => {
+        const form = await ctx.elicit('You?', z.object({ age: z.number().default(7), name: z.string() }));
+        holds<Equal<typeof form, FormResult<{ age: number; name: string }>>>();
+        if (form.action === 'accept') holds<Equal<typeof form.content, { age: number; name: string }>>();
+        const page = await ctx.elicitUrl('Log in', new URL('https://example.com'));
+        holds<Equal<typeof page, PageResult>>();
+        const said = await ctx.sample({ messages: 'How much?', maxTokens: 5, temperature: 0.5 });
+        holds<Equal<typeof said, SamplingResult>>();
+        holds<Equal<Awaited<ReturnType<typeof ctx.roots>>, Root[]>>();
+        // @ts-expect-error: how much may it say?
+        await ctx.sample({ messages: 'How much?' });
+        return form.content?.name;
+    })
+    .resourceTemplate('file://{path}', { complete: { path: async value => [value] } }, uri => uri)
+    .prompt('complete', { arguments: [{ name: 'a', complete: (value, args, ctx) => [value, args.b ?? '', String(ctx.state.rows)] }] }, () => '');
+holds<Equal<ReturnType<typeof server.removeTool>, boolean>>();
+
 // @ts-expect-error: a handler is missing
 server.tool('none', {});
 // @ts-expect-error: such an argument is not in the schema
@@ -51,7 +90,32 @@ async function use() {
     );
     holds<Equal<typeof result, CallToolResult>>();
     const near = await Client.connect(server, { opening: 'stateless' });
+    near.on('toolsChanged', () => {})
+        .once('resourceUpdated', uri => holds<Equal<typeof uri, string>>())
+        .on('log', message => holds<Equal<typeof message, LogMessage>>());
+    // @ts-expect-error: there is no such event
+    near.on('toolsRenamed', () => {});
+    for await (const change of await near.listen({ tools: true, uris: ['memo://a'] })) {
+        holds<Equal<typeof change, Change>>();
+        if (change.type === 'resourceUpdated') holds<Equal<typeof change.uri, string>>();
+    }
+    for await (const page of near.toolPages()) holds<Equal<typeof page, Tool[]>>();
+    holds<Equal<Awaited<ReturnType<typeof near.complete>>, Completions>>();
+    await near.complete({ prompt: 'complete' }, 'a', '');
+    near.setRoots(['file:///a', { uri: 'file:///b', name: 'B' }]);
     await near.close();
+    const answers = await Client.connect(server, {
+        onSampling: ({ messages, maxTokens }, { signal }) => ({ model: 'm', content: `${messages.length} ${maxTokens} ${signal.aborted}` }),
+        onElicitation: async ({ requestedSchema }) => ({ action: 'accept', content: { a: Object.keys(requestedSchema).length } }),
+        onElicitationUrl: ({ url }) => ({ action: url ? 'accept' : 'decline' }),
+        roots: ['file:///a'],
+        on: { notification: (method, params) => holds<Equal<typeof params, unknown>>() }
+    });
+    await answers.close();
+    // @ts-expect-error: which model?
+    await Client.connect(server, { onSampling: () => ({ content: '42' }) });
+    // @ts-expect-error: what is accepted has content
+    await Client.connect(server, { onElicitation: () => ({ action: 'accept' }) });
     // @ts-expect-error: clients are spawned or connected
     new Client({});
     // @ts-expect-error: arguments are an object

@@ -134,6 +134,16 @@ pub const MAX_SUBSCRIPTIONS: usize = 10_000;
 /// having each change told to it over and over.
 pub const MAX_LISTENS: usize = 64;
 
+/// How long a cancel is kept that overtook its request on another stream of its session.
+pub const EARLY_CANCEL: Duration = Duration::from_secs(5);
+
+/// Most such cancels that a session keeps.
+pub const MAX_EARLY_CANCELS: usize = 64;
+
+/// Most requests of which a session knows that they came: a cancel of one of them that is no
+/// longer in flight came too late, not too early.
+pub const MAX_KNOWN_IDS: usize = 1024;
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

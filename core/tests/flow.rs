@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpbolt::connection::{
-    Budget, Config, Connection, Opening, Progress, RequestOptions, Response,
+    Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, Incoming, Opening,
+    Progress, RequestOptions, Response,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::limits::{Limits, TotalLimits, WAITING_REQUEST_BYTES};
@@ -168,6 +169,54 @@ fn whoever_waits_can_be_cancelled_and_holds_up_nobody_else() {
     server.receive(cancel("\"9\"").as_bytes(), now);
     assert_eq!(server.host.cancelled.len(), 1, "one that had begun is told");
     assert_eq!(server.connection.in_flight(), 0);
+}
+
+/// Whatever stands first in one read: who waits and who is cancelled learn of it before anything
+/// new begins.
+#[test]
+fn answers_and_cancels_of_one_read_come_before_its_requests() {
+    struct Watch {
+        response: Response,
+        earlier: mcpbolt::connection::Call,
+        begun: usize,
+    }
+    impl Host for Watch {
+        fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+            Disposition::Deferred(0)
+        }
+        fn dispatch(&mut self, batch: Batch) {
+            self.begun += batch.len();
+            assert!(poll(&mut self.response).is_some_and(|outcome| outcome.is_ok()));
+            assert!(self.earlier.cancel.is_cancelled());
+        }
+        fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+    }
+    // A short answer, and one that is long enough to travel with its block.
+    for long in [1, 100_000] {
+        let mut server = server(|_| ());
+        let now = Instant::now();
+        server.receive(call("1").as_bytes(), now);
+        let options = RequestOptions::default();
+        let response = server.handle().request("ping", None, options).unwrap();
+        server.step(now);
+        let mut watch = Watch {
+            earlier: server.host.calls.remove(0),
+            begun: 0,
+            response,
+        };
+        let answer = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"x\":\"{}\"}}}}\n",
+            watch.response.key(),
+            "y".repeat(long)
+        );
+        let read = call("2") + &cancel("1") + &call("3") + &answer + &call("1");
+        server
+            .connection
+            .input(server.stream)
+            .extend(read.as_bytes());
+        server.connection.receive(server.stream, now, &mut watch);
+        assert_eq!(watch.begun, 3);
+    }
 }
 
 #[test]

@@ -171,6 +171,14 @@ impl Client {
     }
 }
 
+impl Listening {
+    /// The id of the stream, which everything that is told on it bears in its `_meta`
+    /// ([`SUBSCRIPTION_ID`](meta::SUBSCRIPTION_ID), R-SUB-06).
+    pub fn id(&self) -> u64 {
+        self.response.key().get()
+    }
+}
+
 impl Future for Listening {
     type Output = Result<(), RequestError>;
 

@@ -229,20 +229,28 @@ impl Core {
     }
 
     /// Begins those that waited and have room now.
-    pub(super) fn begin_waiting(&mut self, streams: &mut [Stream], host: &mut dyn Host) {
-        for (index, Stream { exchange, .. }) in streams.iter_mut().enumerate() {
-            let mut gathered = Gathered::default();
-            while self.can_begin(exchange)
-                && let Some(incoming) = exchange.waiting.keys.pop_front()
-            {
-                let key = CallKey {
-                    stream: StreamId(index as u32),
-                    incoming,
-                };
-                self.begin_one(exchange, key, &mut gathered, host);
-            }
-            gathered.dispatch(host);
+    #[inline]
+    pub(super) fn begin_waiting(
+        &mut self,
+        stream: StreamId,
+        exchange: &mut Exchange,
+        host: &mut dyn Host,
+    ) {
+        if self.can_begin(exchange) {
+            self.begin_those(stream, exchange, host);
         }
+    }
+
+    #[cold]
+    fn begin_those(&mut self, stream: StreamId, exchange: &mut Exchange, host: &mut dyn Host) {
+        let mut gathered = Gathered::default();
+        while self.can_begin(exchange)
+            && let Some(incoming) = exchange.waiting.keys.pop_front()
+        {
+            let key = CallKey { stream, incoming };
+            self.begin_one(exchange, key, &mut gathered, host);
+        }
+        gathered.dispatch(host);
     }
 
     fn begin_one(

@@ -12,6 +12,7 @@ use super::liveness::Liveness;
 use super::opening::Phase;
 use super::pending::{Pending, Timer};
 use super::queue::{Encoded, FrameKind, Submission};
+use super::session::Session;
 use super::shared::Shared;
 use super::stall::Stall;
 use super::stream::{Exchange, Stream};
@@ -29,6 +30,8 @@ pub(crate) struct Core {
     pub timers: TimerWheel<Timer>,
     /// Requests of the peer that have begun and are not yet answered, on all streams.
     pub in_flight: usize,
+    /// There since the connection has more than one stream.
+    pub(super) session: Option<Box<Session>>,
     pub(super) drain: Option<Drain>,
     pub(super) stall: Stall,
     pub(super) liveness: Liveness,
@@ -48,6 +51,7 @@ impl Core {
             pending: Pending::default(),
             timers: TimerWheel::new(now),
             in_flight: 0,
+            session: None,
             drain: None,
             stall: Stall::default(),
             liveness: Liveness::new(now),
@@ -233,14 +237,12 @@ impl Core {
     }
 
     /// Writes the progress that was held back, where there is room again.
-    fn release_held(&mut self, streams: &mut [Stream]) {
-        for Stream { exchange, .. } in streams {
-            while !exchange.held.is_empty() && !self.is_crowded(exchange) {
-                let key = exchange.held.swap_remove(0);
-                let entry = exchange.incoming.get_mut(key);
-                if let Some(held) = entry.and_then(|entry| entry.held.take()) {
-                    exchange.append(&held);
-                }
+    fn release_held(&self, exchange: &mut Exchange) {
+        while !exchange.held.is_empty() && !self.is_crowded(exchange) {
+            let key = exchange.held.swap_remove(0);
+            let entry = exchange.incoming.get_mut(key);
+            if let Some(held) = entry.and_then(|entry| entry.held.take()) {
+                exchange.append(&held);
             }
         }
     }
@@ -252,13 +254,13 @@ impl Core {
         now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
-        self.release_held(streams);
-        self.begin_waiting(streams, host);
-        let mut output = 0;
-        let mut waiting = 0;
-        for Stream { exchange, .. } in &*streams {
+        let (mut output, mut waiting, mut longest) = (0, 0, 0);
+        for (index, Stream { exchange, .. }) in (0..).zip(&mut *streams) {
+            self.release_held(exchange);
+            self.begin_waiting(StreamId(index), exchange, host);
             output += exchange.output.len();
             waiting += exchange.waiting.bytes();
+            longest = longest.max(exchange.output.len());
         }
         self.shared().set_output_bytes(output);
         let share = Share {
@@ -267,7 +269,7 @@ impl Core {
         };
         let config = &self.config;
         config.budget.change(&mut self.share, share);
-        self.watch_stall(streams, now);
+        self.watch_stall(streams, longest, now);
         if self.overrun {
             return Some(ConnectionError::Stalled);
         }

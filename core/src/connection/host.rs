@@ -62,6 +62,8 @@ pub enum Stray {
     Oversize,
     /// A valid message that this side cannot receive at this point.
     Unexpected,
+    /// A cancel of an id that several streams of the session have in flight: it ended none.
+    Cancel,
 }
 
 /// What a program does with the requests and events of a connection.

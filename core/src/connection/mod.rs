@@ -32,6 +32,7 @@ mod replies;
 mod requests;
 mod response;
 mod scratch;
+mod session;
 mod shared;
 mod sleep;
 mod stall;
@@ -95,6 +96,9 @@ impl Connection {
     pub fn open_stream(&mut self, framing: Framing) -> StreamId {
         let id = StreamId(self.streams.len() as u32);
         self.streams.push(Stream::new(framing, &self.core.config));
+        if self.streams.len() > 1 {
+            self.core.session.get_or_insert_default();
+        }
         id
     }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::core::Core;
 use super::host::{Batch, Host, Record, Stray, StreamId};
+use super::session::Elsewhere;
 use super::stream::{Exchange, Stream};
 use super::trace::Direction;
 use crate::correlate::RequestKey;
@@ -24,6 +25,8 @@ pub(super) struct Turn {
     pub records: Vec<Record>,
     /// Large answers, which leave with the block instead of being copied.
     pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
+    /// Cancels of requests that are not in flight on this stream.
+    pub elsewhere: Vec<Elsewhere>,
     /// Where the frame at hand begins.
     pub at: usize,
 }
@@ -61,7 +64,11 @@ pub(super) fn receive(
         }
     }
     turn.at = reading.deframer.drain();
+    let elsewhere = std::mem::take(&mut turn.elsewhere);
     finish(core, reading, turn, host);
+    for cancel in elsewhere {
+        core.cancel_elsewhere(streams, cancel, now, host);
+    }
 }
 
 /// A last message without its terminator is a message if it is whole (R-STD-03).
@@ -152,7 +159,7 @@ impl Core {
         host: &mut dyn Host,
     ) {
         match message.kind() {
-            Kind::Request => self.request(exchange, turn, message, host),
+            Kind::Request => self.request(exchange, turn, message, now, host),
             Kind::Notification => self.notification(exchange, turn, message, now, host),
             Kind::Response | Kind::Error => self.answer(exchange, turn, message, now, host),
             Kind::Batch | Kind::Invalid => {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::core::Core;
 use super::host::{Answer, CallKey, Host, Incoming, Stray};
 use super::receive::Turn;
+use super::session::Elsewhere;
 use super::stream::Exchange;
 use crate::correlate::RequestKey;
 use crate::error::{PeerError, RequestError};
@@ -24,6 +25,7 @@ impl Core {
         exchange: &mut Exchange,
         turn: &mut Turn,
         message: MessageRef<'_>,
+        now: Instant,
         host: &mut dyn Host,
     ) {
         let Some(id) = message.id() else { return };
@@ -36,6 +38,8 @@ impl Core {
                 "a request with this id is in flight",
             );
         };
+        let session = self.session.as_mut();
+        let unwanted = session.is_some_and(|session| session.arrives(id, now));
         let method = method_of(&message);
         let revision = match self.revision_of(exchange, &message, id, method) {
             Ok(revision) => revision,
@@ -77,6 +81,7 @@ impl Core {
                 answer.error(ErrorKind::ShuttingDown, "shutting down", None);
                 return;
             }
+            _ if unwanted => return self.answer_cancelled(exchange, id),
             _ => {}
         }
         let request = Incoming {
@@ -224,17 +229,24 @@ impl Core {
         let id = message
             .raw(Field::RequestId)
             .and_then(RequestId::from_token);
-        let Some(incoming) = id.and_then(|id| exchange.incoming.find(&id)) else {
+        let Some(id) = id else { return };
+        let reason = message
+            .params()
+            .and_then(|params| reader::find(params, "reason"));
+        let reason = reason.and_then(reader::as_str);
+        let Some(incoming) = exchange.incoming.find(&id) else {
+            if self.session.is_some() {
+                turn.elsewhere.push(Elsewhere {
+                    id: id.to_owned(),
+                    reason: reason.map(Box::from),
+                });
+            }
             return;
         };
         let key = CallKey {
             stream: turn.stream,
             incoming,
         };
-        let reason = message
-            .params()
-            .and_then(|params| reader::find(params, "reason"));
-        let reason = reason.and_then(reader::as_str);
         let dispatched = turn.records.len();
         turn.records.retain(|record| record.key != key);
         if turn.records.len() < dispatched {
@@ -244,10 +256,7 @@ impl Core {
             let reason = reason.as_deref();
             self.cancel_incoming(exchange, key, reason, reason, host);
         }
-        if let Some(id) = id.filter(|_| self.config.answer_cancelled) {
-            // R-ERR-27
-            self.refuse(exchange, Some(id), REQUEST_CANCELLED, "Request cancelled");
-        }
+        self.answer_cancelled(exchange, id);
     }
 
     /// An answer of the peer, to a request of this side or to none.

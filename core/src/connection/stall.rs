@@ -23,12 +23,9 @@ fn taken(streams: &[Stream]) -> u64 {
 }
 
 impl Core {
-    /// Starts or stops the clock.
-    pub(super) fn watch_stall(&mut self, streams: &[Stream], now: Instant) {
-        let cap = self.limits().output_cap_bytes;
-        let above = streams
-            .iter()
-            .any(|stream| stream.exchange.output.len() > cap);
+    /// Starts or stops the clock; `longest` is the length of the longest output.
+    pub(super) fn watch_stall(&mut self, streams: &[Stream], longest: usize, now: Instant) {
+        let above = longest > self.limits().output_cap_bytes;
         if above && self.stall.timer.is_none() {
             self.stall.taken = taken(streams);
             let deadline = later(now, self.limits().stall_timeout);
@@ -44,7 +41,8 @@ impl Core {
         if taken(streams) == self.stall.taken {
             return Some(ConnectionError::Stalled);
         }
-        self.watch_stall(streams, now);
+        let outputs = streams.iter().map(|stream| stream.exchange.output.len());
+        self.watch_stall(streams, outputs.max().unwrap_or(0), now);
         None
     }
 }

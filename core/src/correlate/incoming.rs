@@ -124,6 +124,9 @@ impl<I, D> Incoming<I, D> {
     where
         Q: Hash + PartialEq<I>,
     {
+        if self.by_id.is_empty() {
+            return None;
+        }
         self.find_hashed(self.hasher.hash_one(id), id)
     }
 

@@ -36,6 +36,16 @@ impl Context {
         })
     }
 
+    /// That of a call which takes no rounds: its client is sent requests, or cannot be asked.
+    pub fn without_rounds(handle: Handle, reply: ReplyTo, cancel: CancelToken) -> Self {
+        Self {
+            handle,
+            reply,
+            cancel,
+            rounds: None,
+        }
+    }
+
     /// Whether something was asked that the client has to be told first: then the handler is
     /// given up, and [`end_round`](Self::end_round) answers the call. `waker` is woken when it
     /// comes to that.

@@ -1,0 +1,50 @@
+import type { Context } from './context';
+import { Outbound } from './link';
+import type { Completions } from './protocol';
+
+/**
+ * The values that an argument may take, best first, given how it begins and the other arguments, as far as they are
+ * decided.
+ */
+export type Completer<State = any> = (
+    value: string,
+    args: Record<string, string>,
+    context: Context<State>
+) => readonly string[] | Completions | Promise<readonly string[] | Completions>;
+
+/** @internal The params of `completion/complete`. */
+export interface CompletionParams {
+    ref: { type: string; name?: string; uri?: string };
+    argument: { name: string; value: string };
+    context?: { arguments?: Record<string, string> };
+}
+
+/** Most values that one answer may carry. */
+const MAX_VALUES = 100;
+
+/** @internal Who completes the arguments of prompts and resource templates. */
+export class Completers {
+    readonly #of = new Map<string, Map<string, Completer>>();
+
+    /** `kind` is `prompt` or `resource`; `name` a prompt's, or a template. */
+    add(kind: string, name: string, completers: readonly (readonly [string, Completer | undefined])[]): void {
+        const given = completers.filter((pair): pair is [string, Completer] => pair[1] !== undefined);
+        if (given.length > 0) this.#of.set(`${kind} ${name}`, new Map(given));
+    }
+
+    call({ ref, argument, context }: CompletionParams, call: Context<any>): ReturnType<Completer> {
+        const target = ref.type === 'ref/prompt' ? `prompt ${ref.name}` : `resource ${ref.uri}`;
+        const completer = this.#of.get(target)?.get(argument.name);
+        return completer?.(argument.value, context?.arguments ?? {}, call) ?? [];
+    }
+}
+
+/** @internal */
+export function completionAnswer(found: readonly string[] | Completions): [kind: Outbound, text: string] {
+    const isList = (found: readonly string[] | Completions): found is readonly string[] => Array.isArray(found);
+    const { values, total, hasMore }: Completions = isList(found) ? { values: [...found] } : found;
+    const shown = values.slice(0, MAX_VALUES);
+    const known = total ?? values.length;
+    const completion = { values: shown, total: known, hasMore: hasMore ?? known > shown.length };
+    return [Outbound.Object, JSON.stringify({ completion })];
+}

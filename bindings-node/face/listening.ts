@@ -1,0 +1,87 @@
+import type { Change } from './protocol';
+
+/**
+ * Changes that a server tells of, one by one: `for await (const change of listening) …`. A change that is told again
+ * before it is taken is told once. Ends when the server ends it, when it is closed, when its signal aborts; throws when
+ * the connection is lost.
+ */
+export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable {
+    /** In order, by what they are about. */
+    readonly #changes = new Map<string, Change>();
+    readonly #takers: { resolve: (result: IteratorResult<Change>) => void; reject: (error: unknown) => void }[] = [];
+    readonly #stop: () => void;
+    readonly #onEnd: (() => void)[] = [];
+    #isOver = false;
+    #failure: unknown;
+
+    /** @internal `stop` tells the server. */
+    constructor(stop: () => void) {
+        this.#stop = stop;
+    }
+
+    /** Ends it; the server is told. */
+    close(): void {
+        if (this.#isOver) return;
+        this.end();
+        this.#stop();
+    }
+
+    /** Whether nothing is told any more. */
+    get isClosed(): boolean {
+        return this.#isOver;
+    }
+
+    async next(): Promise<IteratorResult<Change>> {
+        for (const [about, change] of this.#changes) {
+            this.#changes.delete(about);
+            return { done: false, value: change };
+        }
+        if (this.#failure !== undefined) {
+            const failure = this.#failure;
+            this.#failure = undefined;
+            throw failure;
+        }
+        if (this.#isOver) return { done: true, value: undefined };
+        return new Promise((resolve, reject) => this.#takers.push({ resolve, reject }));
+    }
+
+    async return(): Promise<IteratorResult<Change>> {
+        this.close();
+        this.#changes.clear();
+        return { done: true, value: undefined };
+    }
+
+    [Symbol.asyncIterator](): this {
+        return this;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        this.close();
+    }
+
+    /** @internal */
+    tell(change: Change): void {
+        if (this.#isOver) return;
+        const taker = this.#takers.shift();
+        if (taker) taker.resolve({ done: false, value: change });
+        else this.#changes.set(change.type === 'resourceUpdated' ? change.uri : change.type, change);
+    }
+
+    /** @internal Called when it is over. */
+    onEnd(act: () => void): void {
+        this.#onEnd.push(act);
+    }
+
+    /** @internal It is over; `failure` is why, if it was not meant to be. */
+    end(failure?: unknown): void {
+        if (this.#isOver) return;
+        this.#isOver = true;
+        for (const act of this.#onEnd.splice(0)) act();
+        const takers = this.#takers.splice(0);
+        if (failure !== undefined && takers.length === 0) this.#failure = failure;
+        for (const { resolve, reject } of takers) {
+            if (failure !== undefined) reject(failure);
+            else resolve({ done: true, value: undefined });
+        }
+    }
+}
