@@ -29,6 +29,7 @@ META_VERSION = "io.modelcontextprotocol/protocolVersion"
 ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
 REFUSED = {-32600, -32601, -32602}  # the request, its method or its parameters
 CROSSING_NS = 50_000_000
+EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/")  # not in the schema
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 
 
@@ -47,6 +48,11 @@ def told(problems: list[str], line: record.Line) -> list[str]:
 def members(value: object) -> dict:
     """The value's members, of which anything but an object has none."""
     return value if isinstance(value, dict) else {}
+
+
+def of_extension(method: object, revision: str) -> bool:
+    """Whether the method is of an official extension, which no schema describes."""
+    return revision >= "2026-07-28" and isinstance(method, str) and method.startswith(EXTENSIONS)
 
 
 class Schema:
@@ -237,6 +243,8 @@ class Wire:
             return []
         problems = schema.errors(f"JSONRPC{kind}", value)
         name = schema.of_method(f"{sender.capitalize()}{kind}", value["method"])
+        if name is None and of_extension(value["method"], revision):
+            return problems
         if name is None:
             return [*problems, f"a {sender} may not send {value['method']}"]
         return problems + schema.errors(name, value)
@@ -247,6 +255,11 @@ class Wire:
             return []
         problems = schema.errors(schema.first("JSONRPCResultResponse", "JSONRPCResponse"), value)
         request = method and schema.of_method(f"{asker.capitalize()}Request", method)
+        result = members(value["result"])
+        if of_extension(method, revision) or result.get("resultType") == "task":
+            return problems
+        if method == "tools/call" and "task" in result and "CreateTaskResult" in schema.definitions:
+            return problems + schema.errors("CreateTaskResult", result)
         if not request:
             return problems + ([f"a result for {method}, which {revision} does not have"] if method else [])
         name, whole = schema.response(request)

@@ -136,6 +136,7 @@ impl From<PromptDefinition> for Prompt {
             name: argument.name,
             description: argument.description,
             required: argument.required,
+            title: None,
         };
         prompt.arguments = definition.arguments.into_iter().map(argument).collect();
         prompt

@@ -245,6 +245,7 @@ impl Definition {
                 name: name.clone(),
                 description: description.clone(),
                 required: *required,
+                title: None,
             };
         prompt.arguments = self.arguments.iter().map(argument).collect();
         prompt

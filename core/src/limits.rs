@@ -144,6 +144,20 @@ pub const MAX_EARLY_CANCELS: usize = 64;
 /// longer in flight came too late, not too early.
 pub const MAX_KNOWN_IDS: usize = 1024;
 
+/// Most tasks that one server keeps, the ended ones included. Stops clients from pinning memory
+/// with calls that they never ask for again.
+pub const MAX_TASKS: usize = 1024;
+
+/// Most bytes of results that tasks keep, in all; the result of a task that would exceed it is
+/// an error.
+pub const MAX_TASK_BYTES: usize = 64 << 20;
+
+/// Longest that a task is kept, from its creation.
+pub const MAX_TASK_TTL: Duration = Duration::from_secs(3600);
+
+/// How often clients are told to ask how far a task is.
+pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

@@ -13,7 +13,8 @@ use crate::mcp::{Era, Method, Revision};
 use crate::message::Message;
 
 /// A request that is sent. Where the server comes back with questions (2026-07-28), the client's
-/// handlers answer them while this is awaited, and the request is repeated (R-MRT-01).
+/// handlers answer them while this is awaited, and the request is repeated (R-MRT-01); where it
+/// makes the call of a tool a task, what comes of that is waited for.
 ///
 /// # Cancel safety
 /// Dropping it cancels the request: the server is told.
@@ -21,6 +22,8 @@ pub struct Asking {
     way: Way,
     /// What is needed to ask again.
     again: Option<Repeatable>,
+    /// A task is given back instead of what comes of it.
+    hands_over: bool,
 }
 
 enum Way {
@@ -57,7 +60,11 @@ impl Client {
             options,
         });
         let way = Way::First(response);
-        Ok(Asking { way, again })
+        Ok(Asking {
+            way,
+            again,
+            hands_over: false,
+        })
     }
 }
 
@@ -69,14 +76,28 @@ impl Asking {
         }
     }
 
+    /// Has a task given back as it is, to be followed by who asks.
+    pub(super) fn hand_over(&mut self) {
+        self.hands_over = true;
+    }
+
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, RequestError>> {
         if let Way::First(response) = &mut self.way {
             let message = std::task::ready!(Pin::new(response).poll(cx))?;
-            let asks = message.as_ref().result_type().as_deref() == Some("input_required");
-            let Some(again) = self.again.take().filter(|_| asks) else {
+            let kind = message.as_ref().result_type();
+            let goes_on = matches!(kind.as_deref(), Some("input_required" | "task"));
+            let Some(again) = self.again.take().filter(|_| goes_on) else {
                 return Poll::Ready(Ok(message));
             };
-            self.way = Way::Rounds(Box::pin(again.follow(message)));
+            let is_call = again.method == Method::CallTool;
+            let follows = (is_call && !self.hands_over).then(|| again.client.clone());
+            self.way = Way::Rounds(Box::pin(async move {
+                let message = again.follow(message).await?;
+                match follows {
+                    Some(client) => client.follow_task(message).await,
+                    None => Ok(message),
+                }
+            }));
         }
         match &mut self.way {
             Way::Rounds(rounds) => rounds.as_mut().poll(cx),
@@ -91,7 +112,10 @@ impl Future for Asking {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(self.poll_message(cx))?;
-        complete(&message)?;
+        let is_task = message.as_ref().result_type().as_deref() == Some("task");
+        if !(self.hands_over && is_task) {
+            complete(&message)?;
+        }
         Poll::Ready(Ok(message))
     }
 }

@@ -12,7 +12,7 @@ use crate::connection::{Config, Handle, Opening, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
-use crate::mcp::{Elicitation, Elicited, Revision, Revisions, Root, Sampled, Sampling};
+use crate::mcp::{Elicitation, Elicited, Revision, Revisions, Root, Sampled, Sampling, extension};
 
 /// Gathers what a client brings to a connection. See [`Client::builder`].
 #[derive(Debug)]
@@ -131,6 +131,29 @@ impl ClientBuilder {
         self
     }
 
+    /// Declares an extension with these settings, a JSON object (2026-07-28). A server uses it only
+    /// if it declares it, too: [`Client::capabilities`] says so (R-EXT-03).
+    pub fn extension(mut self, id: &str, settings: &str) -> Self {
+        self.handlers.add_extension(id, settings);
+        self
+    }
+
+    /// Lets servers make tasks of calls (2026-07-28): who awaits such a call waits for what comes of
+    /// it, and [`CallTool::start`](super::CallTool::start) gives the task.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "server", feature = "stdio"))] {
+    /// # use mcpbolt::server::Server;
+    /// # let server = Server::builder("test", "1").build()?;
+    /// use mcpbolt::client::{Client, block_on};
+    /// let client = block_on(Client::builder("me", "1").tasks().connect(&server))?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tasks(self) -> Self {
+        self.extension(extension::TASKS, "{}")
+    }
+
     /// Calls `report` with each notification of the server: lists that changed, resources that
     /// were updated, log messages. On the driver's thread; must not block.
     pub fn on_notice(self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
@@ -149,9 +172,11 @@ impl ClientBuilder {
     /// The configuration of the connection, and the rest, which becomes the client on it.
     ///
     /// # Errors
-    /// When a root is not at a `file://` URI or leads out of itself (R-ROO-01).
+    /// When a root is not at a `file://` URI or leads out of itself (R-ROO-01), or an extension's
+    /// name has no prefix (R-CAP-06).
     pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
         self.handlers.check_roots()?;
+        self.handlers.check_extensions()?;
         self.config.capabilities =
             Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
         let prepared = Prepared {

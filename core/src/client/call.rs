@@ -16,16 +16,19 @@ use super::{Client, parse};
 use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
 use crate::json::{reader, string};
-use crate::mcp::Method;
+use crate::mcp::{Method, TaskSupport};
 
 /// A call of a tool, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
 #[must_use = "a call is sent when it is awaited"]
 pub struct CallTool {
-    client: Client,
+    pub(super) client: Client,
     params: Result<String, RequestError>,
     options: RequestOptions,
-    schema: Option<Arc<OutputSchema>>,
+    pub(super) schema: Option<Arc<OutputSchema>>,
+    /// What the tool says of tasks, if it was listed.
+    pub(super) support: Option<TaskSupport>,
+    ttl: Option<Duration>,
 }
 
 impl CallTool {
@@ -39,6 +42,8 @@ impl CallTool {
         let params = offered.and_then(|()| params(name, arguments));
         Self {
             client: client.clone(),
+            support: client.known.task_support(name),
+            ttl: None,
             params,
             options: RequestOptions::default(),
             schema,
@@ -69,6 +74,25 @@ impl CallTool {
         self
     }
 
+    /// How long the server is to keep the task that the call becomes: see [`start`](Self::start).
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Asks for a task (2025-11-25).
+    pub(super) fn ask_for_task(&mut self) {
+        if let Ok(params) = &mut self.params {
+            params.pop();
+            match self.ttl {
+                Some(ttl) => {
+                    params.push_str(&format!(",\"task\":{{\"ttl\":{}}}}}", ttl.as_millis()))
+                }
+                None => params.push_str(",\"task\":{}}"),
+            }
+        }
+    }
+
     /// Asks for progress. Called on the engine's thread, in order, before the call ends; must
     /// not block.
     pub fn on_progress(mut self, report: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
@@ -97,7 +121,7 @@ impl CallTool {
     /// # Errors
     /// As awaiting it.
     pub fn wait(self) -> Result<CallToolResult, RequestError> {
-        block_on(self.send()?)
+        block_on(self.finish())
     }
 }
 
@@ -106,7 +130,7 @@ impl IntoFuture for CallTool {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.send()?.await })
+        Box::pin(self.finish())
     }
 }
 
@@ -124,6 +148,10 @@ impl Calling {
     /// Gives up and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
         self.asking.cancel(reason);
+    }
+
+    pub(super) fn into_asking(self) -> Asking {
+        self.asking
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a client's program does for servers: its model, its user, its roots.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,7 +8,9 @@ use super::context::Context;
 use crate::error::RequestError;
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
-use crate::mcp::{Elicitation, Elicited, Era, Method, Revision, Root, Sampled, Sampling};
+use crate::mcp::{
+    Elicitation, Elicited, Era, Method, Revision, Root, Sampled, Sampling, extension,
+};
 use crate::schema::Schema;
 
 type Ask<P, R> = Box<dyn Fn(P, Context) -> Made<Result<R, HandlerError>> + Send + Sync>;
@@ -20,6 +23,8 @@ pub(super) struct Handlers {
     forms: Option<Ask<Elicitation, Elicited>>,
     pages: Option<Ask<Elicitation, Elicited>>,
     roots: Option<RwLock<Arc<[Root]>>>,
+    /// Settings by id.
+    extensions: BTreeMap<String, String>,
 }
 
 fn ask<P, R, F>(handler: impl Fn(P, Context) -> F + Send + Sync + 'static) -> Ask<P, R>
@@ -57,6 +62,29 @@ impl Handlers {
         F: Future<Output = Result<Elicited, HandlerError>> + Send + 'static,
     {
         self.pages = Some(ask(handler));
+    }
+
+    pub fn add_extension(&mut self, id: &str, settings: &str) {
+        self.extensions.insert(id.to_owned(), settings.to_owned());
+    }
+
+    pub fn has_extension(&self, id: &str) -> bool {
+        self.extensions.contains_key(id)
+    }
+
+    /// R-CAP-06
+    pub fn check_extensions(&self) -> Result<(), RequestError> {
+        let is_object = |text: &str| {
+            let text = text.trim();
+            text.starts_with('{') && crate::json::validate(text.as_bytes(), 64).is_ok()
+        };
+        let mut all = self.extensions.iter();
+        match all.all(|(id, settings)| extension::is_id(id) && is_object(settings)) {
+            true => Ok(()),
+            false => Err(RequestError::Misuse(
+                "an extension has a prefix in its name, and an object of settings",
+            )),
+        }
     }
 
     pub fn set_roots(&mut self, roots: Vec<Root>) {
@@ -123,6 +151,12 @@ impl Handlers {
             (Some(_), _) if rules.elicitation => Some("\"elicitation\":{}"),
             _ => None,
         });
+        let mut members: Vec<_> = members.into_iter().map(str::to_owned).collect();
+        if rules.era == Era::Stateless && !self.extensions.is_empty() {
+            let member = |(id, settings): (&String, &String)| format!("\"{id}\":{settings}");
+            let all: Vec<_> = self.extensions.iter().map(member).collect();
+            members.push(format!("\"extensions\":{{{}}}", all.join(",")));
+        }
         format!("{{{}}}", members.join(","))
     }
 
@@ -168,7 +202,9 @@ impl Handlers {
             Elicitation::Form { schema, .. } => (&self.forms, Some(schema.to_string())),
             Elicitation::Url { .. } => (&self.pages, None),
         };
-        let handler = handler.as_ref().ok_or_else(not_offered)?;
+        // R-ERR-24
+        let undeclared = || HandlerError::invalid("this client did not declare that mode");
+        let handler = handler.as_ref().ok_or_else(undeclared)?;
         // R-ELI-06: what the server would refuse is not sent.
         let schema = schema.map(|schema| Schema::new(&schema)).transpose();
         let schema = schema.map_err(HandlerError::invalid)?;

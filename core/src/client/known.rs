@@ -1,17 +1,24 @@
-//! The output schemas of the tools that were listed, so that what tools give back can be held
-//! against them (R-STR-02).
+//! What is known of the tools that were listed: their output schemas, so that what they give back
+//! can be held against them (R-STR-02), and what they say of tasks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::results::{CallToolResult, ToolInfo};
 use crate::error::RequestError;
+use crate::mcp::TaskSupport;
 use crate::schema::Schema;
 
 /// Shared by the clones of a client. Holds no more than the last list.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    tools: Mutex<HashMap<String, Arc<OutputSchema>>>,
+    tools: Mutex<HashMap<String, Tool>>,
+}
+
+#[derive(Debug)]
+struct Tool {
+    schema: Option<Arc<OutputSchema>>,
+    support: TaskSupport,
 }
 
 /// Compiled when its tool is called first.
@@ -24,18 +31,32 @@ pub(super) struct OutputSchema {
 impl Known {
     /// Takes over a whole list.
     pub fn learn(&self, tools: &[ToolInfo]) {
-        let schema = |tool: &ToolInfo| {
-            let json = tool.output_schema.as_ref()?.to_string();
-            let compiled = OnceLock::new();
-            Some((tool.name.clone(), Arc::new(OutputSchema { json, compiled })))
+        let known = |tool: &ToolInfo| {
+            let schema = tool.output_schema.as_ref().map(|json| {
+                let (json, compiled) = (json.to_string(), OnceLock::new());
+                Arc::new(OutputSchema { json, compiled })
+            });
+            let support = tool
+                .other
+                .get("execution")
+                .and_then(|it| it.get("taskSupport"));
+            let support = support.and_then(|name| TaskSupport::parse(name.as_str()?));
+            let support = support.unwrap_or_default();
+            (tool.name.clone(), Tool { schema, support })
         };
-        let tools = tools.iter().filter_map(schema).collect();
+        let tools = tools.iter().map(known).collect();
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
     pub fn output_schema(&self, tool: &str) -> Option<Arc<OutputSchema>> {
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        tools.get(tool).cloned()
+        tools.get(tool)?.schema.clone()
+    }
+
+    /// What a tool says of tasks; `None` when it was not listed.
+    pub fn task_support(&self, tool: &str) -> Option<TaskSupport> {
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(tools.get(tool)?.support)
     }
 }
 

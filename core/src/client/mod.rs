@@ -17,6 +17,7 @@ mod pages;
 mod results;
 mod rounds;
 mod settings;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
+pub use self::tasks::{Started, Task, TaskInfo};
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;
 use crate::json::reader;

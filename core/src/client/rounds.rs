@@ -65,7 +65,7 @@ impl Repeatable {
         let mut responses = Vec::new();
         let questions = reader::find(result, "inputRequests").unwrap_or("{}");
         for (key, question) in reader::members(questions) {
-            let response = self.respond(question).await?;
+            let response = self.client.respond(question).await?;
             responses.push(format!("\"{}\":{response}", key.raw()));
         }
         if !responses.is_empty() {
@@ -76,19 +76,25 @@ impl Repeatable {
         }
         Ok(format!("{{{}}}", members.join(",")))
     }
+}
 
-    async fn respond(&self, question: &str) -> Result<String, RequestError> {
+impl Client {
+    /// Has the handlers answer a question, `{method, params}`.
+    ///
+    /// # Errors
+    /// When there is no handler for it, or it fails.
+    pub(super) async fn respond(&self, question: &str) -> Result<String, RequestError> {
         let method = reader::find(question, "method").and_then(reader::as_str);
         let method = method.as_deref().and_then(Method::parse);
-        let handlers = self.client.handlers();
+        let handlers = self.handlers();
         let method = method.filter(|method| handlers.offers(*method));
         let refused =
             RequestError::BadAnswer("the server asks for what this client does not offer");
         let method = method.ok_or(refused)?;
         let params = reader::find(question, "params").unwrap_or("{}").to_owned();
-        let revision = self.client.revision().unwrap_or(Revision::V2026_07_28);
+        let revision = self.revision().unwrap_or(Revision::V2026_07_28);
         let cancel = CancelToken::new();
-        let context = Context::new(self.client.clone(), revision, cancel.clone());
+        let context = Context::new(self.clone(), revision, cancel.clone());
         let make = || handlers.clone().answer(method, params, context);
         match guarded(cancel.cancelled(), make).await {
             Outcome::Made(Ok(response)) => Ok(response),

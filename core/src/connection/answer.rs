@@ -128,7 +128,9 @@ impl ResultWriter<'_> {
             self.key("resultType");
             self.out.extend_from_slice(b"\"complete\"");
         }
-        self.meta("{}");
+        if !self.server_info.is_empty() {
+            self.meta("{}");
+        }
     }
 }
 
@@ -164,6 +166,24 @@ pub(crate) fn result(
     write(&mut writer);
     writer.finish();
     out.extend_from_slice(b"}}");
+}
+
+/// A result as an object of its own, to be answered with later; without this side's name.
+#[cfg(feature = "server")]
+pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
+    let mut out = b"{".to_vec();
+    let mut writer = ResultWriter {
+        out: &mut out,
+        revision,
+        empty: true,
+        result_type: false,
+        meta: false,
+        server_info: "",
+    };
+    write(&mut writer);
+    writer.finish();
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Appends one error of a neutral kind.

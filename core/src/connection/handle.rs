@@ -14,6 +14,8 @@ use super::{params, scratch};
 use crate::correlate::Unregistered;
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
+#[cfg(feature = "server")]
+use crate::message::RequestId;
 
 /// One notification of progress on a request of this side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +26,26 @@ pub struct Progress<'a> {
     pub total: Option<f64>,
     /// A sentence for people.
     pub message: Option<&'a str>,
+}
+
+impl Progress<'_> {
+    /// As the params of a notification that no request in flight carries; `meta` is its `_meta`.
+    #[cfg(feature = "server")]
+    pub(crate) fn to_params(self, token: RequestId<'_>, meta: &str) -> String {
+        let mut params = serde_json::json!({ "progress": self.progress });
+        if let Some(total) = self.total {
+            params["total"] = total.into();
+        }
+        if let Some(message) = self.message {
+            params["message"] = message.into();
+        }
+        let members = params.to_string();
+        let members = members.strip_suffix('}').unwrap_or_default();
+        format!(
+            "{members},\"progressToken\":{},\"_meta\":{meta}}}",
+            token.raw()
+        )
+    }
 }
 
 /// Called on the driver's thread for each progress notification, before the answer is handed
@@ -81,6 +103,12 @@ impl Handle {
     /// What this side brought to the connection.
     pub fn config(&self) -> &Arc<Config> {
         &self.shared.config
+    }
+
+    /// Whether both lead to one connection.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// The revision in force; `None` before the connection is open. On a server, the one that

@@ -181,6 +181,12 @@ impl ReplyTo {
         self.id.as_ref()
     }
 
+    /// The token under which the peer asked for progress.
+    #[cfg(feature = "server")]
+    pub(crate) fn progress_token(&self) -> Option<RequestId<'_>> {
+        self.progress_token.as_ref().map(OwnedId::as_ref)
+    }
+
     /// Whether the peer asked for progress.
     pub fn wants_progress(&self) -> bool {
         self.progress_token.is_some()

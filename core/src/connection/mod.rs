@@ -43,6 +43,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use self::answer::ResultWriter;
+#[cfg(feature = "server")]
+pub(crate) use self::answer::object as answer_object;
 pub use self::budget::Budget;
 pub use self::config::{Config, Opening};
 pub use self::handle::{Handle, Peer, Progress, ProgressFn, RequestOptions};

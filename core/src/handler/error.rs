@@ -14,9 +14,31 @@ use crate::mcp::ErrorKind;
 pub struct HandlerError {
     kind: ErrorKind,
     text: String,
+    of_protocol: bool,
 }
 
 impl HandlerError {
+    /// An error of the protocol from a tool, too, which the model does not read: what was asked
+    /// cannot be answered at all.
+    ///
+    /// ```
+    /// use mcpbolt::handler::HandlerError;
+    /// use mcpbolt::mcp::ErrorKind;
+    /// let error = HandlerError::protocol(ErrorKind::Internal, "the database is gone");
+    /// assert!(error.is_of_protocol());
+    /// ```
+    pub fn protocol(kind: ErrorKind, text: impl fmt::Display) -> Self {
+        Self {
+            of_protocol: true,
+            ..Self::of(kind, text)
+        }
+    }
+
+    /// Whether it is an error of the protocol wherever it comes from.
+    pub fn is_of_protocol(&self) -> bool {
+        self.of_protocol
+    }
+
     /// A failure of that text.
     pub fn new(text: impl fmt::Display) -> Self {
         Self::of(ErrorKind::Internal, text)
@@ -34,7 +56,11 @@ impl HandlerError {
 
     pub(crate) fn of(kind: ErrorKind, text: impl fmt::Display) -> Self {
         let text = text.to_string();
-        Self { kind, text }
+        Self {
+            kind,
+            text,
+            of_protocol: false,
+        }
     }
 
     /// What kind of failure it is on the wire.

@@ -94,6 +94,9 @@ pub trait Executor {
     /// The client has finished the handshake.
     fn initialized(&mut self) {}
 
+    /// The client has other roots now (handshake era).
+    fn roots_changed(&mut self) {}
+
     /// The connection has ended.
     fn closed(&mut self) {}
 }

@@ -12,5 +12,7 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// `_meta` key of the subscription a notification belongs to (R-SUB-04).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// `_meta` key of the task a message belongs to (2025-11-25, R-MET-12).
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// Prefix of the keys above.
 pub const PREFIX: &str = "io.modelcontextprotocol/";

@@ -6,10 +6,12 @@
 #[cfg(any(feature = "server", feature = "client"))]
 mod ask;
 pub mod code;
+pub mod extension;
 pub mod level;
 pub mod meta;
 pub mod method;
 pub mod revision;
+mod task;
 
 #[cfg(any(feature = "server", feature = "client"))]
 pub use ask::{Block, Elicitation, Elicited, Role, Root, Sampled, Sampling, SamplingMessage};
@@ -17,3 +19,4 @@ pub use code::ErrorKind;
 pub use level::LogLevel;
 pub use method::{Method, Side};
 pub use revision::{Era, Revision, Revisions};
+pub use task::{TaskForm, TaskStatus, TaskSupport};

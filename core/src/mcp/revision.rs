@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::task::TaskForm;
+
 /// How a peer opens: with a handshake for the connection, or with an envelope on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
@@ -56,7 +58,8 @@ pub struct Rules {
     pub result_type: bool,
     /// Whether lists and reads carry `ttlMs` and `cacheScope` (R-CCH).
     pub cache_hints: bool,
-    /// Whether tools may have `title` and `outputSchema`, results `structuredContent`.
+    /// Whether tools may have `outputSchema`, results `structuredContent`, and definitions `title`
+    /// and `_meta`.
     pub structured_content: bool,
     /// Whether content may be a link to a resource.
     pub resource_links: bool,
@@ -80,6 +83,8 @@ pub struct Rules {
     pub sampling_tools: bool,
     /// Whether a request for completions may carry the other arguments as `context`.
     pub completion_context: bool,
+    /// Which form of tasks there is.
+    pub tasks: Option<TaskForm>,
 }
 
 const RULES: [Rules; 5] = [
@@ -104,6 +109,7 @@ const RULES: [Rules; 5] = [
         elicitation_modes: false,
         elicitation_ids: false,
         sampling_tools: false,
+        tasks: None,
     },
     Rules {
         name: "2025-03-26",
@@ -126,6 +132,7 @@ const RULES: [Rules; 5] = [
         elicitation_modes: false,
         elicitation_ids: false,
         sampling_tools: false,
+        tasks: None,
     },
     Rules {
         name: "2025-06-18",
@@ -148,6 +155,7 @@ const RULES: [Rules; 5] = [
         elicitation_modes: false,
         elicitation_ids: false,
         sampling_tools: false,
+        tasks: None,
     },
     Rules {
         name: "2025-11-25",
@@ -170,6 +178,7 @@ const RULES: [Rules; 5] = [
         elicitation_modes: true,
         elicitation_ids: true,
         sampling_tools: true,
+        tasks: Some(TaskForm::Core),
     },
     Rules {
         name: "2026-07-28",
@@ -192,6 +201,7 @@ const RULES: [Rules; 5] = [
         elicitation_modes: true,
         elicitation_ids: false,
         sampling_tools: true,
+        tasks: Some(TaskForm::Extension),
     },
 ];
 

@@ -148,14 +148,22 @@ impl Context {
         params: Option<String>,
         read: impl FnOnce(&str) -> Result<T, RequestError>,
     ) -> Result<T, RequestError> {
+        if let Some(task) = self.task().filter(|task| task.is_task())
+            && self.revision().era() == Era::Stateless
+        {
+            let answer = task.ask(method, params).await.unwrap_or_default();
+            return read(&answer);
+        }
         if let Some(rounds) = self.rounds() {
             return Ok(rounds.ask(method, params, read).await);
         }
         let patience: Duration = self.connection().config().limits.max_request_timeout;
         let options = RequestOptions {
             timeout: Some(patience),
+            meta: self.task().and_then(|task| task.related()).map(Into::into),
             ..RequestOptions::default()
         };
+        let _waits = self.task().and_then(|task| task.waits());
         let asked = self
             .connection()
             .request(method.name(), params.as_deref(), options)?;

@@ -70,11 +70,22 @@ impl Audience {
 
     /// Tells those who want to know.
     pub fn tell(&self, change: Change<'_>) {
-        let present: Vec<_> = lock(&self.listeners)
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
+        let present = self.present();
         present.iter().for_each(|listener| listener.tell(change));
+    }
+
+    /// The same of a task; `detail` holds the members of its state.
+    pub fn tell_task(&self, id: &str, detail: &str) {
+        for listener in self.present() {
+            for listen in &lock(&listener.wants).listens {
+                listen.tell_task(&listener.handle, id, detail);
+            }
+        }
+    }
+
+    fn present(&self) -> Vec<Arc<Listener>> {
+        let listeners = lock(&self.listeners);
+        listeners.iter().filter_map(Weak::upgrade).collect()
     }
 }
 

@@ -16,6 +16,7 @@ use super::live::Live;
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
 use super::seal::Seal;
+use super::tasks::TaskLimits;
 use crate::connection::{Call, Config, Handle, Trace};
 use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
@@ -36,6 +37,7 @@ pub(super) enum ToolHandler {
 #[derive(Clone, Default)]
 pub(super) struct Handlers {
     pub initialized: Option<Hook>,
+    pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
     pub tools: Vec<ToolHandler>,
     pub resources: Vec<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
@@ -163,6 +165,12 @@ impl Builder {
         self
     }
 
+    /// Takes resource templates away: for [`Server::change`]. Nothing happens when there is none.
+    pub fn remove_resource_template(mut self, template: &str) -> Self {
+        self.registry.remove_template(template);
+        self
+    }
+
     /// What the server tells the model about itself.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
@@ -191,6 +199,43 @@ impl Builder {
     /// said that it is initialized. On the driver's thread; must not block.
     pub fn on_initialized(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
         self.handlers.initialized = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` when a client of the handshake era says that it has other roots now (R-ROO-02).
+    /// On the driver's thread; must not block.
+    pub fn on_roots_changed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
+        self.handlers.roots_changed = Some(Arc::new(hook));
+        self
+    }
+
+    /// Offers an extension with these settings, a JSON object, from 2026-07-28 on.
+    /// [`Context::extension`](super::Context::extension) says whether a client declared it, too.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Context, Server, Tool};
+    ///
+    /// let server = Server::builder("search", "1.0.0")
+    ///     .extension("com.example/ranking", "{}")
+    ///     .tool(Tool::new("search"), |_: Arguments, context: Context| async move {
+    ///         match context.extension("com.example/ranking") {
+    ///             Some(settings) => format!("ranked by {settings}"),
+    ///             None => "found".to_owned(),
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn extension(mut self, id: &str, settings: &str) -> Self {
+        if let Err(error) = self.registry.add_extension(id, settings) {
+            self.fail(error);
+        }
+        self
+    }
+
+    /// Bounds what is kept of tasks.
+    pub fn task_limits(mut self, limits: TaskLimits) -> Self {
+        self.registry.set_task_limits(limits);
         self
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::definition::ObjectWriter;
 use crate::connection::ResultWriter;
+use crate::handler::HandlerError;
 use crate::json::writer;
 use crate::mcp::{Revision, Role};
 
@@ -171,6 +172,8 @@ pub struct ToolResult {
     pub structured: Option<String>,
     /// Whether the tool failed.
     pub is_error: bool,
+    /// An error of the protocol instead of all that: [`HandlerError::protocol`].
+    pub refusal: Option<HandlerError>,
 }
 
 impl ToolResult {

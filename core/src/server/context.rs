@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::registry::Registry;
 use super::rounds::Rounds;
 use super::seal::Seal;
+use super::tasks::TaskCall;
 use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
-use crate::mcp::{ErrorKind, LogLevel, Revision};
+use crate::mcp::{ErrorKind, LogLevel, Method, Revision, extension};
 
 /// A call under way: progress, log messages, cancellation. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct Context {
     cancel: CancelToken,
     /// How the client is asked where it cannot be sent requests.
     rounds: Option<Arc<Rounds>>,
+    /// For a tool that opted in.
+    task: Option<Arc<TaskCall>>,
 }
 
 impl Context {
@@ -33,6 +37,7 @@ impl Context {
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             rounds: rounds.transpose()?.flatten(),
+            task: None,
         })
     }
 
@@ -43,7 +48,16 @@ impl Context {
             reply,
             cancel,
             rounds: None,
+            task: None,
         }
+    }
+
+    /// The same for a call of tool `number`, which may go on as a task if the tool opted in. For
+    /// an executor of one's own, which ends the task through [`task`](Self::task).
+    #[must_use]
+    pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
+        self.task = TaskCall::new(registry, number, &self.handle, call);
+        self
     }
 
     /// Whether something was asked that the client has to be told first: then the handler is
@@ -71,19 +85,29 @@ impl Context {
     /// Reports progress, if the client asked for it. `progress` must increase from call to call
     /// (R-PRG-02). Delivered in order and before the answer.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        if self.reply.wants_progress() {
-            self.handle.replies().progress(
-                &self.reply,
-                Progress {
-                    progress,
-                    total,
-                    message,
-                },
-            );
+        if !self.reply.wants_progress() {
+            return;
+        }
+        let progress = Progress {
+            progress,
+            total,
+            message,
+        };
+        if !self.is_task() {
+            return self.handle.replies().progress(&self.reply, progress);
+        }
+        // The call is answered; in the core form its token goes on with the task (R-TSK-18).
+        if let Some(task) = &self.task
+            && let (Some(meta), Some(token)) = (task.related(), self.reply.progress_token())
+        {
+            let params = progress.to_params(token, &meta);
+            // The params are an object.
+            let _ = self.handle.notify(Method::Progress.name(), Some(&params));
         }
     }
 
-    /// Sends a log message, if the client wants messages of that level. `data` is JSON.
+    /// Sends a log message, if the client wants messages of that level. `data` is JSON. Not from
+    /// a task: its call is answered.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &serde_json::Value) {
         self.handle
             .replies()
@@ -113,6 +137,49 @@ impl Context {
     /// The connection that the call came on.
     pub fn connection(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Has a call of a tool that [opted in](super::Tool::task_support) go on as a task: the client
+    /// is answered that it is one, and finds the result there. Whether it is one; `false` when the
+    /// client cannot follow it, or there is no room for it: the call goes on as before.
+    ///
+    /// What is asked of the client before is answered in rounds, what is asked after through the
+    /// task. In 2025-11-25, where the client asks for tasks, nothing is left to do here.
+    ///
+    /// ```
+    /// use mcpbolt::mcp::TaskSupport;
+    /// use mcpbolt::server::{Arguments, Context, Server, Tool};
+    /// use std::time::Duration;
+    ///
+    /// let render = Tool::new("render").task_support(TaskSupport::Optional);
+    /// let server = Server::builder("films", "1.0.0")
+    ///     .tool(render, |_: Arguments, context: Context| async move {
+    ///         context.begin_task();
+    ///         context.sleep(Duration::from_secs(3600)).await;
+    ///         "rendered"
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn begin_task(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.begin())
+    }
+
+    /// Whether the call has become a task.
+    pub fn is_task(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.is_task())
+    }
+
+    /// The settings that the client declared on this request for an extension, a JSON object;
+    /// `None` when it did not declare it (R-EXT-03).
+    pub fn extension(&self, id: &str) -> Option<&str> {
+        extension::declared(self.rounds.as_ref()?.capabilities(), id)
+    }
+
+    /// What may become of the call beside an answer, if the tool opted in and the client can
+    /// follow: for an executor of one's own.
+    pub fn task(&self) -> Option<&Arc<TaskCall>> {
+        self.task.as_ref()
     }
 
     pub(super) fn rounds(&self) -> Option<&Arc<Rounds>> {

@@ -9,8 +9,10 @@ use super::content::{PromptResult, ResourceContents, ToolResult, write_contents}
 use super::context::Context;
 use super::host::missing_data;
 use super::live::{Offer, View};
+use super::registry::Registry;
 use super::rounds::Attended;
 use super::seal::Seal;
+use super::tasks::Ended;
 use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
 use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
@@ -62,6 +64,9 @@ impl Executor for HandlerExecutor {
         let arguments = request.message.arguments().unwrap_or("{}");
         let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
         let result = outcome.unwrap_or_else(|_| panicked());
+        if let Some(error) = &result.refusal {
+            return Ok(answer.error(error.kind(), &error.to_string(), None));
+        }
         Ok(match offer.registry.check_result(number, &result) {
             Ok(()) => answer.result(|writer| result.write(writer)),
             Err(why) => answer.error(ErrorKind::Internal, &why, None),
@@ -82,6 +87,12 @@ impl Executor for HandlerExecutor {
         }
     }
 
+    fn roots_changed(&mut self) {
+        if let Some(hook) = &self.view.offer().handlers.roots_changed {
+            guard_hook(|| hook(&self.handle));
+        }
+    }
+
     fn closed(&mut self) {
         if let Some(hook) = &self.view.offer().handlers.closed {
             guard_hook(|| hook(&self.handle));
@@ -93,7 +104,15 @@ impl Executor for HandlerExecutor {
         let seal = self.seal.clone();
         let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
             match Context::new(handle.clone(), &call, seal.as_ref()) {
-                Ok(context) => Some(Box::pin(carry_out(offer.clone(), call, context))),
+                Ok(context) => {
+                    let context = match Operation::from_target(call.target) {
+                        Operation::CallTool(number) if offer.registry.has_tasks() => {
+                            context.with_task(&offer.registry, number, &call)
+                        }
+                        _ => context,
+                    };
+                    Some(Box::pin(carry_out(offer.clone(), call, context)))
+                }
                 Err(why) => {
                     let mut replies = handle.replies();
                     replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
@@ -126,7 +145,7 @@ async fn carry_out(offer: Offer<Handlers>, call: Call, context: Context) {
     let Offer { registry, handlers } = &offer;
     match operation {
         Operation::CallTool(number) => {
-            let Some(ToolHandler::Spawned(handler)) = handlers.tools.get(number as usize) else {
+            let Some(handler) = handlers.tools.get(number as usize) else {
                 return;
             };
             let arguments = call.message.as_ref().arguments().unwrap_or("{}");
@@ -135,14 +154,25 @@ async fn carry_out(offer: Offer<Handlers>, call: Call, context: Context) {
             {
                 return debt.refuse_arguments(why);
             }
-            match attended(&context.clone(), || handler(call, context)).await {
+            // R-TSK-06
+            if let Some(task) = debt.context.task()
+                && task.is_asked()
+                && !task.begin()
+            {
+                return debt.refuse(ErrorKind::Overloaded, "too many tasks");
+            }
+            let made = || match handler {
+                ToolHandler::Spawned(handler) => handler(call, context),
+                ToolHandler::Inline(handler) => {
+                    let result = handler(call.message.as_ref().arguments().unwrap_or("{}"));
+                    Box::pin(std::future::ready(result))
+                }
+            };
+            match attended(&debt.context.clone(), made).await {
                 None => debt.ask(),
-                Some(Outcome::Made(result)) => match registry.check_result(number, &result) {
-                    Ok(()) => debt.pay(|writer| result.write(writer)),
-                    Err(why) => debt.refuse(ErrorKind::Internal, &why),
-                },
-                Some(Outcome::Panicked) => debt.pay(|writer| panicked().write(writer)),
-                Some(Outcome::Cancelled) => debt.forgive(),
+                Some(Outcome::Made(result)) => debt.settle_tool(registry, number, result),
+                Some(Outcome::Panicked) => debt.settle_tool(registry, number, panicked()),
+                Some(Outcome::Cancelled) => debt.give_up(),
             }
         }
         Operation::ReadResource(number) => {
@@ -216,6 +246,38 @@ impl Debt {
 
     fn forgive(mut self) {
         self.paid = true;
+    }
+
+    /// The call of a tool is cancelled, or the task that it became.
+    fn give_up(self) {
+        if let Some(task) = self.context.task() {
+            task.end(Ended::<fn(&mut ResultWriter<'_>)>::Cancelled);
+        }
+        self.forgive();
+    }
+
+    /// What a tool gave back goes to the client, or into the task that the call became.
+    fn settle_tool(mut self, registry: &Registry, number: u32, result: ToolResult) {
+        let misfit = registry.check_result(number, &result);
+        let refused = match (&result.refusal, misfit) {
+            (Some(error), _) => Some((error.kind(), error.to_string())),
+            (None, Err(why)) => Some((ErrorKind::Internal, why)),
+            (None, Ok(())) => None,
+        };
+        let task = self.context.task().filter(|task| task.is_task()).cloned();
+        match (task, refused) {
+            (Some(task), refused) => {
+                task.end(match refused {
+                    Some((kind, text)) => Ended::Error(kind, text),
+                    None => {
+                        Ended::Result(|w: &mut ResultWriter<'_>| result.write(w), result.is_error)
+                    }
+                });
+                self.forgive();
+            }
+            (None, Some((kind, text))) => self.refuse(kind, &text),
+            (None, None) => self.pay(|writer| result.write(writer)),
+        }
     }
 
     fn refuse(&mut self, kind: ErrorKind, message: &str) {

@@ -10,12 +10,13 @@ use super::content::ToolResult;
 use super::listen::Interests;
 use super::live::{Live, Source};
 use super::registry::{Pages, Registry, level, page, quoted};
+use super::tasks::{RESULT, Rule, declares, missing_extension};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
 use crate::handler::{Executor, Operation};
 use crate::json::{reader, string};
 use crate::limits::CHECK_HERE_BYTES;
-use crate::mcp::{ErrorKind, Method};
+use crate::mcp::{ErrorKind, Method, TaskSupport};
 use crate::message::{Field, MessageRef};
 
 /// The [`Host`] of a server. What the registry alone can answer (lists, unknown names, arguments
@@ -129,6 +130,14 @@ impl<E: Executor> ServerHost<E> {
             }
         };
         let operation = Operation::CallTool(number);
+        let support = self.registry.task_support(number);
+        if self.registry.has_tasks() {
+            match Rule::of(support, &request) {
+                Rule::Goes => {}
+                Rule::Mismatch(why) => return answer.error(ErrorKind::MethodNotFound, why, None),
+                Rule::Missing => return missing_extension(answer),
+            }
+        }
         let later = arguments.len() > CHECK_HERE_BYTES && self.executor.checks_arguments(operation);
         if !later && let Err(why) = self.registry.check_arguments(number, arguments) {
             // R-TOL-05
@@ -136,6 +145,9 @@ impl<E: Executor> ServerHost<E> {
                 true => answer.result(|result| ToolResult::error(why).write(result)),
                 false => answer.error(ErrorKind::InvalidParams, &why, None),
             };
+        }
+        if support != TaskSupport::Forbidden {
+            return Disposition::Deferred(operation.to_target());
         }
         self.operate(operation, request, answer)
     }
@@ -192,6 +204,10 @@ impl<E: Executor> ServerHost<E> {
     /// R-SUB-01, R-SUB-12
     fn listen(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
+        let has_tasks = reader::find_path(params, &["notifications", "taskIds"]).is_some();
+        if has_tasks && self.registry.has_tasks() && !declares(&request) {
+            return missing_extension(answer);
+        }
         match Interests::parse(params, &self.registry) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
             Ok(_) if !self.listener.has_room() => {
@@ -268,8 +284,20 @@ impl<E: Executor> Host for ServerHost<E> {
             Some(method @ (Method::Subscribe | Method::Unsubscribe)) if registry.subscribes => {
                 self.subscribe(method, request, answer)
             }
-            Some(Method::Listen) if registry.subscribes || registry.may_change() => {
+            Some(Method::Listen)
+                if registry.subscribes || registry.may_change() || registry.has_tasks() =>
+            {
                 self.listen(request, answer)
+            }
+            Some(
+                method @ (Method::GetTask
+                | Method::CancelTask
+                | Method::TaskResult
+                | Method::ListTasks
+                | Method::UpdateTask),
+            ) if registry.has_tasks() => {
+                let whose = (&*registry, &self.handle);
+                registry.tasks().answer(whose, method, &request, answer)
             }
             Some(Method::Complete) if registry.completes => self.complete(request, answer),
             Some(Method::SetLevel) => match request.message.params().and_then(level) {
@@ -292,6 +320,11 @@ impl<E: Executor> Host for ServerHost<E> {
                 self.listener.listen(&call, interests);
             }
         }
+        if self.registry.has_tasks() {
+            for call in batch.take(RESULT) {
+                self.registry.tasks().answer_at_end(&self.handle, call);
+            }
+        }
         if !batch.is_empty() {
             self.executor.run(batch);
         }
@@ -309,6 +342,9 @@ impl<E: Executor> Host for ServerHost<E> {
     fn notification(&mut self, message: MessageRef<'_>) {
         let method = message.method().and_then(|name| Method::parse(&name));
         let tells = matches!(method, Some(Method::Initialized | Method::InitializedBare));
+        if method == Some(Method::RootsChanged) {
+            self.executor.roots_changed();
+        }
         if tells && !self.initialized && self.handle.revision().is_some() {
             self.initialized = true;
             self.listener.set_ready();
@@ -317,6 +353,7 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn closed(&mut self, _reason: &ConnectionError) {
+        self.registry.tasks().leave(&self.handle);
         self.executor.closed();
     }
 

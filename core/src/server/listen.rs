@@ -16,6 +16,8 @@ pub(super) struct Interests {
     prompts: bool,
     resources: bool,
     uris: BTreeSet<String>,
+    /// Ids, of the tasks extension.
+    tasks: BTreeSet<String>,
 }
 
 impl Interests {
@@ -40,7 +42,15 @@ impl Interests {
                 }
             }
         }
+        let tasks = reader::find(filter, "taskIds").unwrap_or("[]");
+        let tasks = reader::elements(tasks).filter_map(reader::as_str);
+        let known = |id: &std::borrow::Cow<'_, str>| registry.has_task(id);
         Ok(Self {
+            tasks: tasks
+                .filter(known)
+                .map(Into::into)
+                .take(MAX_SUBSCRIPTIONS)
+                .collect(),
             tools: wants("toolsListChanged"),
             prompts: wants("promptsListChanged"),
             resources: wants("resourcesListChanged"),
@@ -60,10 +70,17 @@ impl Interests {
                 out.extend_from_slice(b":true,");
             }
         }
-        if !self.uris.is_empty() {
-            out.extend_from_slice(b"\"resourceSubscriptions\":[");
-            for uri in &self.uris {
-                string::append(&mut out, uri);
+        for (name, all) in [
+            ("resourceSubscriptions", &self.uris),
+            ("taskIds", &self.tasks),
+        ] {
+            if all.is_empty() {
+                continue;
+            }
+            string::append(&mut out, name);
+            out.extend_from_slice(b":[");
+            for one in all {
+                string::append(&mut out, one);
                 out.push(b',');
             }
             out.pop();
@@ -129,6 +146,15 @@ impl Listen {
             handle
                 .replies()
                 .notification(&self.reply, change.method(), &params);
+        }
+    }
+
+    /// Tells how far a task is, if the client wants to hear of it (R-TSX-17).
+    pub fn tell_task(&self, handle: &Handle, id: &str, detail: &str) {
+        if self.interests.tasks.contains(id) {
+            let params = format!("{{{detail},\"_meta\":{}}}", self.meta());
+            let mut replies = handle.replies();
+            replies.notification(&self.reply, Method::Tasks, &params);
         }
     }
 

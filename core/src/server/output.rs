@@ -66,7 +66,13 @@ impl<T: IntoToolResult, E: Into<HandlerError>> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> ToolResult {
         match self {
             Ok(value) => value.into_tool_result(),
-            Err(error) => ToolResult::error(error.into().to_string()),
+            Err(error) => match error.into() {
+                error if error.is_of_protocol() => ToolResult {
+                    refusal: Some(error),
+                    ..ToolResult::default()
+                },
+                error => ToolResult::error(error.to_string()),
+            },
         }
     }
 }

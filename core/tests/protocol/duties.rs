@@ -62,7 +62,7 @@ fn what_is_declared_is_served_and_nothing_else() {
             };
             for (method, capability) in CALLS {
                 let answer = wire.ask(revision, method, json!({}));
-                let defined = !(method == "resources/subscribe");
+                let defined = method != "resources/subscribe";
                 let is_served = is_full && defined;
                 assert_eq!(
                     code(&answer) != -32601,

@@ -11,6 +11,7 @@ mod rounds;
 mod schema;
 #[path = "../shared/mod.rs"]
 mod shared;
+mod tasks;
 mod validation;
 mod wire;
 #[path = "../shared/world.rs"]

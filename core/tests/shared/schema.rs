@@ -106,9 +106,11 @@ impl Schema {
         };
         self.check(&format!("JSONRPC{kind}"), message)?;
         let method = message["method"].as_str().unwrap_or_default();
-        let name = self
-            .of_method(&format!("{sender}{kind}"), method)
-            .ok_or_else(|| format!("a {sender} may not send {method}"))?;
+        let name = self.of_method(&format!("{sender}{kind}"), method);
+        if name.is_none() && self.is_extension(method) {
+            return Ok("Extension".to_owned());
+        }
+        let name = name.ok_or_else(|| format!("a {sender} may not send {method}"))?;
         self.check(&name, message).map(|()| name)
     }
 
@@ -123,6 +125,13 @@ impl Schema {
         if result["resultType"] == "input_required" {
             return self.check("InputRequiredResult", result);
         }
+        match result.get("task") {
+            Some(_) if request == "CallToolRequest" => {
+                return self.check("CreateTaskResult", result);
+            }
+            _ if result["resultType"] == "task" => return self.check("Result", result),
+            _ => {}
+        }
         let stem = request.trim_end_matches("Request");
         let name = self.first(&[&format!("{stem}Result"), "EmptyResult"]);
         self.check(&name, result)
@@ -131,6 +140,18 @@ impl Schema {
     fn check_error(&mut self, message: &Value) -> Result<(), String> {
         let name = self.first(&["JSONRPCErrorResponse", "JSONRPCError"]);
         self.check(&name, message)
+    }
+
+    /// Whether a method is of an official extension, which the schema does not describe.
+    fn is_extension(&self, method: &str) -> bool {
+        let has_extensions = self.document[self.key].get("InputRequiredResult").is_some();
+        let prefixes = [
+            "tasks/",
+            "notifications/tasks",
+            "skills/",
+            "resources/directory/",
+        ];
+        has_extensions && prefixes.iter().any(|prefix| method.starts_with(prefix))
     }
 
     fn first(&self, names: &[&str]) -> String {

@@ -37,7 +37,7 @@ impl Registry {
             return Ok(());
         };
         let verdict = match &result.structured {
-            _ if result.is_error => Ok(()),
+            _ if result.is_error || result.refusal.is_some() => Ok(()),
             Some(json) => schema.check(json),
             None => Err("there is no structured content".to_owned()),
         };

@@ -2,7 +2,7 @@
 
 use super::Registry;
 use crate::connection::Config;
-use crate::mcp::{Revision, Side};
+use crate::mcp::{Era, Revision, Side, TaskForm};
 
 impl Registry {
     /// Whether tools are offered.
@@ -49,6 +49,19 @@ impl Registry {
         declare("logging", [None, None]);
         if self.completes && rules.completions {
             declare("completions", [None, None]);
+        }
+        match rules.tasks {
+            // R-TSK-01
+            Some(TaskForm::Core) if self.has_tasks => members.push(
+                r#""tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#.to_owned(),
+            ),
+            _ => {}
+        }
+        // R-TSX-01
+        if rules.era == Era::Stateless
+            && let Some(extensions) = self.extensions()
+        {
+            members.push(format!("\"extensions\":{extensions}"));
         }
         format!("{{{}}}", members.join(","))
     }

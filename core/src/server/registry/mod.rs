@@ -1,10 +1,11 @@
 //! The registry of a server: what it offers, found by name and listed from bytes encoded once.
 
+mod beyond;
 mod checks;
 mod declared;
 mod pages;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,13 +17,10 @@ pub(super) use self::pages::{Pages, page};
 use super::audience::{Audience, Change};
 use super::cache::{CacheHint, CacheScope};
 use super::definition::{Prompt, PromptArgument, Resource, Tool};
+use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
-use crate::json;
-use crate::mcp::{LogLevel, Revision};
+use crate::mcp::{LogLevel, Revision, TaskSupport};
 use crate::schema::{InvalidSchema, Schema};
-
-/// Levels of nesting in what a tool says of itself.
-const MAX_DEPTH: usize = 64;
 
 /// Why something cannot be registered.
 #[derive(Debug)]
@@ -32,12 +30,14 @@ pub enum RegistryError {
     Duplicate(String),
     /// A name is empty.
     EmptyName,
-    /// A tool's member, named second, is no JSON, or not of the type it must be.
+    /// A member, named second, of a definition is no JSON, or not of the shape it must have.
     Json(String, &'static str),
     /// A tool's schema is not valid.
     Schema(String, InvalidSchema),
     /// A URI template is not valid.
     Template(InvalidTemplate),
+    /// The extension's name has no prefix, or its settings are no JSON object.
+    Extension(String),
     /// Clients were not told that there may be changes.
     Fixed,
 }
@@ -47,9 +47,12 @@ impl std::fmt::Display for RegistryError {
         match self {
             Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
             Self::EmptyName => f.write_str("a name is empty"),
-            Self::Json(tool, member) => write!(
+            Self::Json(name, member) => {
+                write!(f, "the {member} of {name:?}: not the JSON it must be")
+            }
+            Self::Extension(id) => write!(
                 f,
-                "the {member} of tool {tool:?} are not the JSON they must be"
+                "{id:?} cannot name an extension, or its settings are no object"
             ),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
@@ -68,7 +71,8 @@ pub struct Registry {
     tools: Vec<Tool>,
     schemas: Vec<Arc<Schemas>>,
     resources: Vec<Resource>,
-    templates: Vec<(Resource, Template)>,
+    /// A template that was removed is still here, and not offered.
+    templates: Vec<(Resource, Template, bool)>,
     pub(super) prompts: Vec<Prompt>,
     tool_names: HashMap<String, u32>,
     resource_uris: HashMap<String, u32>,
@@ -76,6 +80,10 @@ pub struct Registry {
     pub(super) completes: bool,
     pub(super) subscribes: bool,
     may_change: bool,
+    /// Some tool opted in.
+    has_tasks: bool,
+    tasks: Arc<Tasks>,
+    extensions: BTreeMap<String, String>,
     edits: Edits,
     pub(super) audience: Arc<Audience>,
     page_size: Option<NonZeroUsize>,
@@ -113,23 +121,14 @@ impl Registry {
     pub fn add_tool(&mut self, tool: Tool) -> Result<u32, RegistryError> {
         let invalid = |error| RegistryError::Schema(tool.name.clone(), error);
         let input = Schema::input(&tool.input_schema).map_err(invalid)?;
-        for (member, json, opener) in [
-            ("output_schema", &tool.output_schema, '{'),
-            ("annotations", &tool.annotations, '{'),
-            ("icons", &tool.icons, '['),
-        ] {
-            let fits = |json: &String| {
-                let json = json.trim_start();
-                json.starts_with(opener) && json::validate(json.as_bytes(), MAX_DEPTH).is_ok()
-            };
-            if !json.as_ref().is_none_or(fits) {
-                return Err(RegistryError::Json(tool.name, member));
-            }
+        if let Some(member) = tool.fault() {
+            return Err(RegistryError::Json(tool.name, member));
         }
         let output = tool.output_schema.as_deref().map(Schema::new);
         let output = output.transpose().map_err(invalid)?;
         let number = take(&mut self.tool_names, &tool.name, self.tools.len())?;
         self.schemas.push(Arc::new(Schemas { input, output }));
+        self.has_tasks |= tool.task_support != TaskSupport::Forbidden;
         self.tools.push(tool);
         self.edits.tools += 1;
         self.changed();
@@ -139,8 +138,11 @@ impl Registry {
     /// Adds a resource; gives its number.
     ///
     /// # Errors
-    /// When the URI is taken or empty.
+    /// When the URI is taken or empty, or a member is not the JSON it must be.
     pub fn add_resource(&mut self, resource: Resource) -> Result<u32, RegistryError> {
+        if let Some(member) = resource.fault() {
+            return Err(RegistryError::Json(resource.uri, member));
+        }
         let number = take(&mut self.resource_uris, &resource.uri, self.resources.len())?;
         self.resources.push(resource);
         self.edits.resources += 1;
@@ -152,10 +154,13 @@ impl Registry {
     /// number.
     ///
     /// # Errors
-    /// When the template is not valid.
+    /// When the template is not valid, or a member is not the JSON it must be.
     pub fn add_template(&mut self, resource: Resource) -> Result<u32, RegistryError> {
+        if let Some(member) = resource.fault() {
+            return Err(RegistryError::Json(resource.uri, member));
+        }
         let template = Template::parse(&resource.uri).map_err(RegistryError::Template)?;
-        self.templates.push((resource, template));
+        self.templates.push((resource, template, true));
         self.edits.resources += 1;
         self.changed();
         Ok(self.templates.len() as u32 - 1)
@@ -164,8 +169,11 @@ impl Registry {
     /// Adds a prompt; gives its number.
     ///
     /// # Errors
-    /// When the name is taken or empty.
+    /// When the name is taken or empty, or a member is not the JSON it must be.
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<u32, RegistryError> {
+        if let Some(member) = prompt.fault() {
+            return Err(RegistryError::Json(prompt.name, member));
+        }
         let number = take(&mut self.prompt_names, &prompt.name, self.prompts.len())?;
         self.prompts.push(prompt);
         self.edits.prompts += 1;
@@ -184,6 +192,19 @@ impl Registry {
     /// Takes a resource away; whether there was one. Its number is not given again.
     pub fn remove_resource(&mut self, uri: &str) -> bool {
         let removed = self.resource_uris.remove(uri).is_some();
+        self.edits.resources += u64::from(removed);
+        self.changed();
+        removed
+    }
+
+    /// Takes the templates of exactly that URI template away; whether there was one. Their numbers
+    /// are not given again.
+    pub fn remove_template(&mut self, template: &str) -> bool {
+        let mut removed = false;
+        for (resource, _, offered) in &mut self.templates {
+            removed |= *offered && resource.uri == template;
+            *offered &= resource.uri != template;
+        }
         self.edits.resources += u64::from(removed);
         self.changed();
         removed
@@ -266,6 +287,12 @@ impl Registry {
         })
     }
 
+    /// The templates, in the order of registration.
+    pub fn templates(&self) -> impl Iterator<Item = &Resource> {
+        let offered = self.templates.iter().filter(|(_, _, offered)| *offered);
+        offered.map(|(resource, ..)| resource)
+    }
+
     /// The prompts, in the order of registration.
     pub fn prompts(&self) -> Vec<&Prompt> {
         offered(&self.prompts, &self.prompt_names, |prompt| &prompt.name)
@@ -290,10 +317,9 @@ impl Registry {
 
     /// The number of the first template that a URI matches, and its variables in order.
     pub fn template(&self, uri: &str) -> Option<(u32, Vec<(String, String)>)> {
-        let matched = |(number, (_, template)): (usize, &(Resource, Template))| {
-            template
-                .match_uri(uri)
-                .map(|variables| (number as u32, variables))
+        let matched = |(number, (_, template, offered)): (usize, &(Resource, Template, bool))| {
+            let variables = template.match_uri(uri).filter(|_| *offered);
+            variables.map(|variables| (number as u32, variables))
         };
         self.templates.iter().enumerate().find_map(matched)
     }
@@ -310,8 +336,8 @@ impl Registry {
 
     /// Whether there is a resource, or a template, of exactly that URI.
     pub fn has_resource(&self, uri: &str) -> bool {
-        let template = |(resource, _): &(Resource, Template)| resource.uri == uri;
-        self.resource_uris.contains_key(uri) || self.templates.iter().any(template)
+        let mut templates = self.templates();
+        self.resource_uris.contains_key(uri) || templates.any(|template| template.uri == uri)
     }
 
     pub(super) fn lists(&self, revision: Revision) -> &Lists {
@@ -324,6 +350,7 @@ impl Registry {
                 size: self.page_size.map_or(usize::MAX, NonZeroUsize::get),
                 hints: &hints,
             };
+            let templates: Vec<_> = self.templates().collect();
             Arc::new(Lists {
                 tools: pages.of("tools", &self.tools(), |tool, out| {
                     tool.write(out, revision)
@@ -331,13 +358,9 @@ impl Registry {
                 resources: pages.of("resources", &self.resources(), |resource, out| {
                     resource.write(out, revision, "uri");
                 }),
-                templates: pages.of(
-                    "resourceTemplates",
-                    &self.templates,
-                    |(resource, _), out| {
-                        resource.write(out, revision, "uriTemplate");
-                    },
-                ),
+                templates: pages.of("resourceTemplates", &templates, |template, out| {
+                    template.write(out, revision, "uriTemplate");
+                }),
                 prompts: pages.of("prompts", &self.prompts(), |prompt, out| {
                     prompt.write(out, revision)
                 }),

@@ -1,0 +1,129 @@
+//! Prompts as `prompts/list` shows them.
+
+use super::ObjectWriter;
+use crate::mcp::Revision;
+
+/// A prompt as `prompts/list` shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The name it is got by. Unique.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it takes.
+    pub arguments: Vec<PromptArgument>,
+    /// Icons: a JSON array (`Icon`).
+    pub icons: Option<String>,
+    /// Its `_meta`: a JSON object.
+    pub meta: Option<String>,
+}
+
+/// An argument of a prompt; its values are strings (R-PRM-02).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Whether the prompt needs it.
+    pub required: bool,
+}
+
+impl Prompt {
+    /// A prompt without arguments.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            arguments: Vec::new(),
+            icons: None,
+            meta: None,
+        }
+    }
+
+    /// Sets what it is for.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Sets a name for people.
+    #[must_use]
+    pub fn title(mut self, text: impl Into<String>) -> Self {
+        self.title = Some(text.into());
+        self
+    }
+
+    /// Sets icons.
+    #[must_use]
+    pub fn icons(mut self, json: impl ToString) -> Self {
+        self.icons = Some(json.to_string());
+        self
+    }
+
+    /// Sets its `_meta`.
+    #[must_use]
+    pub fn meta(mut self, json: impl ToString) -> Self {
+        self.meta = Some(json.to_string());
+        self
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn argument(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        required: bool,
+    ) -> Self {
+        let description = Some(description.into());
+        self.arguments.push(PromptArgument {
+            name: name.into(),
+            title: None,
+            description,
+            required,
+        });
+        self
+    }
+
+    pub(in crate::server) fn write(&self, out: &mut Vec<u8>, revision: Revision) {
+        let rules = revision.rules();
+        let mut object = ObjectWriter::begin(out);
+        object.string("name", &self.name);
+        object.optional(
+            "title",
+            self.title.as_deref().filter(|_| rules.structured_content),
+        );
+        object.optional("description", self.description.as_deref());
+        if !self.arguments.is_empty() {
+            object.key("arguments").push(b'[');
+            for (i, argument) in self.arguments.iter().enumerate() {
+                if i > 0 {
+                    object.out.push(b',');
+                }
+                let mut member = ObjectWriter::begin(object.out);
+                member.string("name", &argument.name);
+                let title = argument.title.as_deref();
+                member.optional("title", title.filter(|_| rules.structured_content));
+                member.optional("description", argument.description.as_deref());
+                if argument.required {
+                    member.raw("required", Some("true"));
+                }
+                member.end();
+            }
+            object.out.push(b']');
+        }
+        object.raw("icons", self.icons.as_deref().filter(|_| rules.icons));
+        object.raw(
+            "_meta",
+            self.meta.as_deref().filter(|_| rules.structured_content),
+        );
+        object.end();
+    }
+}

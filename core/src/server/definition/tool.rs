@@ -1,0 +1,142 @@
+//! Tools as `tools/list` shows them.
+
+use super::ObjectWriter;
+use crate::mcp::{Revision, TaskForm, TaskSupport};
+
+/// A tool as `tools/list` shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The name it is called by. Unique; 1 to 128 of `A-Z a-z 0-9 _ - .` (R-NAM-01).
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: Option<String>,
+    /// JSON Schema of its arguments: a JSON object with `"type":"object"`.
+    pub input_schema: String,
+    /// JSON Schema of its structured content.
+    pub output_schema: Option<String>,
+    /// Hints on its behaviour: a JSON object (`ToolAnnotations`).
+    pub annotations: Option<String>,
+    /// Icons: a JSON array (`Icon`).
+    pub icons: Option<String>,
+    /// Its `_meta`: a JSON object.
+    pub meta: Option<String>,
+    /// Whether its calls may go on as tasks.
+    pub task_support: TaskSupport,
+}
+
+impl Tool {
+    /// A tool that takes any object.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema: "{\"type\":\"object\"}".into(),
+            output_schema: None,
+            annotations: None,
+            icons: None,
+            meta: None,
+            task_support: TaskSupport::Forbidden,
+        }
+    }
+
+    /// Sets what it does, for the model.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Sets a name for people.
+    #[must_use]
+    pub fn title(mut self, text: impl Into<String>) -> Self {
+        self.title = Some(text.into());
+        self
+    }
+
+    /// Sets the JSON Schema of its arguments.
+    #[must_use]
+    pub fn input_schema(mut self, json: impl ToString) -> Self {
+        self.input_schema = json.to_string();
+        self
+    }
+
+    /// Sets the JSON Schema of its structured content.
+    #[must_use]
+    pub fn output_schema(mut self, json: impl ToString) -> Self {
+        self.output_schema = Some(json.to_string());
+        self
+    }
+
+    /// Sets hints on its behaviour.
+    #[must_use]
+    pub fn annotations(mut self, json: impl ToString) -> Self {
+        self.annotations = Some(json.to_string());
+        self
+    }
+
+    /// Sets icons.
+    #[must_use]
+    pub fn icons(mut self, json: impl ToString) -> Self {
+        self.icons = Some(json.to_string());
+        self
+    }
+
+    /// Sets its `_meta`.
+    #[must_use]
+    pub fn meta(mut self, json: impl ToString) -> Self {
+        self.meta = Some(json.to_string());
+        self
+    }
+
+    /// Lets its calls go on as tasks: in 2025-11-25 those that the client asks it of, from
+    /// 2026-07-28 on those that call [`Context::begin_task`](crate::server::Context::begin_task).
+    #[must_use]
+    pub fn task_support(mut self, support: TaskSupport) -> Self {
+        self.task_support = support;
+        self
+    }
+
+    pub(in crate::server) fn write(&self, out: &mut Vec<u8>, revision: Revision) {
+        let rules = revision.rules();
+        let mut object = ObjectWriter::begin(out);
+        object.string("name", &self.name);
+        object.optional(
+            "title",
+            self.title.as_deref().filter(|_| rules.structured_content),
+        );
+        object.optional("description", self.description.as_deref());
+        object.raw("inputSchema", Some(&self.input_schema));
+        let schema = self
+            .output_schema
+            .as_deref()
+            .filter(|_| rules.structured_content);
+        object.raw(
+            "outputSchema",
+            schema.filter(|schema| rules.any_structured_content || is_object(schema)),
+        );
+        object.raw(
+            "annotations",
+            self.annotations.as_deref().filter(|_| rules.annotations),
+        );
+        object.raw("icons", self.icons.as_deref().filter(|_| rules.icons));
+        if rules.tasks == Some(TaskForm::Core) && self.task_support != TaskSupport::Forbidden {
+            let name = self.task_support.name();
+            object.raw(
+                "execution",
+                Some(&format!("{{\"taskSupport\":\"{name}\"}}")),
+            );
+        }
+        object.raw(
+            "_meta",
+            self.meta.as_deref().filter(|_| rules.structured_content),
+        );
+        object.end();
+    }
+}
+
+fn is_object(schema: &str) -> bool {
+    crate::json::reader::find(schema, "type") == Some("\"object\"")
+}

@@ -1,0 +1,76 @@
+//! What a server offers beyond the core: extensions and tasks.
+
+use std::sync::Arc;
+
+use super::{Registry, RegistryError};
+use crate::mcp::{Method, TaskSupport, extension};
+use crate::server::tasks::{Task, TaskLimits, Tasks};
+
+impl Registry {
+    /// Bounds what is kept of tasks, from now on. Those there are are forgotten.
+    pub fn set_task_limits(&mut self, limits: TaskLimits) {
+        self.tasks = Arc::new(Tasks::new(limits));
+    }
+
+    /// Offers an extension with these settings, a JSON object, from 2026-07-28 on (R-EXT-02).
+    ///
+    /// # Errors
+    /// When the name has no prefix or the settings are no object (R-CAP-06).
+    pub fn add_extension(&mut self, id: &str, settings: &str) -> Result<(), RegistryError> {
+        let is_object = settings.trim_start().starts_with('{')
+            && crate::json::validate(settings.as_bytes(), 64).is_ok();
+        if !extension::is_id(id) || !is_object {
+            return Err(RegistryError::Extension(id.to_owned()));
+        }
+        self.extensions.insert(id.to_owned(), settings.to_owned());
+        Ok(())
+    }
+
+    /// Whether the calls of some tool may go on as tasks.
+    pub(in crate::server) fn has_tasks(&self) -> bool {
+        self.has_tasks
+    }
+
+    pub(in crate::server) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Whether calls of that tool may go on as tasks.
+    pub(in crate::server) fn supports_tasks(&self, number: u32) -> bool {
+        self.task_support(number) != TaskSupport::Forbidden
+    }
+
+    pub(in crate::server) fn task_support(&self, number: u32) -> TaskSupport {
+        let tool = self.tools.get(number as usize);
+        tool.map_or(TaskSupport::Forbidden, |tool| tool.task_support)
+    }
+
+    /// Whether there is a task of the extension of that id.
+    pub(in crate::server) fn has_task(&self, id: &str) -> bool {
+        self.has_tasks && self.tasks.has(id)
+    }
+
+    /// Tells who wants to hear it how far a task is (R-TSK-16).
+    pub(in crate::server) fn tell_task(&self, task: &Task) {
+        match &task.owner {
+            Some(owner) => {
+                let params = format!("{{{}}}", task.summary());
+                // The params are an object.
+                let _ = owner.notify(Method::TaskStatus.name(), Some(&params));
+            }
+            None => self.audience.tell_task(&task.id, &task.detail()),
+        }
+    }
+
+    /// What is declared of extensions (2026-07-28): a JSON object, if there are any.
+    pub(super) fn extensions(&self) -> Option<String> {
+        let mut all = self.extensions.clone();
+        if self.has_tasks {
+            all.entry(extension::TASKS.to_owned())
+                .or_insert_with(|| "{}".to_owned());
+        }
+        let member = |(id, settings): (&String, &String)| format!("\"{id}\":{settings}");
+        let members: Vec<_> = all.iter().map(member).collect();
+        (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+    }
+}

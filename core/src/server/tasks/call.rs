@@ -1,0 +1,197 @@
+//! A call that may go on as a task.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::task::{Outcome, Task};
+use crate::connection::{Call, Handle, ReplyTo, ResultWriter, answer_object};
+use crate::correlate::CancelToken;
+use crate::json::{number, reader};
+use crate::mcp::{ErrorKind, Method, TaskForm, extension};
+use crate::message::Field;
+use crate::server::registry::Registry;
+
+/// A call of a tool that opted in. For executors; handlers have
+/// [`Context::begin_task`](crate::server::Context::begin_task).
+#[derive(Debug)]
+pub struct TaskCall {
+    registry: Arc<Registry>,
+    handle: Handle,
+    reply: ReplyTo,
+    cancel: CancelToken,
+    form: TaskForm,
+    /// How long the client wants the task kept; or it wants none.
+    asked: Option<Option<Duration>>,
+    task: OnceLock<Arc<Task>>,
+}
+
+/// How a call ended.
+pub(in crate::server) enum Ended<W> {
+    /// With a result, and whether it reports an error.
+    Result(W, bool),
+    Error(ErrorKind, String),
+    Cancelled,
+}
+
+impl TaskCall {
+    /// `None` when the call of tool `number` cannot become a task: the tool did not opt in, or its
+    /// client cannot follow it.
+    pub fn new(
+        registry: &Arc<Registry>,
+        number: u32,
+        handle: &Handle,
+        call: &Call,
+    ) -> Option<Arc<Self>> {
+        if !registry.supports_tasks(number) {
+            return None;
+        }
+        let view = call.message.as_ref();
+        let form = call.reply.revision().rules().tasks?;
+        let asked = match form {
+            TaskForm::Core => {
+                let task =
+                    reader::find(view.params()?, "task").filter(|task| task.starts_with('{'))?;
+                let ttl = reader::find(task, "ttl").and_then(number::as_u64);
+                Some(ttl.map(Duration::from_millis))
+            }
+            TaskForm::Extension => {
+                let capabilities = view.raw(Field::ClientCapabilities)?;
+                // R-TSX-02
+                extension::declared(capabilities, extension::TASKS)?;
+                None
+            }
+        };
+        Some(Arc::new(Self {
+            registry: registry.clone(),
+            handle: handle.clone(),
+            reply: call.reply.clone(),
+            cancel: call.cancel.clone(),
+            form,
+            asked,
+            task: OnceLock::new(),
+        }))
+    }
+
+    /// Whether the client asked for a task, so that the call is to become one at once.
+    pub fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether it is a task.
+    pub fn is_task(&self) -> bool {
+        self.task.get().is_some()
+    }
+
+    /// Makes it a task: the client is answered, and the call goes on. `false` when there is no room
+    /// for it; it stays a call then.
+    pub fn begin(&self) -> bool {
+        if self.is_task() {
+            return true;
+        }
+        let tasks = self.registry.tasks();
+        let begun = tasks.begin(
+            self.reply.revision(),
+            &self.handle,
+            self.asked.flatten(),
+            self.cancel.clone(),
+        );
+        let Some(task) = begun else {
+            return false;
+        };
+        let summary = task.summary();
+        let _ = self.task.set(task);
+        // R-TSK-06, R-TSX-06, R-TSX-08
+        self.handle
+            .replies()
+            .result(&self.reply, |result| match self.form {
+                TaskForm::Core => result.raw("task", &format!("{{{summary}}}")),
+                TaskForm::Extension => {
+                    result.result_type("\"task\"");
+                    result.members(&summary);
+                }
+            });
+        true
+    }
+
+    /// Ends the task with a result, if it is one. `is_error` says whether the result reports an
+    /// error.
+    pub fn end_with(&self, is_error: bool, write: impl FnOnce(&mut ResultWriter<'_>)) -> bool {
+        self.end(Ended::Result(write, is_error))
+    }
+
+    /// Ends the task with an error of the protocol, if it is one.
+    pub fn fail(&self, kind: ErrorKind, text: &str) -> bool {
+        self.end(Ended::<fn(&mut ResultWriter<'_>)>::Error(
+            kind,
+            text.to_owned(),
+        ))
+    }
+
+    /// The same. `false` when it is no task: then the call is to be answered.
+    pub(in crate::server) fn end(&self, ended: Ended<impl FnOnce(&mut ResultWriter<'_>)>) -> bool {
+        let Some(task) = self.task.get() else {
+            return false;
+        };
+        let (outcome, is_error) = match ended {
+            Ended::Result(write, is_error) => {
+                let json = answer_object(self.reply.revision(), write);
+                (Some(Outcome::Result(json.into())), is_error)
+            }
+            Ended::Error(kind, text) => (Some(Outcome::Error(kind, text.into())), true),
+            Ended::Cancelled => (None, false),
+        };
+        if self.registry.tasks().end(task, outcome, is_error) {
+            self.tell();
+        }
+        true
+    }
+
+    /// Tells how far it is, to who wants to hear it.
+    fn tell(&self) {
+        if let Some(task) = self.task.get() {
+            self.registry.tell_task(task);
+        }
+    }
+
+    /// Asks the client through the task, where it sends no requests: the raw answer. `None` when
+    /// it is to be asked otherwise.
+    pub(in crate::server) async fn ask(
+        &self,
+        method: Method,
+        params: Option<String>,
+    ) -> Option<Box<str>> {
+        let task = self
+            .task
+            .get()
+            .filter(|_| self.form == TaskForm::Extension)?;
+        Some(task.ask(method, params, || self.tell()).await)
+    }
+
+    /// While a request of this side waits for its answer; `None` when it is no task.
+    pub(in crate::server) fn waits(self: &Arc<Self>) -> Option<Waits> {
+        let task = self.task.get()?;
+        if task.set_waiting(true) {
+            self.tell();
+        }
+        Some(Waits(self.clone()))
+    }
+
+    /// How messages that belong to the task are marked.
+    pub(in crate::server) fn related(&self) -> Option<String> {
+        let task = self.task.get().filter(|_| self.form == TaskForm::Core)?;
+        Some(task.related())
+    }
+}
+
+/// The task waits for the client until this is dropped (R-TSK-13).
+pub(in crate::server) struct Waits(Arc<TaskCall>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.task.get()
+            && task.set_waiting(false)
+        {
+            self.0.tell();
+        }
+    }
+}

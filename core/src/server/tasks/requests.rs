@@ -1,0 +1,170 @@
+//! What clients ask about tasks, answered from the store.
+
+use std::time::Instant;
+
+use super::{Task, Tasks, belongs, keeps};
+use crate::connection::{Answer, Disposition, Handle, Incoming};
+use crate::json::reader;
+use crate::mcp::{ErrorKind, Method, TaskForm, TaskSupport, extension};
+use crate::message::Field;
+use crate::server::registry::Registry;
+
+/// Marks a request that waits for the end of a task: no operation has this number.
+pub(in crate::server) const RESULT: u32 = u32::MAX - 1;
+
+/// Tasks on one page of a list.
+const PAGE: usize = 100;
+
+/// What the tasks of a tool say of a call.
+pub(in crate::server) enum Rule {
+    Goes,
+    /// It must be a task, or must not (R-TSK-04).
+    Mismatch(&'static str),
+    /// The client cannot follow what must be a task (R-TSX-04).
+    Missing,
+}
+
+impl Rule {
+    pub fn of(support: TaskSupport, request: &Incoming<'_>) -> Self {
+        let asks = || {
+            let params = request.message.params().unwrap_or("{}");
+            reader::find(params, "task").is_some()
+        };
+        match (request.revision.rules().tasks, support) {
+            (Some(TaskForm::Core), TaskSupport::Required) if !asks() => {
+                Self::Mismatch("this tool can only be called as a task")
+            }
+            (Some(TaskForm::Core), TaskSupport::Forbidden) if asks() => {
+                Self::Mismatch("this tool cannot be called as a task")
+            }
+            (Some(TaskForm::Extension), TaskSupport::Required) if !declares(request) => {
+                Self::Missing
+            }
+            _ => Self::Goes,
+        }
+    }
+}
+
+/// Whether the client declared the extension on this request (R-TSX-20).
+pub(in crate::server) fn declares(request: &Incoming<'_>) -> bool {
+    let declared = request
+        .message
+        .raw(Field::ClientCapabilities)
+        .unwrap_or("{}");
+    extension::declared(declared, extension::TASKS).is_some()
+}
+
+/// The answer to a request that needs the extension (R-ERR-16, R-TSX-05).
+pub(in crate::server) fn missing_extension(answer: Answer<'_>) -> Disposition {
+    let data = format!(
+        "{{\"requiredCapabilities\":{{\"extensions\":{{\"{}\":{{}}}}}}}}",
+        extension::TASKS
+    );
+    let why = "this needs the tasks extension";
+    answer.error(ErrorKind::MissingClientCapability, why, Some(&data))
+}
+
+impl Tasks {
+    /// Answers a method of tasks.
+    pub fn answer(
+        &self,
+        (registry, handle): (&Registry, &Handle),
+        method: Method,
+        request: &Incoming<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
+        let revision = request.revision;
+        let is_extension = revision.rules().tasks == Some(TaskForm::Extension);
+        if is_extension && !declares(request) {
+            return missing_extension(answer);
+        }
+        if method == Method::ListTasks {
+            return self.list(handle, request, answer);
+        }
+        let params = request.message.params().unwrap_or("{}");
+        let id = reader::find(params, "taskId").and_then(reader::as_str);
+        let task = id.and_then(|id| self.find(&id, handle, revision));
+        let Some(task) = task else {
+            // R-TSK-15, R-TSX-13
+            return answer.error(ErrorKind::InvalidParams, "no such task", None);
+        };
+        match method {
+            Method::TaskResult => Disposition::Deferred(RESULT),
+            Method::CancelTask => {
+                let had_ended = !self.end(&task, None, false);
+                task.cancel.cancel(Some("the task was cancelled"));
+                if !had_ended {
+                    registry.tell_task(&task);
+                }
+                match (is_extension, had_ended) {
+                    // R-TSX-12
+                    (true, _) => answer.result(|_| ()),
+                    (false, false) => answer.result(|result| result.members(&task.summary())),
+                    // R-TSK-14
+                    (false, true) => {
+                        answer.error(ErrorKind::InvalidParams, "the task has ended", None)
+                    }
+                }
+            }
+            Method::UpdateTask => {
+                let given = reader::find(params, "inputResponses");
+                let is_object = |text: &&str| text.starts_with('{');
+                let is_fit =
+                    |given: &&str| reader::members(given).all(|(_, value)| is_object(&value));
+                let Some(given) = given.filter(is_object).filter(is_fit) else {
+                    let why = "inputResponses is an object of objects";
+                    return answer.error(ErrorKind::InvalidParams, why, None);
+                };
+                if task.take_answers(given) {
+                    registry.tell_task(&task);
+                }
+                answer.result(|_| ())
+            }
+            _ => answer.result(|result| result.members(&task.detail())),
+        }
+    }
+
+    /// R-TSK-20
+    fn list(&self, handle: &Handle, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let after = match request.message.raw(Field::Cursor) {
+            None | Some("null") => Some(0),
+            Some(raw) => reader::as_str(raw).and_then(|text| text.parse().ok()),
+        };
+        let Some(after) = after else {
+            return answer.error(ErrorKind::InvalidParams, "unknown cursor", None);
+        };
+        let now = Instant::now();
+        let kept = self.kept();
+        let mine = |task: &Task| belongs(task, handle, request.revision) && keeps(task, now);
+        let mut rest = kept.tasks.range(after + 1..).filter(|(_, task)| mine(task));
+        let page: Vec<_> = rest.by_ref().take(PAGE).collect();
+        let next = rest
+            .next()
+            .and(page.last())
+            .map(|(number, _)| number.to_string());
+        answer.result(|result| {
+            let tasks: Vec<_> = page
+                .iter()
+                .map(|(_, task)| format!("{{{}}}", task.summary()))
+                .collect();
+            result.raw("tasks", &format!("[{}]", tasks.join(",")));
+            if let Some(next) = next {
+                result.string("nextCursor", &next);
+            }
+        })
+    }
+
+    /// Answers `tasks/result` once the task ends (R-TSK-10).
+    pub fn answer_at_end(&self, handle: &Handle, call: crate::connection::Call) {
+        let params = call.message.as_ref().params().unwrap_or("{}");
+        let id = reader::find(params, "taskId").and_then(reader::as_str);
+        let task = id.and_then(|id| self.find(&id, handle, call.reply.revision()));
+        match task {
+            Some(task) => task.answer_at_end(handle, call),
+            None => {
+                let mut replies = handle.replies();
+                replies.error(&call.reply, ErrorKind::InvalidParams, "no such task", None);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One task: its status, what it asks, what comes of it.
+//!
+//! ```text
+//!   working ⇄ input_required ─▶ completed | failed | cancelled, for good (R-TSK-08)
+//! ```
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::connection::{Call, Handle, ReplyTo};
+use crate::correlate::CancelToken;
+use crate::json::reader;
+use crate::mcp::{ErrorKind, Method, Revision, TaskForm, TaskStatus};
+
+/// A call that goes on after it was answered.
+#[derive(Debug)]
+pub(in crate::server) struct Task {
+    pub id: Box<str>,
+    pub revision: Revision,
+    /// Whose it is, where tasks belong to connections.
+    pub owner: Option<Handle>,
+    /// The token of the call.
+    pub cancel: CancelToken,
+    pub ends: Instant,
+    pub ttl: Duration,
+    pub poll_interval: Duration,
+    pub created: SystemTime,
+    pub state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(in crate::server) struct State {
+    pub(super) status: TaskStatus,
+    pub(super) message: Option<Box<str>>,
+    pub(super) updated: SystemTime,
+    pub(super) outcome: Option<Outcome>,
+    /// What is asked and not answered: key, method, params.
+    pub(super) open: Vec<(String, Method, Option<String>)>,
+    answers: HashMap<String, Box<str>>,
+    /// How much was asked in all: no key is given twice (R-TSX-10).
+    asked: usize,
+    wakers: Vec<Waker>,
+    /// Requests that wait for the end.
+    waiting: Vec<(Handle, Call)>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(in crate::server) enum Outcome {
+    /// A result, as an object.
+    Result(Box<str>),
+    /// An error of the protocol.
+    Error(ErrorKind, Box<str>),
+}
+
+impl Outcome {
+    fn size(&self) -> usize {
+        match self {
+            Self::Result(text) | Self::Error(_, text) => text.len(),
+        }
+    }
+}
+
+impl State {
+    pub fn new(now: SystemTime) -> Self {
+        Self {
+            status: TaskStatus::Working,
+            message: None,
+            updated: now,
+            outcome: None,
+            open: Vec::new(),
+            answers: HashMap::new(),
+            asked: 0,
+            wakers: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Whether it was possible.
+    fn become_(&mut self, status: TaskStatus, message: Option<&str>) -> bool {
+        if self.status.is_terminal() || self.status == status {
+            return false;
+        }
+        self.status = status;
+        self.message = message.map(Box::from);
+        self.updated = SystemTime::now();
+        true
+    }
+}
+
+impl Task {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn form(&self) -> TaskForm {
+        self.revision.rules().tasks.unwrap_or(TaskForm::Core)
+    }
+
+    /// Bytes that it keeps.
+    pub fn size(&self) -> usize {
+        self.state().outcome.as_ref().map_or(0, Outcome::size)
+    }
+
+    pub fn is_terminal(&self) -> bool {
+        self.state().status.is_terminal()
+    }
+
+    /// The call has ended. `false` when the task had before.
+    pub fn end(&self, outcome: Option<Outcome>, is_error: bool) -> bool {
+        let mut state = self.state();
+        let (status, message) = match &outcome {
+            None => (TaskStatus::Cancelled, None),
+            Some(Outcome::Error(_, text)) => (TaskStatus::Failed, Some(text.clone())),
+            // R-TSK-21, R-TSX-09
+            Some(_) if is_error && self.form() == TaskForm::Core => {
+                (TaskStatus::Failed, Some("the tool reports an error".into()))
+            }
+            Some(_) => (TaskStatus::Completed, None),
+        };
+        if !state.become_(status, message.as_deref()) {
+            return false;
+        }
+        state.outcome = outcome;
+        state.open.clear();
+        let waiting = std::mem::take(&mut state.waiting);
+        state.wakers.drain(..).for_each(Waker::wake);
+        for (handle, call) in waiting {
+            self.answer(&state, &handle, &call.reply);
+        }
+        true
+    }
+
+    /// Answers `tasks/result` when the task ends, which may be now (R-TSK-10).
+    pub fn answer_at_end(&self, handle: &Handle, call: Call) {
+        let mut state = self.state();
+        if state.status.is_terminal() {
+            return self.answer(&state, handle, &call.reply);
+        }
+        state
+            .waiting
+            .retain(|(_, call)| !call.cancel.is_cancelled());
+        state.waiting.push((handle.clone(), call));
+    }
+
+    fn answer(&self, state: &State, handle: &Handle, reply: &ReplyTo) {
+        let mut replies = handle.replies();
+        match &state.outcome {
+            Some(Outcome::Result(json)) => replies.result(reply, |result| {
+                result.object(json);
+                result.meta(&self.related());
+            }),
+            Some(Outcome::Error(kind, text)) => replies.error(reply, *kind, text, None),
+            None => {
+                let why = "the task was cancelled";
+                replies.error(reply, ErrorKind::InvalidParams, why, None);
+            }
+        }
+    }
+
+    /// It waits for the client, or not any more. Whether that is news.
+    pub fn set_waiting(&self, waits: bool) -> bool {
+        let status = match waits {
+            true => TaskStatus::InputRequired,
+            false => TaskStatus::Working,
+        };
+        self.state().become_(status, None)
+    }
+
+    /// Asks the client, who finds the question in the task; `told` tells that there is one.
+    pub async fn ask(&self, method: Method, params: Option<String>, told: impl Fn()) -> Box<str> {
+        let key = self.put(method, params);
+        told();
+        poll_fn(|cx| {
+            let mut state = self.state();
+            match state.answers.remove(&key) {
+                Some(answer) => Poll::Ready(answer),
+                None => {
+                    if !state.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                        state.wakers.push(cx.waker().clone());
+                    }
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Adds a question; its key.
+    fn put(&self, method: Method, params: Option<String>) -> String {
+        let mut state = self.state();
+        state.asked += 1;
+        let key = format!("input-{}", state.asked);
+        state.open.push((key.clone(), method, params));
+        state.become_(TaskStatus::InputRequired, None);
+        key
+    }
+
+    /// Takes answers to what it asks; others are ignored (R-TSX-11). Whether there were any.
+    pub fn take_answers(&self, responses: &str) -> bool {
+        let mut state = self.state();
+        let before = state.open.len();
+        for (key, answer) in reader::members(responses) {
+            let Some(at) = state.open.iter().position(|(own, ..)| own == key.raw()) else {
+                continue;
+            };
+            let (key, ..) = state.open.remove(at);
+            state.answers.insert(key, answer.into());
+        }
+        let taken = state.open.len() < before;
+        if taken && state.open.is_empty() {
+            state.become_(TaskStatus::Working, None);
+        }
+        state.wakers.drain(..).for_each(Waker::wake);
+        taken
+    }
+}
