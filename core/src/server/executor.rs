@@ -135,13 +135,22 @@ fn panicked() -> ToolResult {
 }
 
 /// One operation from handler to answer. Nothing is answered once it is cancelled.
-async fn carry_out(offer: Offer<Handlers>, call: Call, context: Context) {
-    let operation = Operation::from_target(call.target);
-    let mut debt = Debt {
+fn carry_out(
+    offer: Offer<Handlers>,
+    call: Call,
+    context: Context,
+) -> impl Future<Output = ()> + Send {
+    // Owed from now on, whether or not it is ever begun.
+    let debt = Debt {
         context: context.clone(),
         uri: call.message.as_ref().uri().map(Into::into),
         paid: false,
     };
+    carry_out_owed(offer, call, context, debt)
+}
+
+async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mut debt: Debt) {
+    let operation = Operation::from_target(call.target);
     let Offer { registry, handlers } = &offer;
     match operation {
         Operation::CallTool(number) => {

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{Connection, Framing, StreamId};
 use mcpbolt::error::ConnectionError;
+use mcpbolt::handler::{Job, Spawner};
 use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::mcp::{Era, Revision, meta};
-use mcpbolt::server::{HandlerExecutor, Server, ServerHost};
+use mcpbolt::server::{Arguments, HandlerExecutor, Server, ServerHost, Tool};
 use serde_json::{Value, json};
 
 pub struct Wire {
@@ -23,11 +24,15 @@ pub struct Wire {
 
 impl Wire {
     pub fn new(server: Server) -> Self {
+        Self::on(server, Arc::new(Workers::new(WorkersConfig::default())))
+    }
+
+    /// One whose handlers run there.
+    pub fn on(server: Server, spawner: Arc<dyn Spawner>) -> Self {
         let now = Instant::now();
         let mut connection = Connection::new(server.config().clone(), now);
         let stream = connection.open_stream(Framing::Line);
-        let workers = Arc::new(Workers::new(WorkersConfig::default()));
-        let executor = HandlerExecutor::new(server.clone(), connection.handle(), workers);
+        let executor = HandlerExecutor::new(server.clone(), connection.handle(), spawner);
         let host = ServerHost::of(&server, connection.handle(), executor);
         Self {
             server,
@@ -114,4 +119,24 @@ impl Wire {
             .map(|line| serde_json::from_slice(line).unwrap())
             .collect()
     }
+}
+
+/// Loses what it is given, as a runtime does that ends.
+struct Careless;
+
+impl Spawner for Careless {
+    fn spawn(&self, job: Job) {
+        drop(job);
+    }
+}
+
+#[test]
+fn a_call_whose_handler_is_never_begun_is_answered() {
+    let tool = |_: Arguments, _| async { "done" };
+    let server = Server::builder("server", "1").tool(Tool::new("x"), tool);
+    let mut wire = Wire::on(server.build().unwrap(), Arc::new(Careless));
+    let call = json!({"name": "x", "arguments": {}});
+    let answer = wire.ask(Revision::V2026_07_28, "tools/call", call);
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    assert_eq!(wire.connection.in_flight(), 0);
 }
