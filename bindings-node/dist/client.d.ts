@@ -85,7 +85,7 @@ export declare class Client extends EventEmitter<ClientEvents> implements AsyncD
     get strayCount(): number;
     /** Why the connection has ended, if it has. */
     get closed(): McpError | undefined;
-    /** The server's tools, all pages. */
+    /** The server's tools, all pages. From then on, results are held against the output schemas of this list. */
     listTools(options?: RequestOptions): Promise<Tool[]>;
     /** The server's tools, page by page. */
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void>;

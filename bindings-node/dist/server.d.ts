@@ -1,7 +1,7 @@
 import { type Completer } from './complete';
 import { Context } from './context';
 import { McpError } from './errors';
-import type { Implementation, JsonSchema, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { type Schema } from './schema';
 export interface ServerOptions<State = unknown> {
@@ -53,8 +53,8 @@ export interface ToolDefinition<Args = any> {
     description?: string;
     /** What its arguments look like: a JSON Schema, or a schema object of zod and the like. */
     inputSchema?: Schema<Args>;
-    /** What its structured content looks like. */
-    outputSchema?: JsonSchema;
+    /** What its structured content looks like: what it gives back is held against it before it is sent. */
+    outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
     icons?: readonly object[];
 }

@@ -114,6 +114,8 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     #opened: Opened | undefined;
     #closed: McpError | undefined;
     #level: LogLevel | undefined;
+    /** Tools whose results are held against a schema. */
+    #outputs: Set<string> | undefined;
 
     private constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
         super();
@@ -202,9 +204,14 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
         return this.#closed;
     }
 
-    /** The server's tools, all pages. */
-    listTools(options?: RequestOptions): Promise<Tool[]> {
-        return all(this.toolPages(options));
+    /** The server's tools, all pages. From then on, results are held against the output schemas of this list. */
+    async listTools(options?: RequestOptions): Promise<Tool[]> {
+        const tools = await all(this.toolPages(options));
+        const described = tools.filter(tool => tool.outputSchema !== undefined);
+        const outputs = described.map(({ name, outputSchema }) => [name, outputSchema]);
+        this.#outputs = outputs.length > 0 ? new Set(described.map(({ name }) => name)) : undefined;
+        if (this.#outputs) this.#link.native.learnOutputs(JSON.stringify(outputs));
+        return tools;
     }
 
     /** The server's tools, page by page. */
@@ -218,7 +225,18 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
             args instanceof Json
                 ? new Json(`{"name":${JSON.stringify(name)},"arguments":${args.text}}`)
                 : { name, arguments: args };
-        return this.#ask('tools', 'tools/call', params, options);
+        const result = this.#ask<CallToolResult>('tools', 'tools/call', params, options);
+        return this.#outputs?.has(name) ? result.then(result => this.#held(name, result)) : result;
+    }
+
+    /** R-STR-02, R-STR-07 */
+    #held(tool: string, result: CallToolResult): CallToolResult {
+        if (result.isError) return result;
+        const { structuredContent: content } = result;
+        const wrong =
+            content === undefined ? 'there is none' : this.#link.native.misfit(tool, JSON.stringify(content));
+        if (wrong === null) return result;
+        throw new McpError('ERR_MCP_BAD_ANSWER', `the structured content does not fit the output schema of ${tool}: ${wrong}`);
     }
 
     /** The server's resources, all pages. */

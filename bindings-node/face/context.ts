@@ -134,12 +134,12 @@ export class Context<State = unknown> {
     }
 
     /** @internal Answers; does nothing when the call is over. */
-    answer(kind: Outbound, text: string, code = 0): void {
+    answer(kind: Outbound, text: string, code = 0, checkedTool = 0): void {
         if (!this.#live) return;
         this.#live = false;
         this.#json = '';
         this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
-        this.#link.push(kind, this.#number, text, code);
+        this.#link.push(kind, this.#number, text, code, checkedTool);
     }
 
     /** @internal */

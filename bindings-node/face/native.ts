@@ -50,6 +50,8 @@ export interface NativeLink {
     listen(json: string): number;
     complete(json: string): number;
     setRoots(json: string): void;
+    learnOutputs(json: string): void;
+    misfit(tool: string, json: string): string | null;
 }
 
 /** @internal */

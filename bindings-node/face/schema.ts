@@ -22,22 +22,22 @@ export type Schema<Args> = JsonSchema | StandardSchema<Args>;
 export type Check = (value: unknown) => StandardResult<unknown> | Promise<StandardResult<unknown>>;
 
 /** @internal The JSON Schema of a schema, and the library's own check where there is one. */
-export function readSchema(schema: Schema<unknown>): { json: unknown; check?: Check } {
+export function readSchema(schema: Schema<unknown>, side: 'input' | 'output' = 'input'): { json: unknown; check?: Check } {
     if (!('~standard' in schema)) return { json: schema };
     const standard = (schema as StandardSchema)['~standard'];
-    return { json: jsonSchemaOf(schema as ToJsonSchema), check: value => standard.validate(value) };
+    return { json: jsonSchemaOf(schema as ToJsonSchema, side), check: value => standard.validate(value) };
 }
 
 /** The two ways in which libraries offer it. */
 interface ToJsonSchema {
     toJSONSchema?: (options?: object) => unknown;
-    '~standard': { jsonSchema?: { input?: (options: object) => unknown } };
+    '~standard': { jsonSchema?: { [side in 'input' | 'output']?: (options: object) => unknown } };
 }
 
-function jsonSchemaOf(schema: ToJsonSchema): unknown {
-    const own = schema['~standard'].jsonSchema?.input;
+function jsonSchemaOf(schema: ToJsonSchema, side: 'input' | 'output'): unknown {
+    const own = schema['~standard'].jsonSchema?.[side];
     if (own) return own({ target: 'draft-2020-12' });
-    if (typeof schema.toJSONSchema === 'function') return schema.toJSONSchema({ io: 'input' });
+    if (typeof schema.toJSONSchema === 'function') return schema.toJSONSchema({ io: side });
     throw new McpError('ERR_MCP_SCHEMA', 'this schema cannot say its JSON Schema: give that instead');
 }
 

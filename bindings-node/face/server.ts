@@ -4,7 +4,7 @@ import { Context } from './context';
 import { guarded, McpError, ToolError } from './errors';
 import { Link, type Outbound, type Receiver } from './link';
 import { native, type NativeLink, type NativeOffer } from './native';
-import type { Implementation, JsonSchema, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import { promptAnswer, refuse, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Schema } from './schema';
@@ -54,8 +54,8 @@ export interface ToolDefinition<Args = any> {
     description?: string;
     /** What its arguments look like: a JSON Schema, or a schema object of zod and the like. */
     inputSchema?: Schema<Args>;
-    /** What its structured content looks like. */
-    outputSchema?: JsonSchema;
+    /** What its structured content looks like: what it gives back is held against it before it is sent. */
+    outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
     icons?: readonly object[];
 }
@@ -106,6 +106,8 @@ type Answer = [kind: Outbound, text: string];
 interface Entry {
     what: string;
     isTool: boolean;
+    /** The number of a tool with an output schema, counted from one: what it gives back is held against it. */
+    checked?: number;
     call: Handler;
     answer: (value: unknown, args: any) => Answer;
 }
@@ -156,11 +158,16 @@ export class Server<State = undefined> {
         definition: ToolDefinition<Args>,
         handler: (args: Args, context: Context<State>) => Awaitable<ToolOutput>
     ): this {
-        const { inputSchema, ...rest } = definition;
+        const { inputSchema, outputSchema, ...rest } = definition;
         const { json, check } = inputSchema ? readSchema(inputSchema) : {};
-        const number = this.#add('tool', { name, ...rest, ...(inputSchema && { inputSchema: json }) });
+        const schemas = {
+            ...(inputSchema && { inputSchema: json }),
+            ...(outputSchema && { outputSchema: readSchema(outputSchema, 'output').json })
+        };
+        const number = this.#add('tool', { name, ...rest, ...schemas });
         const call = check ? checked(handler, check) : handler;
-        this.#entries[0]![number] = { what: `tool ${name}`, isTool: true, call, answer: toolAnswer };
+        const entry = { what: `tool ${name}`, isTool: true, call, answer: toolAnswer };
+        this.#entries[0]![number] = outputSchema ? { ...entry, checked: number + 1 } : entry;
         return this;
     }
 
@@ -341,7 +348,7 @@ export class Server<State = undefined> {
         if (!context.isLive) return;
         try {
             const [kind, text] = entry.answer(value, args);
-            context.answer(kind, text);
+            context.answer(kind, text, 0, entry.checked);
         } catch (error) {
             this.#fail(entry, context, error);
         }

@@ -23,6 +23,7 @@ mod executor;
 mod inbox;
 mod link;
 mod offer;
+mod outputs;
 mod pair;
 mod questions;
 mod requests;

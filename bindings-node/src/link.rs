@@ -18,6 +18,7 @@ use crate::client::progress;
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Inbox};
+use crate::outputs::Outputs;
 use crate::questions::Questions;
 use crate::requests::{Requests, Task, Way};
 use crate::slots::Slots;
@@ -38,6 +39,7 @@ pub struct Link {
     client: Option<(Client, Arc<Questions>)>,
     pub(crate) calls: Slots<Underway>,
     pub(crate) requests: Requests,
+    pub(crate) outputs: Outputs,
     text: String,
 }
 
@@ -51,6 +53,7 @@ impl Link {
             client: None,
             calls: Slots::default(),
             requests: Requests::default(),
+            outputs: Outputs::default(),
             text: String::new(),
         }
     }
@@ -174,7 +177,8 @@ impl Link {
     /// Hands over what handlers gave back, as the rows that [`submit`](crate::submit) describes.
     #[napi]
     pub fn submit(&mut self, text: String, table: &[f64]) {
-        submit::submit(&self.handle, &mut self.calls, &text, table);
+        let live = self.live.as_deref();
+        submit::submit(&self.handle, live, &mut self.calls, &text, table);
     }
 
     /// Sends a request; gives the number under which its answer will come.

@@ -7,7 +7,7 @@
 use mcpbolt::connection::{Handle, Progress, Replies, ReplyTo, ResultWriter};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::{ErrorKind, LogLevel};
-use mcpbolt::server::ToolResult;
+use mcpbolt::server::{Live, ToolResult};
 
 use crate::calls::Underway;
 use crate::slots::Slots;
@@ -16,7 +16,8 @@ const ROW: usize = 5;
 
 /// What a row asks for.
 enum Kind {
-    /// One block of text.
+    /// One block of text. The last number of this and the next two is the tool's, counted from
+    /// one, if it has an output schema.
     Text,
     /// Structured content, as JSON.
     Structured,
@@ -52,7 +53,13 @@ impl Kind {
 }
 
 /// Writes what one tick gave and hands it to the engine.
-pub fn submit(handle: &Handle, calls: &mut Slots<Underway>, text: &str, table: &[f64]) {
+pub fn submit(
+    handle: &Handle,
+    live: Option<&Live<()>>,
+    calls: &mut Slots<Underway>,
+    text: &str,
+    table: &[f64],
+) {
     let mut pieces = Pieces::new(text, table);
     let mut replies = handle.replies();
     for row in table.chunks_exact(ROW) {
@@ -69,7 +76,10 @@ pub fn submit(handle: &Handle, calls: &mut Slots<Underway>, text: &str, table: &
                 news(&mut replies, &call.reply, kind, piece, a, b);
             }
         } else if let Some(call) = calls.remove(number) {
-            answer(&mut replies, &call.reply, kind, piece, a);
+            match misfit(live, kind, piece, b) {
+                None => answer(&mut replies, &call.reply, kind, piece, a),
+                Some(why) => replies.error(&call.reply, ErrorKind::Internal, &why, None),
+            }
         }
     }
 }
@@ -87,6 +97,31 @@ fn news(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, a: f64, b
     let (logger, data) = piece.split_at(boundary(piece, b as usize));
     let logger = (!logger.is_empty()).then_some(logger);
     replies.log(to, level.unwrap_or(LogLevel::Info), logger, data);
+}
+
+/// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
+/// tool's number, counted from one (R-STR-01).
+fn misfit(live: Option<&Live<()>>, kind: &Kind, piece: &str, tool: f64) -> Option<String> {
+    if tool == 0.0 {
+        return None;
+    }
+    let member = |name| reader::find(piece, name);
+    let (structured, is_error) = match kind {
+        Kind::Structured => (Some(piece), false),
+        Kind::Object => (
+            member("structuredContent"),
+            member("isError") == Some("true"),
+        ),
+        Kind::Text => (None, false),
+        _ => return None,
+    };
+    let result = ToolResult {
+        structured: structured.map(str::to_owned),
+        is_error,
+        ..ToolResult::default()
+    };
+    let registry = live?.offer().registry;
+    registry.check_result(tool as u32 - 1, &result).err()
 }
 
 fn answer(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, code: f64) {

@@ -1,9 +1,9 @@
 // Handlers that ask their client, in both eras: by requests of the server, and by rounds of the call.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client, McpError, Server } from 'mcpbolt';
+import { McpError, Server } from 'mcpbolt';
 import * as z from 'zod';
-import { failsWith, folder, program, spawned, Wire } from './wire.mjs';
+import { connect, failsWith, folder, program, spawned, Wire } from './wire.mjs';
 
 const FORM = { type: 'object', properties: { name: { type: 'string', minLength: 1 } }, required: ['name'] };
 const said = text => ({ role: 'assistant', model: 'm', content: { type: 'text', text } });
@@ -17,7 +17,7 @@ const eras = (name, run) => {
 /** A server with one tool, and a client of it. */
 async function joined(opening, tool, answers) {
     const server = new Server('asks', '1', { onError: () => {} }).tool('ask', {}, tool);
-    return { server, client: await Client.connect(server, { opening, ...answers }) };
+    return { server, client: await connect(server, { opening, ...answers }) };
 }
 
 eras('a form is filled in, refused, or left (R-ELI-07, R-ELI-11)', async opening => {
@@ -203,7 +203,7 @@ eras('resources and prompts ask, too; completions do not (R-MRT-01, R-CMP-06)', 
     const server = new Server('asks', '1')
         .resource('memo://a', {}, (_, ctx) => ask(ctx))
         .prompt('greet', { arguments: [{ name: 'who', complete }] }, (_, ctx) => ask(ctx));
-    const client = await Client.connect(server, { opening, onSampling: () => said('yes') });
+    const client = await connect(server, { opening, onSampling: () => said('yes') });
     assert.equal((await client.readResource('memo://a'))[0].text, 'yes');
     assert.equal((await client.getPrompt('greet')).messages[0].content.text, 'yes');
     await client.complete({ prompt: 'greet' }, 'who', '');
@@ -308,7 +308,7 @@ eras('questions nest, three deep, both ways', async opening => {
         const { content } = await ctx.sample({ messages: String(depth), maxTokens: 1 });
         return `${depth} ${content.text}`;
     });
-    const client = await Client.connect(server, {
+    const client = await connect(server, {
         opening,
         onSampling: async ({ messages }, { client }) => {
             const depth = Number(messages[0].content.text) - 1;

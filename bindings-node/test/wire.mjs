@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { afterEach } from 'node:test';
 import { Client, McpError } from 'mcpbolt';
 
 export const folder = new URL('..', import.meta.url);
@@ -20,9 +21,27 @@ export const program = source => ['--input-type=module', '-e', source];
 
 const { MCPBOLT_TRACE = '' } = process.env;
 
+/** Closed after each test, so that one that fails does not keep its process alive. */
+const clients = new Set();
+afterEach(async () => {
+    for (const client of clients) await client.close();
+    clients.clear();
+});
+
+const kept = async opening => {
+    const client = await opening;
+    clients.add(client);
+    return client;
+};
+
+/** A client of a server in this process. */
+export const connect = (server, options) => kept(Client.connect(server, options));
+
 /** A client of a server program, given as its text. */
-export const spawned = (source, options) =>
-    Client.spawn(process.execPath, program(source), { cwd: folder.pathname, ...options, env: { MCPBOLT_TRACE, ...options?.env } });
+export const spawned = (source, options) => {
+    const env = { MCPBOLT_TRACE, ...options?.env };
+    return kept(Client.spawn(process.execPath, program(source), { cwd: folder.pathname, ...options, env }));
+};
 
 /** Whether an error is one of ours, of that code. */
 export const failsWith = code => error => error instanceof McpError && error.code === code;

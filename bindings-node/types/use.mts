@@ -42,6 +42,7 @@ server
     })
     .tool('raw', { inputSchema: { type: 'object', properties: { a: { type: 'number' } } } }, ({ a }) => a)
     .tool<{ path: string }>('said', { inputSchema: { type: 'object' } }, ({ path }) => path.length)
+    .tool('sum', { outputSchema: z.object({ sum: z.number() }) }, () => ({ sum: 3 }))
     .tool('blocks', {}, () => [text('a'), image(new Uint8Array(), 'image/png'), resource('x:y', 'z')])
     .tool('result', {}, (): CallToolResult => ({ content: [{ type: 'text', text: 'a' }], isError: true }))
     .tool('refuses', {}, () => {
