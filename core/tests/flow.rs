@@ -423,6 +423,28 @@ fn all_connections_of_a_configuration_have_one_budget() {
     assert_eq!((budget.requests(), budget.bytes()), (0, 0));
 }
 
+/// Messages that never arrive to their end are held all the same.
+#[test]
+fn what_has_half_arrived_counts_in_the_budget() {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.budget = Arc::new(Budget::new(TotalLimits {
+        queued_cap_bytes: 100_000,
+        ..TotalLimits::default()
+    }));
+    let budget = config.budget.clone();
+    let now = Instant::now();
+    let (mut a, mut b) = (open(config.clone()), open(config));
+    a.receive(&[b' '; 100_001], now);
+    assert!(budget.bytes() > 100_000);
+    b.receive(call("1").as_bytes(), now);
+    b.step(now);
+    assert!(b.last().contains("retryAfter"), "{}", b.last());
+    a.receive(b"\n", now);
+    assert!(budget.bytes() < 1_000);
+    b.receive(call("2").as_bytes(), now);
+    assert_eq!(calls(&b), ["2"]);
+}
+
 /// R-PNG-02.
 #[test]
 fn a_silent_peer_is_asked_and_one_that_stays_silent_is_given_up() {

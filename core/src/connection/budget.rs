@@ -21,7 +21,7 @@ pub struct Budget {
 pub(crate) struct Share {
     /// Requests of the peer in flight.
     pub requests: usize,
-    /// Bytes queued, in and out.
+    /// Bytes queued, in and out; messages that have not arrived to their end are among them.
     pub bytes: usize,
 }
 

@@ -255,11 +255,11 @@ impl Core {
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         let (mut output, mut waiting, mut longest) = (0, 0, 0);
-        for (index, Stream { exchange, .. }) in (0..).zip(&mut *streams) {
+        for (index, Stream { reading, exchange }) in (0..).zip(&mut *streams) {
             self.release_held(exchange);
             self.begin_waiting(StreamId(index), exchange, host);
             output += exchange.output.len();
-            waiting += exchange.waiting.bytes();
+            waiting += reading.input.len() + exchange.waiting.bytes();
             longest = longest.max(exchange.output.len());
         }
         self.shared().set_output_bytes(output);
