@@ -55,8 +55,8 @@ pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
-pub use self::stream::Framing;
 pub use self::trace::{Direction, Trace, redact};
+pub use crate::frame::Framing;
 
 use self::core::Core;
 use self::queue::{Batch as Submitted, Submission};

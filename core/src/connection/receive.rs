@@ -8,7 +8,7 @@ use super::session::Elsewhere;
 use super::stream::{Exchange, Stream};
 use super::trace::Direction;
 use crate::correlate::RequestKey;
-use crate::frame::line::LineEvent;
+use crate::frame::{Event, Framing};
 use crate::json::DecodeError;
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
@@ -47,16 +47,17 @@ pub(super) fn receive(
         ..Turn::default()
     };
     let mut envelope = Envelope::new();
+    exchange.wire.framing = reading.deframer.framing(reading.input.filled());
     while let Some(event) = reading.deframer.next(reading.input.filled()) {
         match event {
-            LineEvent::Frame(range) => {
+            Event::Frame(range) => {
                 turn.at = range.start;
                 let buf = reading.input.padded().get(range.start..);
                 if let Some(frame) = buf.and_then(|buf| Frame::new(buf, range.len())) {
                     core.frame(exchange, &mut turn, (frame, &mut envelope), now, host);
                 }
             }
-            LineEvent::Oversize { prefix } => {
+            Event::Oversize { prefix } => {
                 let head = reading.input.padded().get(prefix.start..);
                 let head = head.and_then(|buf| Frame::new(buf, prefix.len()));
                 core.oversize(exchange, head, host);
@@ -79,13 +80,14 @@ pub(super) fn end(
     now: Instant,
     host: &mut dyn Host,
 ) {
-    let Some(Stream { reading, .. }) = streams.get_mut(id.0 as usize) else {
+    let Some(Stream { reading, exchange }) = streams.get_mut(id.0 as usize) else {
         return;
     };
     if reading.ended {
         return;
     }
-    if !reading.input.filled().iter().all(u8::is_ascii_whitespace) {
+    let lines = exchange.wire.framing != Framing::Length;
+    if lines && !reading.input.filled().iter().all(u8::is_ascii_whitespace) {
         reading.input.extend(b"\n");
         receive(core, streams, id, now, host);
     }

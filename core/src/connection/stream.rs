@@ -9,36 +9,37 @@ use super::queue::Encoded;
 use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, Incoming, IncomingKey};
-use crate::frame::line::LineDeframer;
+use crate::frame::{Deframer, Framing, length};
 use crate::mcp::Revision;
 use crate::mcp::revision::UnreadableId;
 use crate::message::{OwnedId, RequestId};
 
-/// How messages are told apart on a stream of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Framing {
-    /// One message a line (R-STD-01).
-    #[default]
-    Line,
-}
-
 /// How frames leave on one stream.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    framing: Framing,
+    /// That of what the peer writes.
+    pub framing: Framing,
     trace: Option<Trace>,
 }
 
 impl Wire {
     /// Appends one framed message that `write` writes without its framing.
     pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
-        output.append_with(|out| {
+        let traced = |out: &mut Vec<u8>| {
             let at = out.len();
             write(out);
             if let Some(trace) = &self.trace {
                 trace.note(Direction::Out, &out[at..]);
             }
-            out.extend_from_slice(self.end());
+        };
+        output.append_with(|out| match self.framing {
+            Framing::Line | Framing::Detect => {
+                traced(out);
+                out.push(b'\n');
+            }
+            Framing::Length => {
+                length::append(out, traced);
+            }
         });
     }
 
@@ -47,14 +48,16 @@ impl Wire {
         if let Some(trace) = &self.trace {
             trace.note(Direction::Out, &frame);
         }
-        output.push(frame);
-        output.append(self.end());
-    }
-
-    /// What follows each message.
-    fn end(&self) -> &'static [u8] {
         match self.framing {
-            Framing::Line => b"\n",
+            Framing::Line | Framing::Detect => {
+                output.push(frame);
+                output.append(b"\n");
+            }
+            Framing::Length => {
+                if output.append_with(|out| length::append_prefix(out, frame.len())) {
+                    output.push(frame);
+                }
+            }
         }
     }
 }
@@ -83,7 +86,7 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub input: Input,
-    pub deframer: LineDeframer,
+    pub deframer: Deframer,
     pub ended: bool,
 }
 
@@ -113,7 +116,7 @@ impl Stream {
         Self {
             reading: Reading {
                 input: Input::new(),
-                deframer: LineDeframer::new(limits.max_message_bytes),
+                deframer: Deframer::new(framing, limits.max_message_bytes),
                 ended: false,
             },
             exchange: Exchange {

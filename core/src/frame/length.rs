@@ -74,6 +74,25 @@ impl LengthDeframer {
     }
 }
 
+/// Appends what `write` writes, with its length before it; nothing if four bytes cannot say that
+/// length, and `false`.
+pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let at = out.len();
+    out.extend_from_slice(&[0; PREFIX_LEN]);
+    write(out);
+    let len = u32::try_from(out.len() - at - PREFIX_LEN);
+    match (len, out.get_mut(at..at + PREFIX_LEN)) {
+        (Ok(len), Some(prefix)) => {
+            prefix.copy_from_slice(&len.to_be_bytes());
+            true
+        }
+        _ => {
+            out.truncate(at);
+            false
+        }
+    }
+}
+
 /// Appends the prefix of a message of `len` bytes; `false`, and nothing is appended, if four
 /// bytes cannot say that length.
 pub fn append_prefix(out: &mut Vec<u8>, len: usize) -> bool {

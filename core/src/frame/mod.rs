@@ -5,12 +5,15 @@
 //! searched once is not searched again, whatever the chunks are; what exceeds the limit is
 //! reported once and discarded as it comes.
 
+mod deframer;
 pub mod event_stream;
 pub mod length;
 pub mod line;
 pub mod whole;
 
 use std::ops::Range;
+
+pub use deframer::Deframer;
 
 /// What a deframer found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +28,17 @@ pub enum Event {
     },
 }
 
-/// The two framings that can be told apart by the first byte of a stream (R-ACT-19).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How messages are told apart on a stream of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// One message per line.
+    /// One message a line (R-STD-01).
+    #[default]
     Line,
-    /// A length of four bytes before each message.
+    /// A length of four bytes before each message (R-ACT-19); no client of the official SDKs
+    /// speaks it.
     Length,
+    /// As the first byte of the peer tells; lines, as long as there is none.
+    Detect,
 }
 
 impl Framing {

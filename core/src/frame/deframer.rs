@@ -1,0 +1,57 @@
+//! A stream whose framing is said beforehand, or told by its first byte.
+
+use super::length::LengthDeframer;
+use super::line::LineDeframer;
+use super::{Event, Framing};
+
+/// Splits a byte stream into messages, however they are framed.
+#[derive(Clone, Debug)]
+pub struct Deframer {
+    framing: Framing,
+    line: LineDeframer,
+    length: LengthDeframer,
+}
+
+impl Deframer {
+    /// For messages of up to `max_len` bytes, their framing not counted.
+    pub fn new(framing: Framing, max_len: usize) -> Self {
+        Self {
+            framing,
+            line: LineDeframer::new(max_len),
+            length: LengthDeframer::new(max_len),
+        }
+    }
+
+    /// How the stream is framed: what was said, or, if its first byte is to tell, what that byte
+    /// of `buf`, all bytes that are not yet consumed, has told.
+    #[inline]
+    pub fn framing(&mut self, buf: &[u8]) -> Framing {
+        if self.framing == Framing::Detect
+            && let Some(&first) = buf.first()
+        {
+            self.framing = Framing::detect(first);
+        }
+        self.framing
+    }
+
+    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    #[inline]
+    pub fn next(&mut self, buf: &[u8]) -> Option<Event> {
+        match self.framing(buf) {
+            Framing::Line => self.line.next(buf),
+            Framing::Length => self.length.next(buf),
+            Framing::Detect => None,
+        }
+    }
+
+    /// How many bytes at the head of the buffer are done with. The caller consumes them before
+    /// the next call of [`next`](Self::next).
+    #[must_use = "the bytes stay in front of the next call unless they are consumed"]
+    pub fn drain(&mut self) -> usize {
+        match self.framing {
+            Framing::Line => self.line.drain(),
+            Framing::Length => self.length.drain(),
+            Framing::Detect => 0,
+        }
+    }
+}
