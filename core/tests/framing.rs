@@ -33,8 +33,8 @@ fn framed(framing: Framing) -> Vec<u8> {
     for message in OPENING {
         match framing {
             Framing::Length => {
-                let write = |out: &mut Vec<u8>| out.extend_from_slice(message.as_bytes());
-                assert!(length::append(&mut stream, write));
+                assert!(length::append_prefix(&mut stream, message.len()));
+                stream.extend_from_slice(message.as_bytes());
             }
             _ => stream.extend_from_slice(format!("{message}\n").as_bytes()),
         }

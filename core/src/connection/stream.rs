@@ -25,20 +25,21 @@ pub(crate) struct Wire {
 impl Wire {
     /// Appends one framed message that `write` writes without its framing.
     pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
-        let traced = |out: &mut Vec<u8>| {
+        let lengths = self.framing == Framing::Length;
+        output.append_with(|out| {
+            let prefix = out.len();
+            if lengths {
+                out.extend_from_slice(&[0; length::PREFIX_LEN]);
+            }
             let at = out.len();
             write(out);
             if let Some(trace) = &self.trace {
                 trace.note(Direction::Out, &out[at..]);
             }
-        };
-        output.append_with(|out| match self.framing {
-            Framing::Line | Framing::Detect => {
-                traced(out);
+            if lengths {
+                length::fill_prefix(out, prefix);
+            } else {
                 out.push(b'\n');
-            }
-            Framing::Length => {
-                length::append(out, traced);
             }
         });
     }

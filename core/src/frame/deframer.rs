@@ -37,10 +37,18 @@ impl Deframer {
     /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
     #[inline]
     pub fn next(&mut self, buf: &[u8]) -> Option<Event> {
-        match self.framing(buf) {
+        match self.framing {
             Framing::Line => self.line.next(buf),
             Framing::Length => self.length.next(buf),
+            Framing::Detect => self.first(buf),
+        }
+    }
+
+    #[cold]
+    fn first(&mut self, buf: &[u8]) -> Option<Event> {
+        match self.framing(buf) {
             Framing::Detect => None,
+            _ => self.next(buf),
         }
     }
 

@@ -74,13 +74,10 @@ impl LengthDeframer {
     }
 }
 
-/// Appends what `write` writes, with its length before it; nothing if four bytes cannot say that
-/// length, and `false`.
-pub fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-    let at = out.len();
-    out.extend_from_slice(&[0; PREFIX_LEN]);
-    write(out);
-    let len = u32::try_from(out.len() - at - PREFIX_LEN);
+/// Fills in the prefix at `at`, whose bytes are there, of the message behind it; `false`, and both
+/// are removed, if four bytes cannot say its length.
+pub fn fill_prefix(out: &mut Vec<u8>, at: usize) -> bool {
+    let len = u32::try_from(out.len().saturating_sub(at + PREFIX_LEN));
     match (len, out.get_mut(at..at + PREFIX_LEN)) {
         (Ok(len), Some(prefix)) => {
             prefix.copy_from_slice(&len.to_be_bytes());
