@@ -20,6 +20,8 @@ export interface ClientOptions extends Answers {
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
+    extensions?: Readonly<Record<string, object>>;
     /** Shown each message. */
     trace?: Trace;
     /** Listeners that are there before anything is told; `client.on(…)` adds more. */

@@ -43,4 +43,9 @@ export declare class Context<State = unknown> {
     sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult>;
     /** The folders and files that the client wants servers to keep to. See `elicit`. */
     roots(): Promise<Root[]>;
+    /**
+     * The settings that the client declared with this call for an extension; `undefined` when it did not declare it.
+     * Before 2026-07-28 there are none.
+     */
+    extension(id: string): object | undefined;
 }

@@ -21,3 +21,13 @@ export declare class McpError extends Error {
 export declare class ToolError extends Error {
     readonly name = "ToolError";
 }
+/**
+ * A failure that is told as an error of the protocol, with its text, wherever it is thrown: not for the model to read,
+ * as a `ToolError` is. What does not exist, and what is asked for wrongly, has another number in each revision; or give
+ * a number of your own.
+ */
+export declare class ProtocolError extends Error {
+    readonly name = "ProtocolError";
+    readonly kind: 'internal' | 'invalid params' | 'not found' | number;
+    constructor(kind: ProtocolError['kind'], message: string);
+}

@@ -61,6 +61,18 @@ export interface ToolAnnotations {
     idempotentHint?: boolean;
     openWorldHint?: boolean;
 }
+export interface Icon {
+    src: string;
+    mimeType?: string;
+    sizes?: readonly string[];
+    theme?: 'light' | 'dark';
+}
+/** For whom something is, and how much it matters: from 0 to 1. */
+export interface Annotations {
+    audience?: readonly ('user' | 'assistant')[];
+    priority?: number;
+    lastModified?: string;
+}
 export interface Resource {
     uri: string;
     name: string;
@@ -86,6 +98,7 @@ export interface Prompt {
 }
 export interface PromptArgument {
     name: string;
+    title?: string;
     description?: string;
     required?: boolean;
 }

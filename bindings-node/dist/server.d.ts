@@ -1,7 +1,7 @@
 import { type Completer } from './complete';
 import { Context } from './context';
 import { McpError } from './errors';
-import type { Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Annotations, Icon, Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { type Schema } from './schema';
 export interface ServerOptions<State = unknown> {
@@ -26,6 +26,8 @@ export interface ServerOptions<State = unknown> {
         ms: number;
         scope?: 'public' | 'private';
     };
+    /** Extensions that it offers, from 2026-07-28 on: settings by name. */
+    extensions?: Readonly<Record<string, object>>;
     /**
      * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
      * the same to processes that a client may reach in turn, and keep it secret.
@@ -33,9 +35,11 @@ export interface ServerOptions<State = unknown> {
     stateKey?: Uint8Array;
     /** A client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
+    /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
+    onRootsChanged?: () => void;
     /** A connection has ended. */
     onClosed?: (reason: McpError) => void;
-    /** Told of what handlers throw; printed to stderr by default, `ToolError`s excepted. */
+    /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
 }
 /** What a client said of itself: for display only. */
@@ -56,13 +60,19 @@ export interface ToolDefinition<Args = any> {
     /** What its structured content looks like: what it gives back is held against it before it is sent. */
     outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
-    icons?: readonly object[];
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 export interface ResourceDefinition {
     name?: string;
     title?: string;
     description?: string;
     mimeType?: string;
+    /** How many bytes it has. */
+    size?: number;
+    annotations?: Annotations;
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
     /** By the template's variables: what values they may take. */
@@ -75,6 +85,8 @@ export interface PromptDefinition<State = any> {
         /** What values it may take. */
         complete?: Completer<State>;
     })[];
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 export interface RunOptions {
     /** How long what is in flight may still be answered after the end of stdin or a signal, in ms; 5000 by default. */
@@ -108,6 +120,8 @@ export declare class Server<State = undefined> {
     removeTool(name: string): boolean;
     /** Takes a resource away; whether there was one. */
     removeResource(uri: string): boolean;
+    /** Takes a template away; whether there was one. */
+    removeResourceTemplate(template: string): boolean;
     /** Takes a prompt away; whether there was one. */
     removePrompt(name: string): boolean;
     /** Tells the clients that subscribed to it that a resource is another now. */

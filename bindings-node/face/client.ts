@@ -41,6 +41,8 @@ export interface ClientOptions extends Answers {
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
+    extensions?: Readonly<Record<string, object>>;
     /** Shown each message. */
     trace?: Trace;
     /** Listeners that are there before anything is told; `client.on(…)` adds more. */
@@ -499,7 +501,7 @@ async function all<Item>(pages: AsyncIterable<Item[]>): Promise<Item[]> {
 }
 
 function introduction(options: ClientOptions): NativeClientOptions {
-    const { name, version, opening, revision, trace, roots } = options;
+    const { name, version, opening, revision, trace, roots, extensions } = options;
     return {
         name: name ?? 'mcpbolt',
         version: version ?? '0',
@@ -509,6 +511,7 @@ function introduction(options: ClientOptions): NativeClientOptions {
         forms: options.onElicitation !== undefined,
         pages: options.onElicitationUrl !== undefined,
         ...(roots && { roots: rootsJson(roots) }),
+        ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(opening && { opening }),
         ...(revision && { revision })
     };

@@ -133,13 +133,22 @@ export class Context<State = unknown> {
         this.#questions?.end(new McpError('ERR_MCP_ROUND_OVER', 'the client is asked first: the handler runs anew with its answers'));
     }
 
-    /** @internal Answers; does nothing when the call is over. */
-    answer(kind: Outbound, text: string, code = 0, checkedTool = 0): void {
+    /**
+     * The settings that the client declared with this call for an extension; `undefined` when it did not declare it.
+     * Before 2026-07-28 there are none.
+     */
+    extension(id: string): object | undefined {
+        const json = this.#live ? this.#link.native.extension(this.#number, id) : null;
+        return json === null ? undefined : JSON.parse(json);
+    }
+
+    /** @internal Answers, with what its row wants besides; does nothing when the call is over. */
+    answer(kind: Outbound, text: string, a = 0, b = 0): void {
         if (!this.#live) return;
         this.#live = false;
         this.#json = '';
         this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
-        this.#link.push(kind, this.#number, text, code, checkedTool);
+        this.#link.push(kind, this.#number, text, a, b);
     }
 
     /** @internal */

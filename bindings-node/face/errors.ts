@@ -50,6 +50,21 @@ export class ToolError extends Error {
     override readonly name = 'ToolError';
 }
 
+/**
+ * A failure that is told as an error of the protocol, with its text, wherever it is thrown: not for the model to read,
+ * as a `ToolError` is. What does not exist, and what is asked for wrongly, has another number in each revision; or give
+ * a number of your own.
+ */
+export class ProtocolError extends Error {
+    override readonly name = 'ProtocolError';
+    readonly kind: 'internal' | 'invalid params' | 'not found' | number;
+
+    constructor(kind: ProtocolError['kind'], message: string) {
+        super(message);
+        this.kind = kind;
+    }
+}
+
 /** @internal What the engine says of a failure. */
 export interface Failure {
     code: ErrorCode;

@@ -9,7 +9,7 @@ export type { ClientOptions, CompletionTarget, Exit, RequestOptions, SpawnOption
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export { McpError, ToolError } from './errors';
+export { McpError, ProtocolError, ToolError } from './errors';
 export type { ErrorCode } from './errors';
 export type { ClientEvents } from './events';
 export type { Listening } from './listening';

@@ -19,7 +19,8 @@ const enum Inbound {
     Traced,
     Listening,
     Asked,
-    Withdrawn
+    Withdrawn,
+    RootsChanged
 }
 
 /** @internal Rows of `submit`: see `src/submit.rs`. */
@@ -39,6 +40,7 @@ export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
     cancelled?(number: number, reason: string): void;
     initialized?(text: string): void;
+    rootsChanged?(): void;
     opened?(text: string): void;
     asked?(number: number, topic: number, text: string): void;
     withdrawn?(number: number): void;
@@ -162,6 +164,8 @@ export class Link {
                 return receiver.cancelled?.(number, text);
             case Inbound.Initialized:
                 return receiver.initialized?.(text);
+            case Inbound.RootsChanged:
+                return receiver.rootsChanged?.();
             case Inbound.Opened:
                 return receiver.opened?.(text);
             case Inbound.Asked:

@@ -8,6 +8,7 @@ export interface NativeOfferOptions {
     pageSize?: number;
     cacheMs?: number;
     cacheIsPublic: boolean;
+    extensions?: string;
     stateKey?: Uint8Array;
 }
 
@@ -19,6 +20,7 @@ export interface NativeOffer {
     prompt(json: string): number;
     removeTool(name: string): boolean;
     removeResource(uri: string): boolean;
+    removeTemplate(template: string): boolean;
     removePrompt(name: string): boolean;
     resourceUpdated(uri: string): void;
 }
@@ -43,6 +45,7 @@ export interface NativeLink {
     /** A server's: questions to the client on behalf of a call. */
     ask(call: number, what: number, json: string): number | string | null;
     endRound(call: number): boolean;
+    extension(call: number, id: string): string | null;
     pageDone(id: string): void;
     /** A client's: answers to what the server asks, and what is settled with it. */
     answer(number: number, isResult: boolean, text: string): void;
@@ -66,6 +69,7 @@ export interface NativeClientOptions {
     forms: boolean;
     pages: boolean;
     roots?: string;
+    extensions?: string;
 }
 
 /** @internal */

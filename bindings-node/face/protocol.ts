@@ -48,6 +48,20 @@ export interface ToolAnnotations {
     openWorldHint?: boolean;
 }
 
+export interface Icon {
+    src: string;
+    mimeType?: string;
+    sizes?: readonly string[];
+    theme?: 'light' | 'dark';
+}
+
+/** For whom something is, and how much it matters: from 0 to 1. */
+export interface Annotations {
+    audience?: readonly ('user' | 'assistant')[];
+    priority?: number;
+    lastModified?: string;
+}
+
 export interface Resource {
     uri: string;
     name: string;
@@ -76,6 +90,7 @@ export interface Prompt {
 
 export interface PromptArgument {
     name: string;
+    title?: string;
     description?: string;
     required?: boolean;
 }

@@ -1,6 +1,6 @@
 import { Block, contentsOf, Json } from './content';
 import type { Context } from './context';
-import { ToolError } from './errors';
+import { ProtocolError, ToolError } from './errors';
 import { Outbound } from './link';
 import type { CallToolResult, GetPromptResult, PromptMessage, ResourceContents } from './protocol';
 
@@ -67,8 +67,16 @@ export function promptAnswer(value: unknown): Answer {
     return [Outbound.Object, stringify(Array.isArray(messages) ? { messages } : messages)];
 }
 
-/** @internal The failure of a handler, told without its text unless it is a `ToolError`. */
+/** As `src/submit.rs` counts them. */
+const KINDS = ['internal', 'invalid params', 'not found'];
+
+/** @internal The failure of a handler, told without its text unless it is meant to be told. */
 export function refuse(context: Context, error: unknown, isTool: boolean): void {
+    if (error instanceof ProtocolError) {
+        const { kind, message } = error;
+        if (typeof kind === 'number') return context.answer(Outbound.Error, message, kind);
+        return context.answer(Outbound.Error, message, 0, KINDS.indexOf(kind));
+    }
     const text = error instanceof ToolError ? error.message : 'the handler failed unexpectedly';
     context.answer(isTool ? Outbound.ToolError : Outbound.Error, text);
 }

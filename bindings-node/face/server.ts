@@ -1,10 +1,10 @@
 import { isMainThread } from 'node:worker_threads';
 import { Completers, completionAnswer, type Completer } from './complete';
 import { Context } from './context';
-import { guarded, McpError, ToolError } from './errors';
+import { guarded, McpError, ProtocolError, ToolError } from './errors';
 import { Link, type Outbound, type Receiver } from './link';
 import { native, type NativeLink, type NativeOffer } from './native';
-import type { Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Annotations, Icon, Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
 import { promptAnswer, refuse, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check, type Schema } from './schema';
@@ -25,6 +25,8 @@ export interface ServerOptions<State = unknown> {
     pageSize?: number;
     /** How long clients may keep lists, in ms, from 2026-07-28 on; `public` ones may be shown to other users. */
     cacheLists?: { ms: number; scope?: 'public' | 'private' };
+    /** Extensions that it offers, from 2026-07-28 on: settings by name. */
+    extensions?: Readonly<Record<string, object>>;
     /**
      * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
      * the same to processes that a client may reach in turn, and keep it secret.
@@ -32,9 +34,11 @@ export interface ServerOptions<State = unknown> {
     stateKey?: Uint8Array;
     /** A client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
+    /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
+    onRootsChanged?: () => void;
     /** A connection has ended. */
     onClosed?: (reason: McpError) => void;
-    /** Told of what handlers throw; printed to stderr by default, `ToolError`s excepted. */
+    /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
 }
 
@@ -57,7 +61,8 @@ export interface ToolDefinition<Args = any> {
     /** What its structured content looks like: what it gives back is held against it before it is sent. */
     outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
-    icons?: readonly object[];
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface ResourceDefinition {
@@ -65,6 +70,11 @@ export interface ResourceDefinition {
     title?: string;
     description?: string;
     mimeType?: string;
+    /** How many bytes it has. */
+    size?: number;
+    annotations?: Annotations;
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
@@ -79,6 +89,8 @@ export interface PromptDefinition<State = any> {
         /** What values it may take. */
         complete?: Completer<State>;
     })[];
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface RunOptions {
@@ -138,7 +150,7 @@ export class Server<State = undefined> {
     readonly #links = new Set<Link>();
 
     constructor(name: string, version: string, options: ServerOptions<State> = {}) {
-        const { instructions, pageSize, cacheLists, stateKey } = options;
+        const { instructions, pageSize, cacheLists, extensions, stateKey } = options;
         const offered = {
             listChanges: options.listChanges ?? false,
             subscriptions: options.subscriptions ?? false,
@@ -146,6 +158,7 @@ export class Server<State = undefined> {
             ...(instructions !== undefined && { instructions }),
             ...(pageSize !== undefined && { pageSize }),
             ...(cacheLists && { cacheMs: cacheLists.ms }),
+            ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
             ...(stateKey && { stateKey })
         };
         this.#offer = guarded(() => new native.Offer(name, version, offered));
@@ -230,6 +243,11 @@ export class Server<State = undefined> {
         return guarded(() => this.#offer.removeResource(uri));
     }
 
+    /** Takes a template away; whether there was one. */
+    removeResourceTemplate(template: string): boolean {
+        return guarded(() => this.#offer.removeTemplate(template));
+    }
+
     /** Takes a prompt away; whether there was one. */
     removePrompt(name: string): boolean {
         return guarded(() => this.#offer.removePrompt(name));
@@ -312,6 +330,7 @@ export class Server<State = undefined> {
                 const { revision, peer: info, capabilities = {} } = JSON.parse(text);
                 this.#options.onInitialized?.({ revision, info, capabilities });
             },
+            rootsChanged: () => this.#options.onRootsChanged?.(),
             closed: reason => {
                 if (!wasClosed) this.#options.onClosed?.(reason);
                 wasClosed = true;
@@ -360,7 +379,7 @@ export class Server<State = undefined> {
         refuse(context, error, entry.isTool);
         const { onError } = this.#options;
         if (onError) onError(error, entry.what);
-        else if (!(error instanceof ToolError)) console.error(`mcpbolt: ${entry.what} failed:`, error);
+        else if (!(error instanceof ToolError || error instanceof ProtocolError)) console.error(`mcpbolt: ${entry.what} failed:`, error);
     }
 }
 

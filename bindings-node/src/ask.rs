@@ -116,6 +116,13 @@ impl Link {
         })
     }
 
+    /// The settings that the client declared for an extension with a call, as JSON.
+    #[napi]
+    pub fn extension(&mut self, call: u32, id: String) -> Option<String> {
+        let context = self.calls.get_mut(call)?.context(&self.handle);
+        context.extension(&id).map(str::to_owned)
+    }
+
     /// Tells the client that the user has done what a page asked for, where the revision has a
     /// word for it (R-ELI-10).
     #[napi]

@@ -14,6 +14,7 @@ use mcpbolt::message::MessageRef;
 use mcpbolt::server::HandlerError;
 use napi_derive::napi;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::ask::Outcome;
 use crate::drain::quote;
@@ -44,6 +45,8 @@ pub struct ClientOptions {
     pub pages: bool,
     /// Its roots, as JSON.
     pub roots: Option<String>,
+    /// Extensions that it declares: names and settings in pairs, as JSON.
+    pub extensions: Option<String>,
 }
 
 /// A client that waits for its connection.
@@ -71,6 +74,13 @@ impl ClientOptions {
         }
         if let Some(json) = &self.roots {
             builder = builder.roots(roots(json)?);
+        }
+        if let Some(json) = &self.extensions {
+            let pairs: Vec<(String, Box<RawValue>)> =
+                serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))?;
+            for (id, settings) in pairs {
+                builder = builder.extension(&id, settings.get());
+            }
         }
         let (config, prepared) = self
             .answer(builder, &questions)

@@ -20,6 +20,7 @@ use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
 use crate::error::{self, Result};
+use crate::offer::Templates;
 
 /// Integers in a row.
 pub const ROW: usize = 5;
@@ -48,6 +49,7 @@ pub enum Kind {
     /// The server asks; the target is a [`Topic`](crate::questions::Topic).
     Asked = 14,
     Withdrawn = 15,
+    RootsChanged = 16,
 }
 
 /// The table as the integers it holds.
@@ -113,7 +115,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A call and what its handler needs of it. The target is the operation's own number.
-    pub fn call(&mut self, number: u32, call: &Call, live: &Live<()>) {
+    pub fn call(&mut self, number: u32, call: &Call, live: &Live<Templates>) {
         let kind = match call.reply.wants_progress() {
             true => Kind::CallWithProgress,
             false => Kind::Call,
@@ -131,11 +133,12 @@ impl<'a> Rows<'a> {
             Operation::ReadResource(_) => self.text(kind, number, target, |out| {
                 quote(out, &message.uri().unwrap_or_default());
             }),
-            Operation::ReadTemplate(_) => self.text(kind, number, target, |out| {
+            Operation::ReadTemplate(index) => self.text(kind, number, target, |out| {
                 let uri = message.uri().unwrap_or_default();
-                // Templates stay: a newer registry has the older one's.
-                let matched = live.offer().registry.template(&uri);
-                let variables = matched.map(|(_, variables)| variables);
+                // Numbers stay: a newer offer has the older one's templates, too.
+                let templates = live.offer().handlers;
+                let template = templates.get(index as usize);
+                let variables = template.and_then(|template| template.match_uri(&uri));
                 out.push('[');
                 quote(out, &uri);
                 out.push_str(",{");

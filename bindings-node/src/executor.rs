@@ -36,6 +36,10 @@ impl Executor for Handlers {
         self.inbox.push(Event::Initialized(peer_json(&self.handle)));
     }
 
+    fn roots_changed(&mut self) {
+        self.inbox.push(Event::RootsChanged);
+    }
+
     fn closed(&mut self) {
         let reason = self.handle.close_reason().cloned();
         let reason = reason.unwrap_or(ConnectionError::ClosedLocally);

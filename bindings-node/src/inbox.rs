@@ -21,6 +21,8 @@ pub enum Event {
     Cancelled(CallKey, Option<Box<str>>),
     /// The client has finished the handshake; what it said of itself, as JSON.
     Initialized(String),
+    /// The client's roots are others now.
+    RootsChanged,
     /// The connection is open; what the peer said of itself, as JSON.
     Opened(String),
     /// Look at request `n` of this side: its answer may be there.

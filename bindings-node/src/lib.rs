@@ -17,6 +17,7 @@ mod ask;
 mod calls;
 mod child;
 mod client;
+mod definition;
 mod drain;
 mod error;
 mod executor;

@@ -18,6 +18,7 @@ use crate::client::progress;
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Inbox};
+use crate::offer::Templates;
 use crate::outputs::Outputs;
 use crate::questions::Questions;
 use crate::requests::{Requests, Task, Way};
@@ -34,7 +35,7 @@ pub struct Link {
     pub(crate) handle: Handle,
     stop: Option<Stop>,
     /// What a server offers.
-    live: Option<Arc<Live<()>>>,
+    live: Option<Arc<Live<Templates>>>,
     /// What a client asks by.
     client: Option<(Client, Arc<Questions>)>,
     pub(crate) calls: Slots<Underway>,
@@ -59,7 +60,7 @@ impl Link {
     }
 
     /// That of a server.
-    pub fn of_server(mut self, live: Arc<Live<()>>) -> Self {
+    pub fn of_server(mut self, live: Arc<Live<Templates>>) -> Self {
         self.live = Some(live);
         self
     }
@@ -105,6 +106,7 @@ impl Link {
             Event::Asked(number, topic, json) => {
                 rows.text(Kind::Asked, number, topic as u32, |out| out.push_str(&json));
             }
+            Event::RootsChanged => rows.bare(Kind::RootsChanged, 0),
             Event::Withdrawn(number) => rows.bare(Kind::Withdrawn, number),
             Event::Opened(json) => rows.text(Kind::Opened, 0, 0, |out| out.push_str(&json)),
             Event::Ready(number) => self.write_answer(rows, number),

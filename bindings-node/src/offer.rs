@@ -6,14 +6,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
-use mcpbolt::server::{
-    CacheScope, Change, Live, Prompt, PromptArgument, Registry, RegistryError, Resource, Seal, Tool,
-};
+use mcpbolt::server::{CacheScope, Change, Live, Registry, RegistryError, Seal, Template};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::definition::{PromptDefinition, ResourceDefinition, ToolDefinition};
 use crate::error::{self, Result, error};
 use crate::link::duration;
 
@@ -32,6 +31,8 @@ pub struct OfferOptions {
     pub cache_ms: Option<f64>,
     /// Whether what they keep may be shown to other users.
     pub cache_is_public: bool,
+    /// Extensions that it offers: names and settings in pairs, as JSON.
+    pub extensions: Option<String>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
 }
@@ -43,104 +44,21 @@ pub struct Offer {
     version: String,
     instructions: Option<String>,
     registry: Registry,
+    templates: Templates,
     seal: Option<Seal>,
     served: Option<Served>,
 }
 
+/// The templates by number, for the variables of what is read; whatever else carries operations
+/// out is JavaScript's.
+pub type Templates = Vec<Template>;
+
 /// What is offered at each moment, and what its connections begin with.
 #[derive(Clone)]
 pub struct Served {
-    pub live: Arc<Live<()>>,
+    pub live: Arc<Live<Templates>>,
     pub config: Arc<Config>,
     pub seal: Option<Seal>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolDefinition {
-    name: String,
-    title: Option<String>,
-    description: Option<String>,
-    input_schema: Option<Box<RawValue>>,
-    output_schema: Option<Box<RawValue>>,
-    annotations: Option<Box<RawValue>>,
-    icons: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResourceDefinition {
-    uri: String,
-    name: Option<String>,
-    title: Option<String>,
-    description: Option<String>,
-    mime_type: Option<String>,
-    /// Values of its variables can be completed.
-    #[serde(default)]
-    completes: bool,
-}
-
-#[derive(Deserialize)]
-struct PromptDefinition {
-    name: String,
-    title: Option<String>,
-    description: Option<String>,
-    #[serde(default)]
-    arguments: Vec<ArgumentDefinition>,
-    /// Values of its arguments can be completed.
-    #[serde(default)]
-    completes: bool,
-}
-
-#[derive(Deserialize)]
-struct ArgumentDefinition {
-    name: String,
-    description: Option<String>,
-    #[serde(default)]
-    required: bool,
-}
-
-impl From<ToolDefinition> for Tool {
-    fn from(definition: ToolDefinition) -> Self {
-        let text = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned());
-        let mut tool = Self::new(definition.name);
-        tool.title = definition.title;
-        tool.description = definition.description;
-        tool.output_schema = text(definition.output_schema);
-        tool.annotations = text(definition.annotations);
-        tool.icons = text(definition.icons);
-        if let Some(schema) = text(definition.input_schema) {
-            tool.input_schema = schema;
-        }
-        tool
-    }
-}
-
-impl From<ResourceDefinition> for Resource {
-    fn from(definition: ResourceDefinition) -> Self {
-        let name = definition.name.unwrap_or_else(|| definition.uri.clone());
-        let mut resource = Self::new(definition.uri, name);
-        resource.title = definition.title;
-        resource.description = definition.description;
-        resource.mime_type = definition.mime_type;
-        resource
-    }
-}
-
-impl From<PromptDefinition> for Prompt {
-    fn from(definition: PromptDefinition) -> Self {
-        let mut prompt = Self::new(definition.name);
-        prompt.title = definition.title;
-        prompt.description = definition.description;
-        let argument = |argument: ArgumentDefinition| PromptArgument {
-            name: argument.name,
-            description: argument.description,
-            required: argument.required,
-            title: None,
-        };
-        prompt.arguments = definition.arguments.into_iter().map(argument).collect();
-        prompt
-    }
 }
 
 #[napi]
@@ -163,6 +81,12 @@ impl Offer {
         if let Some(ttl) = options.cache_ms.and_then(duration) {
             registry.set_list_cache(ttl, scope(options.cache_is_public));
         }
+        if let Some(json) = &options.extensions {
+            for (id, settings) in read::<Vec<(String, Box<RawValue>)>>(json)? {
+                let added = registry.add_extension(&id, settings.get());
+                added.map_err(|why| error::registry(&why))?;
+            }
+        }
         let seal = match options.state_key {
             None => Seal::random(),
             Some(key) => Some(Seal::new(key.as_ref().try_into().map_err(|_| {
@@ -174,6 +98,7 @@ impl Offer {
             version,
             instructions: options.instructions,
             registry,
+            templates: Vec::new(),
             seal,
             served: None,
         })
@@ -183,25 +108,28 @@ impl Offer {
     #[napi]
     pub fn tool(&mut self, json: String) -> Result<u32> {
         let tool: ToolDefinition = read(&json)?;
-        self.change(|registry| registry.add_tool(tool.into()))
+        self.change(|registry, _| registry.add_tool(tool.into()))
     }
 
     /// Adds a resource.
     #[napi]
     pub fn resource(&mut self, json: String) -> Result<u32> {
         let resource: ResourceDefinition = read(&json)?;
-        self.change(|registry| registry.add_resource(resource.into()))
+        self.change(|registry, _| registry.add_resource(resource.into()))
     }
 
     /// Adds resources by template.
     #[napi]
     pub fn template(&mut self, json: String) -> Result<u32> {
         let template: ResourceDefinition = read(&json)?;
-        self.change(|registry| {
+        self.change(|registry, templates| {
             if template.completes {
                 registry.offer_completion();
             }
-            registry.add_template(template.into())
+            let parsed = Template::parse(&template.uri).map_err(RegistryError::Template)?;
+            let number = registry.add_template(template.into())?;
+            templates.push(parsed);
+            Ok(number)
         })
     }
 
@@ -209,7 +137,7 @@ impl Offer {
     #[napi]
     pub fn prompt(&mut self, json: String) -> Result<u32> {
         let prompt: PromptDefinition = read(&json)?;
-        self.change(|registry| {
+        self.change(|registry, _| {
             if prompt.completes {
                 registry.offer_completion();
             }
@@ -220,19 +148,25 @@ impl Offer {
     /// Takes a tool away; whether there was one.
     #[napi]
     pub fn remove_tool(&mut self, name: String) -> Result<bool> {
-        self.change(|registry| Ok(registry.remove_tool(&name)))
+        self.change(|registry, _| Ok(registry.remove_tool(&name)))
     }
 
     /// Takes a resource away; whether there was one.
     #[napi]
     pub fn remove_resource(&mut self, uri: String) -> Result<bool> {
-        self.change(|registry| Ok(registry.remove_resource(&uri)))
+        self.change(|registry, _| Ok(registry.remove_resource(&uri)))
+    }
+
+    /// Takes a template away; whether there was one.
+    #[napi]
+    pub fn remove_template(&mut self, template: String) -> Result<bool> {
+        self.change(|registry, _| Ok(registry.remove_template(&template)))
     }
 
     /// Takes a prompt away; whether there was one.
     #[napi]
     pub fn remove_prompt(&mut self, name: String) -> Result<bool> {
-        self.change(|registry| Ok(registry.remove_prompt(&name)))
+        self.change(|registry, _| Ok(registry.remove_prompt(&name)))
     }
 
     /// Tells the clients that subscribed to it that a resource is another now.
@@ -246,15 +180,16 @@ impl Offer {
     /// Once it is served, clients are told.
     fn change<T>(
         &mut self,
-        change: impl FnOnce(&mut Registry) -> std::result::Result<T, RegistryError>,
+        change: impl FnOnce(&mut Registry, &mut Templates) -> std::result::Result<T, RegistryError>,
     ) -> Result<T> {
         let Some(served) = &self.served else {
-            return change(&mut self.registry).map_err(|why| error::registry(&why));
+            let outcome = change(&mut self.registry, &mut self.templates);
+            return outcome.map_err(|why| error::registry(&why));
         };
         let mut made = None;
-        let outcome = served.live.change(|mut registry, ()| {
-            made = Some(change(&mut registry)?);
-            Ok((registry, ()))
+        let outcome = served.live.change(|mut registry, mut templates| {
+            made = Some(change(&mut registry, &mut templates)?);
+            Ok((registry, templates))
         });
         outcome.map_err(|why| error::registry(&why))?;
         made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
@@ -268,7 +203,7 @@ impl Offer {
             let mut config = registry.config(name, version);
             config.instructions = self.instructions.as_deref().map(Into::into);
             Served {
-                live: Arc::new(Live::new(registry, ())),
+                live: Arc::new(Live::new(registry, mem::take(&mut self.templates))),
                 config: Arc::new(config),
                 seal: self.seal.clone(),
             }

@@ -10,6 +10,7 @@ use mcpbolt::mcp::{ErrorKind, LogLevel};
 use mcpbolt::server::{Live, ToolResult};
 
 use crate::calls::Underway;
+use crate::offer::Templates;
 use crate::slots::Slots;
 
 const ROW: usize = 5;
@@ -27,7 +28,7 @@ enum Kind {
     Contents,
     /// A tool's failure, told to the model.
     ToolError,
-    /// A JSON-RPC error; its code, or 0 for an internal one.
+    /// A JSON-RPC error: its code; or 0 and its kind, internal, invalid params or not found.
     Error,
     /// Progress: how far, and of how much (NaN when unknown).
     Progress,
@@ -55,7 +56,7 @@ impl Kind {
 /// Writes what one tick gave and hands it to the engine.
 pub fn submit(
     handle: &Handle,
-    live: Option<&Live<()>>,
+    live: Option<&Live<Templates>>,
     calls: &mut Slots<Underway>,
     text: &str,
     table: &[f64],
@@ -77,7 +78,7 @@ pub fn submit(
             }
         } else if let Some(call) = calls.remove(number) {
             match misfit(live, kind, piece, b) {
-                None => answer(&mut replies, &call.reply, kind, piece, a),
+                None => answer(&mut replies, &call.reply, kind, piece, (a, b)),
                 Some(why) => replies.error(&call.reply, ErrorKind::Internal, &why, None),
             }
         }
@@ -101,7 +102,7 @@ fn news(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, a: f64, b
 
 /// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
 /// tool's number, counted from one (R-STR-01).
-fn misfit(live: Option<&Live<()>>, kind: &Kind, piece: &str, tool: f64) -> Option<String> {
+fn misfit(live: Option<&Live<Templates>>, kind: &Kind, piece: &str, tool: f64) -> Option<String> {
     if tool == 0.0 {
         return None;
     }
@@ -124,7 +125,7 @@ fn misfit(live: Option<&Live<()>>, kind: &Kind, piece: &str, tool: f64) -> Optio
     registry.check_result(tool as u32 - 1, &result).err()
 }
 
-fn answer(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, code: f64) {
+fn answer(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, (code, what): (f64, f64)) {
     match kind {
         Kind::Text => replies.result(to, |result| text_block(result, piece)),
         Kind::ToolError => replies.result(to, |result| {
@@ -147,8 +148,16 @@ fn answer(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, code: f
                 result.raw("cacheScope", "\"private\"");
             }
         }),
-        Kind::Error if code == 0.0 => replies.error(to, ErrorKind::Internal, piece, None),
-        Kind::Error => replies.error_code(to, code as i64, piece, None),
+        Kind::Error if code != 0.0 => replies.error_code(to, code as i64, piece, None),
+        Kind::Error => {
+            let kinds = [
+                ErrorKind::Internal,
+                ErrorKind::InvalidParams,
+                ErrorKind::ResourceNotFound,
+            ];
+            let kind = kinds.get(what as usize).unwrap_or(&ErrorKind::Internal);
+            replies.error(to, *kind, piece, None);
+        }
         Kind::Progress | Kind::Log => {}
     }
 }

@@ -1,5 +1,5 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
-import { Client, McpError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
+import { Client, McpError, ProtocolError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
 import type {
     CallToolResult,
     Change,
@@ -48,6 +48,9 @@ server
     .tool('refuses', {}, () => {
         throw new ToolError('no');
     })
+    .tool('gone', {}, () => {
+        throw new ProtocolError('not found', 'no such row');
+    })
     .resource('memo://a', { mimeType: 'text/plain' }, async uri => uri)
     .resourceTemplate('user://{id}', {}, (uri, { id }) => ({ uri, text: id ?? '' }))
     .prompt('greet', { arguments: [{ name: 'who', required: true }] }, ({ who }) => [prompt.user(`Greet ${who}`)]);
@@ -74,6 +77,8 @@ holds<Equal<ReturnType<typeof server.removeTool>, boolean>>();
 server.tool('none', {});
 // @ts-expect-error: such an argument is not in the schema
 server.tool('wrong', { inputSchema: z.object({ a: z.number() }) }, ({ b }) => b);
+// @ts-expect-error: no such kind of error
+new ProtocolError('lost', '');
 // @ts-expect-error: no such level
 server.tool('level', {}, (_, ctx) => ctx.log('loud', 1));
 // @ts-expect-error: a resource is text, bytes or contents
