@@ -17,6 +17,8 @@ mod pages;
 mod results;
 mod rounds;
 mod settings;
+#[cfg(feature = "skills")]
+mod skills;
 mod tasks;
 
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub use self::results::{
     CallToolResult, CompletionTarget, Completions, Content, GetPromptResult, PromptArgument,
     PromptInfo, PromptMessage, ResourceContents, ResourceInfo, ResourceTemplateInfo, ToolInfo,
 };
+#[cfg(feature = "skills")]
+pub use self::skills::{SkillFile, SkillFiles, SkillInfo};
 pub use self::tasks::{Started, Task, TaskInfo};
 use crate::connection::{Config, Handle, RequestOptions};
 use crate::error::RequestError;

@@ -5,6 +5,9 @@ use crate::json::reader;
 /// Calls that go on as tasks.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
+/// Skills: instructions for models, with the files they need.
+pub const SKILLS: &str = "io.modelcontextprotocol/skills";
+
 /// Whether `id` may name an extension: a prefix of dotted labels, a slash and a name (R-CAP-06,
 /// R-EXT-01).
 ///

@@ -95,6 +95,9 @@ methods! {
     TaskResult "tasks/result" REQUEST B R11 R11,
     ListTasks "tasks/list" REQUEST B R11 R11,
     UpdateTask "tasks/update" REQUEST C R26 R26,
+    ListSkills "skills/list" REQUEST C R26 R26,
+    GetSkill "skills/get" REQUEST C R26 R26,
+    ReadDirectory "resources/directory/read" REQUEST C R26 R26,
     Initialized "notifications/initialized" NOTIFICATION C R24 R11,
     /// The bare form of one of the profiles (R-LIF-07).
     InitializedBare "initialized" NOTIFICATION C R24 R11,

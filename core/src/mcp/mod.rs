@@ -11,6 +11,8 @@ pub mod level;
 pub mod meta;
 pub mod method;
 pub mod revision;
+#[cfg(all(feature = "skills", any(feature = "server", feature = "client")))]
+pub(crate) mod skill;
 mod task;
 
 #[cfg(any(feature = "server", feature = "client"))]

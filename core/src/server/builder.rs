@@ -233,6 +233,16 @@ impl Builder {
         self
     }
 
+    /// Adds a skill (2026-07-28, the extension [`SKILLS`](crate::mcp::extension::SKILLS)): see
+    /// [`Skill`](super::Skill). In every revision its files can be read as resources.
+    #[cfg(feature = "skills")]
+    pub fn skill(mut self, skill: super::Skill) -> Self {
+        if let Err(error) = self.registry.add_skill(skill) {
+            self.fail(error);
+        }
+        self
+    }
+
     /// Bounds what is kept of tasks.
     pub fn task_limits(mut self, limits: TaskLimits) -> Self {
         self.registry.set_task_limits(limits);

@@ -10,6 +10,8 @@ use super::content::ToolResult;
 use super::listen::Interests;
 use super::live::{Live, Source};
 use super::registry::{Pages, Registry, level, page, quoted};
+#[cfg(feature = "skills")]
+use super::skills::{Skills, file_of};
 use super::tasks::{RESULT, Rule, declares, missing_extension};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
@@ -267,6 +269,19 @@ impl<E: Executor> Host for ServerHost<E> {
         let resources = registry.has_resources();
         match request.method {
             Some(Method::CallTool) if registry.has_tools() => self.call_tool(request, answer),
+            #[cfg(feature = "skills")]
+            Some(Method::ReadResource)
+                if !registry.skills().is_empty()
+                    && let Some((uri, file)) = file_of(registry.skills(), &request) =>
+            {
+                Skills::read(&uri, file, answer)
+            }
+            #[cfg(feature = "skills")]
+            Some(method @ (Method::ListSkills | Method::GetSkill | Method::ReadDirectory))
+                if !registry.skills().is_empty() =>
+            {
+                registry.answer_skills(method, &request, answer)
+            }
             Some(Method::ReadResource) if resources => self.read(request, answer),
             Some(Method::GetPrompt) if registry.has_prompts() => self.get_prompt(request, answer),
             Some(Method::ListTools) => {

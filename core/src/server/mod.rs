@@ -39,6 +39,8 @@ mod output;
 mod registry;
 mod rounds;
 mod seal;
+#[cfg(feature = "skills")]
+mod skills;
 mod tasks;
 mod template;
 
@@ -59,6 +61,8 @@ pub use live::{Live, Offer, View};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};
 pub use seal::Seal;
+#[cfg(feature = "skills")]
+pub use skills::{InvalidSkill, Skill};
 pub use tasks::{TaskCall, TaskLimits};
 pub use template::{InvalidTemplate, Template};
 pub use {schemars, serde, serde_json};

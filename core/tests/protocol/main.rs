@@ -11,6 +11,8 @@ mod rounds;
 mod schema;
 #[path = "../shared/mod.rs"]
 mod shared;
+#[cfg(feature = "skills")]
+mod skills;
 mod tasks;
 mod validation;
 mod wire;

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use super::{Registry, RegistryError};
+#[cfg(feature = "skills")]
+use crate::connection::{Answer, Disposition, Incoming};
 use crate::mcp::{Method, TaskSupport, extension};
+#[cfg(feature = "skills")]
+use crate::server::skills::{Skill, Skills};
 use crate::server::tasks::{Task, TaskLimits, Tasks};
 
 impl Registry {
@@ -24,6 +28,36 @@ impl Registry {
         }
         self.extensions.insert(id.to_owned(), settings.to_owned());
         Ok(())
+    }
+
+    /// Adds a skill: its files are read, and listed, without a handler.
+    ///
+    /// # Errors
+    /// When there is one of that name, it is too large or a file lies outside of it.
+    #[cfg(feature = "skills")]
+    pub fn add_skill(&mut self, skill: Skill) -> Result<(), RegistryError> {
+        self.skills.add(skill).map_err(RegistryError::Skill)?;
+        self.edits.resources += 1;
+        self.changed();
+        Ok(())
+    }
+
+    #[cfg(feature = "skills")]
+    pub(in crate::server) fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// Answers a method of skills.
+    #[cfg(feature = "skills")]
+    pub(in crate::server) fn answer_skills(
+        &self,
+        method: Method,
+        request: &Incoming<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
+        let hints = self.cache.members();
+        let paging = (&*hints, self.page_size);
+        self.skills.answer(method, paging, request, answer)
     }
 
     /// Whether the calls of some tool may go on as tasks.
@@ -68,6 +102,11 @@ impl Registry {
         if self.has_tasks {
             all.entry(extension::TASKS.to_owned())
                 .or_insert_with(|| "{}".to_owned());
+        }
+        #[cfg(feature = "skills")]
+        if !self.skills.is_empty() {
+            let settings = "{\"directoryRead\":true}".to_owned();
+            all.insert(extension::SKILLS.to_owned(), settings);
         }
         let member = |(id, settings): (&String, &String)| format!("\"{id}\":{settings}");
         let members: Vec<_> = all.iter().map(member).collect();

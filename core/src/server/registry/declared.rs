@@ -12,6 +12,10 @@ impl Registry {
 
     /// Whether resources or templates are offered.
     pub fn has_resources(&self) -> bool {
+        #[cfg(feature = "skills")]
+        if !self.skills.is_empty() {
+            return true;
+        }
         self.may_change || !self.resource_uris.is_empty() || !self.templates.is_empty()
     }
 

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use self::checks::Schemas;
 pub(super) use self::checks::quoted;
-use self::pages::Paging;
-pub(super) use self::pages::{Pages, page};
+pub(super) use self::pages::{Pages, Paging, page};
 use super::audience::{Audience, Change};
 use super::cache::{CacheHint, CacheScope};
 use super::definition::{Prompt, PromptArgument, Resource, Tool};
+#[cfg(feature = "skills")]
+use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
 use crate::mcp::{LogLevel, Revision, TaskSupport};
@@ -36,6 +37,9 @@ pub enum RegistryError {
     Schema(String, InvalidSchema),
     /// A URI template is not valid.
     Template(InvalidTemplate),
+    /// A skill cannot be offered.
+    #[cfg(feature = "skills")]
+    Skill(super::skills::InvalidSkill),
     /// The extension's name has no prefix, or its settings are no JSON object.
     Extension(String),
     /// Clients were not told that there may be changes.
@@ -56,6 +60,8 @@ impl std::fmt::Display for RegistryError {
             ),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
+            #[cfg(feature = "skills")]
+            Self::Skill(error) => write!(f, "{error}"),
             Self::Fixed => f.write_str("the server was built without list_changes"),
         }
     }
@@ -84,6 +90,8 @@ pub struct Registry {
     has_tasks: bool,
     tasks: Arc<Tasks>,
     extensions: BTreeMap<String, String>,
+    #[cfg(feature = "skills")]
+    skills: Skills,
     edits: Edits,
     pub(super) audience: Arc<Audience>,
     page_size: Option<NonZeroUsize>,
@@ -351,11 +359,15 @@ impl Registry {
                 hints: &hints,
             };
             let templates: Vec<_> = self.templates().collect();
+            #[allow(unused_mut, reason = "without skills")]
+            let mut resources = self.resources();
+            #[cfg(feature = "skills")]
+            resources.extend(self.skills.manifests());
             Arc::new(Lists {
                 tools: pages.of("tools", &self.tools(), |tool, out| {
                     tool.write(out, revision)
                 }),
-                resources: pages.of("resources", &self.resources(), |resource, out| {
+                resources: pages.of("resources", &resources, |resource, out| {
                     resource.write(out, revision, "uri");
                 }),
                 templates: pages.of("resourceTemplates", &templates, |template, out| {

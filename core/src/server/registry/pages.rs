@@ -4,7 +4,7 @@
 pub(in crate::server) type Pages = Box<[Box<str>]>;
 
 /// How lists are cut and what each page carries beside its items.
-pub(super) struct Paging<'a> {
+pub(in crate::server) struct Paging<'a> {
     pub size: usize,
     pub hints: &'a str,
 }

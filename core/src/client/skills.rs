@@ -1,0 +1,181 @@
+//! Skills that a server offers. Nothing of a skill is read before it is asked for, and nothing is
+//! given to the program that is not what the skill's entry says.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::pages::List;
+use super::{Client, Pages, ResourceInfo, parse};
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::mcp::skill::{digest, folder, frontmatter};
+use crate::mcp::{Method, extension};
+
+/// A skill as the server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SkillInfo {
+    /// Where its manifest is.
+    pub uri: String,
+    /// The frontmatter of the manifest: at least `name` and `description`.
+    pub frontmatter: Map<String, Value>,
+    /// Its files.
+    pub resources: SkillFiles,
+}
+
+/// The files of a skill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SkillFiles {
+    /// All of them.
+    Listed(Vec<SkillFile>),
+    /// The word `dynamic`: they are not known beforehand, and so cannot be verified.
+    Dynamic(String),
+}
+
+/// One file of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillFile {
+    /// Where it is.
+    pub uri: String,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+impl Client {
+    /// The server's skills, all pages. Reads none of their files.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+    /// for skill in client.list_skills().await? {
+    ///     println!("{}", skill.frontmatter["description"]);
+    ///     // Only when the model is to use it:
+    ///     let manifest = client.load_skill(&skill).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the server does not declare the extension; else as [`list_tools`](Self::list_tools).
+    pub async fn list_skills(&self) -> Result<Vec<SkillInfo>, RequestError> {
+        self.offers_skills(&[])?;
+        let list = List {
+            method: Method::ListSkills,
+            key: "skills",
+            capability: "extensions",
+        };
+        Pages::new(self, list).all().await
+    }
+
+    /// What the server says of the skill whose manifest is at that URI.
+    ///
+    /// # Errors
+    /// As [`list_skills`](Self::list_skills).
+    pub async fn skill(&self, uri: &str) -> Result<SkillInfo, RequestError> {
+        self.offers_skills(&[])?;
+        let params = serde_json::json!({ "uri": uri }).to_string();
+        let answer = self.ask(Method::GetSkill, Some(&params)).await?;
+        super::member(&answer, "skill")
+    }
+
+    /// Reads the manifest of a skill.
+    ///
+    /// # Errors
+    /// When it is not what the skill's entry says: of another length, digest or frontmatter; else
+    /// as [`read_resource`](Self::read_resource).
+    pub async fn load_skill(&self, skill: &SkillInfo) -> Result<String, RequestError> {
+        let bytes = self.read_skill_file(skill, &skill.uri).await?;
+        let text = String::from_utf8(bytes).ok();
+        let text = text.ok_or(RequestError::BadAnswer("a manifest that is no text"))?;
+        match frontmatter(&text) {
+            Some(own) if own == skill.frontmatter => Ok(text),
+            _ => Err(RequestError::BadAnswer(
+                "the manifest's frontmatter is not that of the skill's entry",
+            )),
+        }
+    }
+
+    /// Reads a file of a skill.
+    ///
+    /// # Errors
+    /// When the skill's entry does not list it, or it is not what that says; else as
+    /// [`read_resource`](Self::read_resource).
+    pub async fn read_skill_file(
+        &self,
+        skill: &SkillInfo,
+        uri: &str,
+    ) -> Result<Vec<u8>, RequestError> {
+        let root = folder(&skill.uri).ok_or(RequestError::BadAnswer("a skill without a folder"))?;
+        let is_within = uri
+            .strip_prefix(root)
+            .is_some_and(|path| path.starts_with('/'));
+        let listed = match &skill.resources {
+            SkillFiles::Listed(files) => {
+                let file = files.iter().find(|file| file.uri == uri);
+                Some(file.ok_or(RequestError::Misuse("the skill has no such file"))?)
+            }
+            SkillFiles::Dynamic(_) if is_within => None,
+            SkillFiles::Dynamic(_) => {
+                return Err(RequestError::Misuse("the skill has no such file"));
+            }
+        };
+        let contents = self.read_resource(uri).await?;
+        let found = contents.into_iter().find(|contents| contents.uri == uri);
+        let found = found.ok_or(RequestError::BadAnswer("another file than was asked for"))?;
+        let bytes = match (found.text, found.blob) {
+            (Some(text), _) => text.into_bytes(),
+            (None, blob) => STANDARD
+                .decode(blob.unwrap_or_default())
+                .map_err(|_| RequestError::BadAnswer("a file that is not in base64"))?,
+        };
+        match listed {
+            Some(file) if file.size != bytes.len() as u64 => Err(RequestError::BadAnswer(
+                "the file is not as long as the skill's entry says",
+            )),
+            Some(file) if file.digest != digest(&bytes) => Err(RequestError::BadAnswer(
+                "the file has another digest than the skill's entry says",
+            )),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// What lies directly in a folder of a skill: files, and folders of the MIME type
+    /// `inode/directory`.
+    ///
+    /// # Errors
+    /// When the server does not offer to read folders; else as [`list_skills`](Self::list_skills).
+    pub async fn read_directory(&self, uri: &str) -> Result<Vec<ResourceInfo>, RequestError> {
+        self.offers_skills(&["directoryRead"])?;
+        let uri = Value::from(uri);
+        let mut children = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let more = cursor
+                .as_ref()
+                .map(|cursor| format!(",\"cursor\":{cursor}"));
+            let params = format!("{{\"uri\":{uri}{}}}", more.unwrap_or_default());
+            let answer = self.ask(Method::ReadDirectory, Some(&params)).await?;
+            let result = answer.as_ref().result().unwrap_or("{}");
+            let page: Vec<_> = parse(reader::find(result, "resources").unwrap_or("[]"))?;
+            children.extend(page);
+            let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
+            if next.is_some() && cursor.as_deref() == next {
+                return Err(RequestError::BadAnswer("the same page again and again"));
+            }
+            match next {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return Ok(children),
+            }
+        }
+    }
+
+    fn offers_skills(&self, path: &[&str]) -> Result<(), RequestError> {
+        self.knows(Method::ListSkills, extension::SKILLS)?;
+        let path = [&["extensions", extension::SKILLS], path].concat();
+        self.declares(&path, extension::SKILLS)
+    }
+}

@@ -1,0 +1,231 @@
+//! Skills that a server offers: folders of instructions for models, answered from memory.
+
+mod requests;
+
+pub(super) use self::requests::file_of;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::skill::{MANIFEST, digest, folder, frontmatter, is_name};
+use crate::server::Resource;
+
+/// Most files of one skill.
+const MAX_FILES: usize = 512;
+/// Most bytes of one skill.
+const MAX_BYTES: usize = 16 << 20;
+
+/// A skill: a manifest, `SKILL.md`, and the files that it refers to.
+///
+/// ```
+/// use mcpbolt::server::{Server, Skill};
+///
+/// let manifest = "---\nname: pdf\ndescription: Fills in forms\n---\nRead FORMS.md first.\n";
+/// let skill = Skill::new(manifest)?.file("references/FORMS.md", "text/markdown", "Forms …");
+/// let server = Server::builder("office", "1.0.0").skill(skill).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Skill {
+    name: String,
+    frontmatter: Map<String, Value>,
+    parent: String,
+    /// By path within the skill.
+    files: BTreeMap<String, File>,
+}
+
+/// Why a skill cannot be offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSkill(&'static str);
+
+impl std::fmt::Display for InvalidSkill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InvalidSkill {}
+
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    pub mime_type: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Skill {
+    /// A skill of that manifest: Markdown behind YAML frontmatter that has at least a `name` and a
+    /// `description`.
+    ///
+    /// # Errors
+    /// When it has no such frontmatter, or the name is none: small letters, digits and hyphens.
+    pub fn new(manifest: &str) -> Result<Self, InvalidSkill> {
+        let found = frontmatter(manifest);
+        let frontmatter = found.ok_or(InvalidSkill("a manifest begins with frontmatter"))?;
+        let text = |name| frontmatter.get(name).and_then(Value::as_str);
+        let name = text("name").filter(|name| is_name(name));
+        let name = name.ok_or(InvalidSkill(
+            "a skill's name is small letters, digits and hyphens",
+        ))?;
+        if text("description").is_none_or(str::is_empty) {
+            return Err(InvalidSkill("a skill has a description"));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            parent: "skill://".to_owned(),
+            frontmatter: frontmatter.clone(),
+            files: BTreeMap::from([(
+                MANIFEST.to_owned(),
+                File {
+                    mime_type: "text/markdown".to_owned(),
+                    bytes: manifest.into(),
+                },
+            )]),
+        })
+    }
+
+    /// Adds a file at a path within the skill; its text if its MIME type is one of text.
+    #[must_use]
+    pub fn file(
+        mut self,
+        path: impl Into<String>,
+        mime_type: impl Into<String>,
+        contents: impl Into<Vec<u8>>,
+    ) -> Self {
+        let file = File {
+            mime_type: mime_type.into(),
+            bytes: contents.into(),
+        };
+        self.files.insert(path.into(), file);
+        self
+    }
+
+    /// Puts it into a folder, for example `team`, which becomes part of its URI.
+    #[must_use]
+    pub fn within(mut self, parent: &str) -> Self {
+        self.parent = format!("skill://{}/", parent.trim_matches('/'));
+        self
+    }
+
+    fn root(&self) -> String {
+        format!("{}{}", self.parent, self.name)
+    }
+
+    /// The URI of its manifest.
+    pub fn uri(&self) -> String {
+        format!("{}/{MANIFEST}", self.root())
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        let is_path = |path: &String| {
+            let step = |step: &str| !matches!(step, "" | "." | "..");
+            path.split('/').all(step) && !path.contains(['\\', '?', '#'])
+        };
+        let bytes: usize = self.files.values().map(|file| file.bytes.len()).sum();
+        match () {
+            () if !self.files.keys().all(is_path) => Some("a file's path leads out of its skill"),
+            () if self.files.len() > MAX_FILES || bytes > MAX_BYTES => Some("a skill is too large"),
+            () => None,
+        }
+    }
+
+    fn entry(&self) -> String {
+        let root = self.root();
+        let file = |(path, file): (&String, &File)| {
+            json!({
+                "uri": format!("{root}/{path}"),
+                "digest": digest(&file.bytes),
+                "size": file.bytes.len(),
+            })
+        };
+        let resources: Vec<_> = self.files.iter().map(file).collect();
+        json!({
+            "uri": self.uri(),
+            "frontmatter": self.frontmatter,
+            "resources": resources,
+        })
+        .to_string()
+    }
+}
+
+/// The skills of one server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skills {
+    /// What is said of each, and its manifest as a resource, by the manifest's URI.
+    entries: BTreeMap<String, (String, Resource)>,
+    files: BTreeMap<String, File>,
+}
+
+impl Skills {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// When there is one of that URI, it is too large or a file lies outside of it.
+    pub fn add(&mut self, skill: Skill) -> Result<(), InvalidSkill> {
+        let uri = skill.uri();
+        if let Some(fault) = skill.fault() {
+            return Err(InvalidSkill(fault));
+        }
+        if self.entries.contains_key(&uri) {
+            return Err(InvalidSkill("there is a skill of that name"));
+        }
+        let description = skill.frontmatter.get("description").and_then(Value::as_str);
+        let manifest = Resource::new(&uri, &skill.name)
+            .description(description.unwrap_or_default())
+            .mime_type("text/markdown");
+        self.entries.insert(uri, (skill.entry(), manifest));
+        let root = skill.root();
+        let files = skill.files.into_iter();
+        self.files
+            .extend(files.map(|(path, file)| (format!("{root}/{path}"), file)));
+        Ok(())
+    }
+
+    /// What is said of each.
+    pub fn entries(&self) -> Vec<&str> {
+        self.entries
+            .values()
+            .map(|(entry, _)| entry.as_str())
+            .collect()
+    }
+
+    /// The manifests, as resources.
+    pub fn manifests(&self) -> impl Iterator<Item = &Resource> {
+        self.entries.values().map(|(_, manifest)| manifest)
+    }
+
+    /// The file at that URI.
+    pub fn file(&self, uri: &str) -> Option<&File> {
+        self.files.get(uri)
+    }
+
+    /// What lies directly in a folder: each one's name, and its file if it is no folder. `None` when
+    /// that is no folder.
+    fn children(&self, uri: &str) -> Option<BTreeMap<&str, Option<&File>>> {
+        let begin = format!("{}/", uri.trim_end_matches('/'));
+        let mut children = BTreeMap::new();
+        for (uri, file) in self.files.range(begin.clone()..) {
+            let Some(path) = uri.strip_prefix(&begin) else {
+                break;
+            };
+            match path.split_once('/') {
+                Some((name, _)) => drop(children.insert(name, None)),
+                None => drop(children.insert(path, Some(file))),
+            }
+        }
+        let is_within = |root: &str| {
+            let rest = begin.strip_prefix(root);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is_skill = self
+            .entries
+            .keys()
+            .filter_map(|uri| folder(uri))
+            .any(is_within);
+        (is_skill && !children.is_empty()).then_some(children)
+    }
+}

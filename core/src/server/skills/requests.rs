@@ -1,0 +1,105 @@
+//! What clients ask about skills, answered from memory.
+
+use std::num::NonZeroUsize;
+
+use super::{File, Skills};
+use crate::connection::{Answer, Disposition, Incoming};
+use crate::json::reader;
+use crate::mcp::{ErrorKind, Method};
+use crate::message::Field;
+use crate::server::content::{ResourceContents, write_contents};
+use crate::server::definition::ObjectWriter;
+use crate::server::registry::{Paging, page};
+
+impl Skills {
+    /// Answers a method of skills; `hints` says how long that may be kept.
+    pub fn answer(
+        &self,
+        method: Method,
+        (hints, size): (&str, Option<NonZeroUsize>),
+        request: &Incoming<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
+        let paging = Paging {
+            size: size.map_or(usize::MAX, NonZeroUsize::get),
+            hints,
+        };
+        let uri = request.message.uri();
+        let uri = uri.as_deref().unwrap_or_default();
+        let pages = match method {
+            Method::GetSkill => {
+                let Some((entry, _)) = self.entries.get(uri) else {
+                    return answer.error(ErrorKind::InvalidParams, "no such skill", None);
+                };
+                let members = format!("\"skill\":{entry}{hints}");
+                return answer.result(|result| result.encoded(&members));
+            }
+            Method::ReadDirectory => {
+                let Some(children) = self.children(uri) else {
+                    return answer.error(ErrorKind::InvalidParams, "that is no folder", None);
+                };
+                let children: Vec<_> = children.into_iter().collect();
+                let folder = uri.trim_end_matches('/');
+                paging.of("resources", &children, |(name, file), out| {
+                    child(out, folder, name, *file);
+                })
+            }
+            _ => paging.of("skills", &self.entries(), |entry, out| {
+                out.extend_from_slice(entry.as_bytes());
+            }),
+        };
+        match page(&pages, request.message.raw(Field::Cursor)) {
+            Some(members) => answer.result(|result| result.encoded(members)),
+            None => answer.error(ErrorKind::InvalidParams, "unknown cursor", None),
+        }
+    }
+
+    /// Answers the reading of a file of a skill.
+    pub fn read(uri: &str, file: &File, answer: Answer<'_>) -> Disposition {
+        let text = std::str::from_utf8(&file.bytes).ok();
+        let contents = match text.filter(|_| is_text(&file.mime_type)) {
+            Some(text) => {
+                let mut contents = ResourceContents::text(uri, text);
+                contents.mime_type = Some(file.mime_type.clone());
+                contents
+            }
+            None => ResourceContents::blob(uri, file.bytes.clone(), &file.mime_type),
+        };
+        answer.result(|result| write_contents(&[contents], result))
+    }
+}
+
+fn is_text(mime_type: &str) -> bool {
+    let others = [
+        "application/json",
+        "application/yaml",
+        "application/xml",
+        "application/javascript",
+    ];
+    mime_type.starts_with("text/") || others.iter().any(|other| mime_type.starts_with(other))
+}
+
+/// One file or folder, as a resource.
+fn child(out: &mut Vec<u8>, folder: &str, name: &str, file: Option<&File>) {
+    let mut object = ObjectWriter::begin(out);
+    object.string("uri", &format!("{folder}/{name}"));
+    object.string("name", name);
+    match file {
+        Some(file) => {
+            object.string("mimeType", &file.mime_type);
+            object.raw("size", Some(&file.bytes.len().to_string()));
+        }
+        None => object.string("mimeType", "inode/directory"),
+    }
+    object.end();
+}
+
+/// The URI that a request to read names, if a file of a skill lies there.
+pub(in crate::server) fn file_of<'a>(
+    skills: &'a Skills,
+    request: &Incoming<'_>,
+) -> Option<(String, &'a File)> {
+    let params = request.message.params()?;
+    let uri = reader::find(params, "uri").and_then(reader::as_str)?;
+    Some((uri.to_string(), skills.file(&uri)?))
+}
