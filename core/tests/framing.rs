@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpbolt::connection::{Batch, Connection, Framing};
+use mcpbolt::frame::event_stream::EventStreamDeframer;
 use mcpbolt::frame::{Deframer, Event, length};
 use mcpbolt::handler::Executor;
 use mcpbolt::limits::COPY_IN_BYTES;
@@ -108,4 +109,30 @@ fn a_message_that_breaks_off_is_none_in_lengths_and_one_in_lines_if_it_is_whole(
         answers(Framing::Detect, framing, &stream[..end], 4096).len()
     };
     assert_eq!((cut(Framing::Line), cut(Framing::Length)), (3, 2));
+}
+
+/// A search that began anew with each byte would look at a million million of them.
+#[test]
+fn a_long_message_that_comes_byte_by_byte_is_searched_once() {
+    const LEN: usize = 1 << 21;
+    let text = vec![b'x'; LEN];
+    let mut line = text.clone();
+    line.push(b'\n');
+    let mut length = Vec::new();
+    assert!(length::append_prefix(&mut length, LEN));
+    length.extend_from_slice(&text);
+    for (framing, stream) in [(Framing::Line, line), (Framing::Length, length)] {
+        let mut deframer = Deframer::new(framing, LEN);
+        let (last, early) = (stream.len(), 1..stream.len());
+        let events = early.filter_map(|there| deframer.next(&stream[..there]));
+        assert_eq!(events.count(), 0, "{framing:?}");
+        assert!(matches!(deframer.next(&stream), Some(Event::Frame(range)) if range.len() == LEN));
+        assert_eq!(deframer.drain(), last);
+    }
+    let events = [&b"data: "[..], &text, b"\n\n"].concat();
+    let mut deframer = EventStreamDeframer::new(events.len());
+    for there in 1..events.len() {
+        assert_eq!(deframer.next(&events[..there]), None);
+    }
+    assert!(deframer.next(&events).is_some());
 }
