@@ -1,67 +1,18 @@
 import { EventEmitter } from 'node:events';
-import { type Answers } from './answering';
 import { Json } from './content';
 import { McpError } from './errors';
 import { type ClientEvents } from './events';
-import { Listening } from './listening';
-import type { CallToolResult, Completions, GetPromptResult, Implementation, Interests, LogLevel, Progress, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Root, Tool, Trace } from './protocol';
+import type { Listening } from './listening';
+import { type ClientOptions, type Exit, type SpawnOptions } from './options';
+import type { CallToolResult, Completions, GetPromptResult, Implementation, Interests, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Root, Tool } from './protocol';
+import { type RequestOptions } from './requests';
 import type { Server } from './server';
-export interface ClientOptions extends Answers {
-    /** The client's name, as the server is told; `mcpbolt` by default. */
-    name?: string;
-    /** The client's version, as the server is told; `0` by default. */
-    version?: string;
-    /**
-     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
-     * and `stateless` take one for granted.
-     */
-    opening?: 'probe' | 'handshake' | 'stateless';
-    /** The one revision to speak; what both sides speak, by default. */
-    revision?: Revision;
-    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
-    timeout?: number;
-    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
-    extensions?: Readonly<Record<string, object>>;
-    /** Shown each message. */
-    trace?: Trace;
-    /** Listeners that are there before anything is told; `client.on(…)` adds more. */
-    on?: {
-        readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void;
-    };
-}
-export interface SpawnOptions extends ClientOptions {
-    /** The directory that it runs in; ours by default. */
-    cwd?: string;
-    /** Variables besides the few harmless ones that are inherited. */
-    env?: Record<string, string>;
-    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
-    stderr?: 'inherit' | 'ignore' | ((line: string) => void);
-    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
-    closeMs?: number;
-}
-export interface RequestOptions {
-    /** Gives the request up, and tells the server. */
-    signal?: AbortSignal;
-    /** How long to wait without news, in ms; progress starts it again. */
-    timeout?: number;
-    /** How long to wait in all, in ms. */
-    maxTimeout?: number;
-    /** Asks the server for progress. */
-    onProgress?: (progress: Progress) => void;
-    /** More members of the request's `_meta`. */
-    meta?: Readonly<Record<string, unknown>>;
-}
 /** Which argument is to be completed. */
 export type CompletionTarget = {
     prompt: string;
 } | {
     template: string;
 };
-/** How a server's process ended. */
-export interface Exit {
-    code: number | null;
-    signal: number | null;
-}
 /**
  * A server, seen from the client's side. What it tells without being asked are events: see `ClientEvents`.
  *

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
-import { onAbort } from './abort';
-import { Answering, rootsJson, type Answers } from './answering';
+import { Answering, rootsJson } from './answering';
 import { Json } from './content';
 import { guarded, McpError } from './errors';
-import { readNotice, type ClientEvents, type Notice } from './events';
-import { Link, type Waiting } from './link';
-import { Listening } from './listening';
-import { native, type NativeClientOptions, type NativeLink, type NativeOffer } from './native';
+import { readNotice, type ClientEvents } from './events';
+import { Link } from './link';
+import type { Listening } from './listening';
+import { native, type NativeLink, type NativeOffer } from './native';
+import { introduction, type ClientOptions, type Exit, type SpawnOptions } from './options';
 import { LEVELS } from './protocol';
 import type {
     CallToolResult,
@@ -15,72 +15,20 @@ import type {
     Implementation,
     Interests,
     LogLevel,
-    Progress,
     Prompt,
     Resource,
     ResourceContents,
     ResourceTemplate,
     Revision,
     Root,
-    Tool,
-    Trace
+    Tool
 } from './protocol';
+import { cancelled, jsonOf, Requests, type RequestOptions } from './requests';
 import type { Server } from './server';
-
-export interface ClientOptions extends Answers {
-    /** The client's name, as the server is told; `mcpbolt` by default. */
-    name?: string;
-    /** The client's version, as the server is told; `0` by default. */
-    version?: string;
-    /**
-     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
-     * and `stateless` take one for granted.
-     */
-    opening?: 'probe' | 'handshake' | 'stateless';
-    /** The one revision to speak; what both sides speak, by default. */
-    revision?: Revision;
-    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
-    timeout?: number;
-    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
-    extensions?: Readonly<Record<string, object>>;
-    /** Shown each message. */
-    trace?: Trace;
-    /** Listeners that are there before anything is told; `client.on(…)` adds more. */
-    on?: { readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void };
-}
-
-export interface SpawnOptions extends ClientOptions {
-    /** The directory that it runs in; ours by default. */
-    cwd?: string;
-    /** Variables besides the few harmless ones that are inherited. */
-    env?: Record<string, string>;
-    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
-    stderr?: 'inherit' | 'ignore' | ((line: string) => void);
-    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
-    closeMs?: number;
-}
-
-export interface RequestOptions {
-    /** Gives the request up, and tells the server. */
-    signal?: AbortSignal;
-    /** How long to wait without news, in ms; progress starts it again. */
-    timeout?: number;
-    /** How long to wait in all, in ms. */
-    maxTimeout?: number;
-    /** Asks the server for progress. */
-    onProgress?: (progress: Progress) => void;
-    /** More members of the request's `_meta`. */
-    meta?: Readonly<Record<string, unknown>>;
-}
+import { Streams } from './streams';
 
 /** Which argument is to be completed. */
 export type CompletionTarget = { prompt: string } | { template: string };
-
-/** How a server's process ended. */
-export interface Exit {
-    code: number | null;
-    signal: number | null;
-}
 
 interface Opened {
     revision: Revision;
@@ -98,9 +46,6 @@ interface Opened {
 /** Most pages of one list that are followed. */
 const MAX_PAGES = 10_000;
 
-/** Where a request says what it wants to be logged, from 2026-07-28 on. */
-const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
-
 /**
  * A server, seen from the client's side. What it tells without being asked are events: see `ClientEvents`.
  *
@@ -108,14 +53,13 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
  * and the request is repeated, unseen.
  */
 export class Client extends EventEmitter<ClientEvents> implements AsyncDisposable {
-    readonly #options: ClientOptions;
     readonly #link: Link;
     readonly #opening = withResolvers<Opened>();
     readonly #ended = withResolvers<Exit>();
-    readonly #streams = new Set<[Listening, (notice: Notice) => boolean]>();
+    readonly #requests: Requests;
+    readonly #streams: Streams;
     #opened: Opened | undefined;
     #closed: McpError | undefined;
-    #level: LogLevel | undefined;
     /** Tools whose results are held against a schema. */
     #outputs: Set<string> | undefined;
 
@@ -123,7 +67,6 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
         super();
         this.setMaxListeners(0);
         for (const [name, listener] of Object.entries(options.on ?? {})) this.on(name as keyof ClientEvents, listener);
-        this.#options = options;
         const answering = new Answering(options, this, () => this.#link);
         this.#link = new Link(
             {
@@ -138,6 +81,8 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
             },
             connect
         );
+        this.#requests = new Requests(this.#link, options.timeout);
+        this.#streams = new Streams(this.#link);
     }
 
     /** Starts a server program and connects to it. It ends when the client is closed. */
@@ -294,17 +239,17 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
         options?: Pick<RequestOptions, 'signal'>
     ): Promise<Completions> {
         const json = JSON.stringify({ ...target, argument: [argument, value], context: Object.entries(args) });
-        return this.#wait(link => link.complete(json), options);
+        return this.#requests.wait(link => link.complete(json), options);
     }
 
     /** Has the server tell whenever a resource changes: the event `resourceUpdated`. */
     async subscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
-        await this.#wait(link => link.subscribe(String(uri), true), options);
+        await this.#requests.wait(link => link.subscribe(String(uri), true), options);
     }
 
     /** Has it tell no more. */
     async unsubscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
-        await this.#wait(link => link.subscribe(String(uri), false), options);
+        await this.#requests.wait(link => link.subscribe(String(uri), false), options);
     }
 
     /**
@@ -314,52 +259,8 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
      */
     async listen(interests: Interests, { signal }: Pick<RequestOptions, 'signal'> = {}): Promise<Listening> {
         if (signal?.aborted) throw cancelled(signal);
-        const listening = await (this.#opened!.listens ? this.#stream(interests, signal) : this.#tune(interests));
-        if (signal) {
-            const forget = onAbort(signal, () => listening.close());
-            listening.onEnd(forget);
-        }
-        return listening;
-    }
-
-    /** A stream of the stateless era: what is told on it bears its id. */
-    async #stream(interests: Interests, signal: AbortSignal | undefined): Promise<Listening> {
-        const link = this.#link;
-        const { promise, resolve, reject } = withResolvers<Listening>();
-        const number = guarded(() => link.native.listen(JSON.stringify(interests)));
-        const listening = new Listening(() => link.giveUp(number));
-        const forget = signal && onAbort(signal, () => (link.giveUp(number), reject(cancelled(signal))));
-        link.waiting[number] = {
-            resolve: () => listening.end(),
-            reject: error => (reject(error), listening.end(error)),
-            onListening: id => {
-                this.#listens(listening, notice => notice.stream === id);
-                resolve(listening);
-            }
-        };
-        return promise.finally(forget);
-    }
-
-    /** What is told anyway, in the handshake era. */
-    async #tune({ tools, prompts, resources, uris = [] }: Interests): Promise<Listening> {
-        const wanted = { toolsChanged: tools, promptsChanged: prompts, resourcesChanged: resources };
-        const listening = new Listening(() => {
-            for (const uri of uris) this.unsubscribe(uri).catch(() => {});
-        });
-        this.#listens(listening, ({ change }) =>
-            change?.type === 'resourceUpdated' ? uris.includes(change.uri) : change !== undefined && wanted[change.type] === true
-        );
-        await Promise.all(uris.map(uri => this.subscribe(uri))).catch(error => {
-            listening.close();
-            throw error;
-        });
-        return listening;
-    }
-
-    #listens(listening: Listening, isMeant: (notice: Notice) => boolean): void {
-        const stream: [Listening, typeof isMeant] = [listening, isMeant];
-        this.#streams.add(stream);
-        listening.onEnd(() => this.#streams.delete(stream));
+        if (this.#opened!.listens) return this.#streams.listen(interests, signal);
+        return this.#streams.tune(interests, signal, (uri, wanted) => (wanted ? this.subscribe(uri) : this.unsubscribe(uri)));
     }
 
     /** Replaces the roots that servers see, and tells this one. The client must have been given roots at first. */
@@ -374,7 +275,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
         if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
         if (this.#opened!.setsLevel) await this.#ask('logging', 'logging/setLevel', { level }, options);
-        else this.#level = level;
+        else this.#requests.level = level;
     }
 
     /** Asks for a sign of life. */
@@ -389,7 +290,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
 
     /** Sends any request; gives its result. */
     request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result> {
-        return this.#send(method, params, options, false);
+        return this.#requests.send(method, params, options, false);
     }
 
     /**
@@ -397,47 +298,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
      * integers beyond 2^53.
      */
     requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string> {
-        return this.#send(method, params, options, true);
-    }
-
-    #send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
-        const { onProgress, maxTimeout } = options;
-        const timeout = options.timeout ?? this.#options.timeout;
-        const json = jsonOf(params);
-        const meta = this.#meta(options);
-        return this.#wait(
-            link => link.request(method, json, timeout, maxTimeout, onProgress !== undefined, meta),
-            options,
-            isRaw
-        );
-    }
-
-    #meta({ meta }: RequestOptions): string | undefined {
-        const level = this.#level;
-        if (meta === undefined && level === undefined) return undefined;
-        return JSON.stringify({ ...(level && { [LOG_LEVEL]: level }), ...meta });
-    }
-
-    /** Waits for what `begin` begins, under the number that it gives. */
-    #wait(begin: (link: NativeLink) => number, { signal, onProgress }: RequestOptions = {}, isRaw = false): Promise<any> {
-        return new Promise((resolve, reject) => {
-            if (signal?.aborted) return reject(cancelled(signal));
-            const link = this.#link;
-            const number = guarded(() => begin(link.native));
-            const waiting: Waiting = { resolve, reject, onProgress, isRaw };
-            link.waiting[number] = waiting;
-            if (signal === undefined) return;
-            const forget = onAbort(signal, () => {
-                link.giveUp(number, reasonOf(signal));
-                reject(cancelled(signal));
-            });
-            const after = <T>(settle: (value: T) => void) => (value: T) => {
-                forget();
-                settle(value);
-            };
-            waiting.resolve = after(resolve);
-            waiting.reject = after(reject);
-        });
+        return this.#requests.send(method, params, options, true);
     }
 
     /** Ends the connection; with a program that was started, ends it too and says how it went. */
@@ -452,7 +313,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
 
     #notified({ method, params }: { method: string; params?: Record<string, any> }): void {
         const notice = readNotice(method, params);
-        for (const [listening, isMeant] of this.#streams) if (isMeant(notice)) listening.tell(notice.change!);
+        this.#streams.tell(notice);
         notice.emit(this);
     }
 
@@ -461,7 +322,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
         this.#closed = reason;
         const failure = new McpError('ERR_MCP_CLOSED', 'the connection has ended', { cause: reason });
         const isMeant = reason.code === 'ERR_MCP_CLOSED_LOCALLY';
-        for (const [listening] of this.#streams) listening.end(isMeant ? undefined : failure);
+        this.#streams.end(isMeant ? undefined : failure);
         this.#opening.promise.catch(() => {});
         this.#opening.reject(new McpError('ERR_MCP_CLOSED', `the connection did not open: ${reason.message}`, { cause: reason }));
         this.emit('closed', reason);
@@ -500,39 +361,9 @@ async function all<Item>(pages: AsyncIterable<Item[]>): Promise<Item[]> {
     return items;
 }
 
-function introduction(options: ClientOptions): NativeClientOptions {
-    const { name, version, opening, revision, trace, roots, extensions } = options;
-    return {
-        name: name ?? 'mcpbolt',
-        version: version ?? '0',
-        trace: trace !== undefined,
-        sampling: options.onSampling !== undefined,
-        samplingTools: options.samplingTools ?? false,
-        forms: options.onElicitation !== undefined,
-        pages: options.onElicitationUrl !== undefined,
-        ...(roots && { roots: rootsJson(roots) }),
-        ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
-        ...(opening && { opening }),
-        ...(revision && { revision })
-    };
-}
-
-function jsonOf(params: object | undefined): string | undefined {
-    return params instanceof Json ? params.text : params && JSON.stringify(params);
-}
-
 function arrayOf<Item>(value: unknown, key: string): Item[] {
     if (!Array.isArray(value)) throw new McpError('ERR_MCP_BAD_ANSWER', `the answer has no ${key}`);
     return value;
-}
-
-function cancelled(signal: AbortSignal): McpError {
-    return new McpError('ERR_MCP_CANCELLED', 'the request was cancelled', { cause: signal.reason });
-}
-
-/** What the server is told: only what the caller said in words. */
-function reasonOf(signal: AbortSignal): string | undefined {
-    return typeof signal.reason === 'string' ? signal.reason : undefined;
 }
 
 function withResolvers<T>() {

@@ -5,18 +5,10 @@
  */
 export type { Answers, Asked, SamplingOutput } from './answering';
 export { Client } from './client';
-export type { ClientOptions, CompletionTarget, Exit, RequestOptions, SpawnOptions } from './client';
+export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export { McpError, ProtocolError, ToolError } from './errors';
-export type { ErrorCode } from './errors';
-export type { ClientEvents } from './events';
-export type { Listening } from './listening';
-export type * from './protocol';
-export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
-export type { Schema, StandardSchema } from './schema';
-export { Server } from './server';
 export type {
     ClientInfo,
     PromptDefinition,
@@ -26,4 +18,14 @@ export type {
     RunReport,
     ServerOptions,
     ToolDefinition
-} from './server';
+} from './definitions';
+export { McpError, ProtocolError, ToolError } from './errors';
+export type { ErrorCode } from './errors';
+export type { ClientEvents } from './events';
+export type { Listening } from './listening';
+export type { ClientOptions, Exit, SpawnOptions } from './options';
+export type * from './protocol';
+export type { RequestOptions } from './requests';
+export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
+export type { Schema, StandardSchema } from './schema';
+export { Server } from './server';

@@ -1,0 +1,41 @@
+import { type Answers } from './answering';
+import type { ClientEvents } from './events';
+import type { Revision, Trace } from './protocol';
+export interface ClientOptions extends Answers {
+    /** The client's name, as the server is told; `mcpbolt` by default. */
+    name?: string;
+    /** The client's version, as the server is told; `0` by default. */
+    version?: string;
+    /**
+     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
+     * and `stateless` take one for granted.
+     */
+    opening?: 'probe' | 'handshake' | 'stateless';
+    /** The one revision to speak; what both sides speak, by default. */
+    revision?: Revision;
+    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
+    timeout?: number;
+    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
+    extensions?: Readonly<Record<string, object>>;
+    /** Shown each message. */
+    trace?: Trace;
+    /** Listeners that are there before anything is told; `client.on(…)` adds more. */
+    on?: {
+        readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void;
+    };
+}
+export interface SpawnOptions extends ClientOptions {
+    /** The directory that it runs in; ours by default. */
+    cwd?: string;
+    /** Variables besides the few harmless ones that are inherited. */
+    env?: Record<string, string>;
+    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
+    stderr?: 'inherit' | 'ignore' | ((line: string) => void);
+    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
+    closeMs?: number;
+}
+/** How a server's process ended. */
+export interface Exit {
+    code: number | null;
+    signal: number | null;
+}

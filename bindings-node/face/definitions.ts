@@ -1,0 +1,105 @@
+import type { Completer } from './complete';
+import type { McpError } from './errors';
+import type { Annotations, Icon, Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Schema } from './schema';
+
+export interface ServerOptions<State = unknown> {
+    /** What the server tells the model about itself. */
+    instructions?: string;
+    /** What is made before the first call and unmade after the last; `ctx.state` is what `start` gave. */
+    lifespan?: { start: () => State | Promise<State>; stop?: (state: State) => unknown };
+    /**
+     * The lists may change while clients are connected: tools, resources and prompts may be added and removed at any
+     * time, and clients are told. Without it everything is added before the server runs.
+     */
+    listChanges?: boolean;
+    /** Clients may subscribe to resources: see `resourceUpdated`. */
+    subscriptions?: boolean;
+    /** Items on a page of a list; all of them by default. */
+    pageSize?: number;
+    /** How long clients may keep lists, in ms, from 2026-07-28 on; `public` ones may be shown to other users. */
+    cacheLists?: { ms: number; scope?: 'public' | 'private' };
+    /** Extensions that it offers, from 2026-07-28 on: settings by name. */
+    extensions?: Readonly<Record<string, object>>;
+    /**
+     * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
+     * the same to processes that a client may reach in turn, and keep it secret.
+     */
+    stateKey?: Uint8Array;
+    /** A client of a revision before 2026-07-28 has finished the handshake. */
+    onInitialized?: (client: ClientInfo) => void;
+    /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
+    onRootsChanged?: () => void;
+    /** A connection has ended. */
+    onClosed?: (reason: McpError) => void;
+    /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
+    onError?: (error: unknown, what: string) => void;
+}
+
+/** What a client said of itself: for display only. */
+export interface ClientInfo {
+    revision: Revision;
+    /** Its name, version and more, if it named them. */
+    info: Implementation | undefined;
+    /** What it offers, by name. */
+    capabilities: Record<string, unknown>;
+}
+
+export interface ToolDefinition<Args = any> {
+    /** A name for people. */
+    title?: string;
+    /** What it does, for the model. */
+    description?: string;
+    /** What its arguments look like: a JSON Schema, or a schema object of zod and the like. */
+    inputSchema?: Schema<Args>;
+    /** What its structured content looks like: what it gives back is held against it before it is sent. */
+    outputSchema?: Schema<any>;
+    annotations?: ToolAnnotations;
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
+}
+
+export interface ResourceDefinition {
+    name?: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+    /** How many bytes it has. */
+    size?: number;
+    annotations?: Annotations;
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
+}
+
+export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
+    /** By the template's variables: what values they may take. */
+    complete?: Readonly<Record<string, Completer<State>>>;
+}
+
+export interface PromptDefinition<State = any> {
+    title?: string;
+    description?: string;
+    arguments?: readonly (PromptArgument & {
+        /** What values it may take. */
+        complete?: Completer<State>;
+    })[];
+    icons?: readonly Icon[];
+    _meta?: Readonly<Record<string, unknown>>;
+}
+
+export interface RunOptions {
+    /** How long what is in flight may still be answered after the end of stdin or a signal, in ms; 5000 by default. */
+    graceMs?: number;
+    /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
+    signals?: boolean;
+    /** Shown each message. */
+    trace?: Trace;
+}
+
+/** How a server's run ended. */
+export interface RunReport {
+    reason: 'end of input' | 'signal' | 'parent died' | 'broken pipe' | 'stopped' | 'closed';
+    /** Calls whose handlers had not answered in time. */
+    unanswered: number;
+    signal?: number;
+}

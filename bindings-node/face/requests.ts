@@ -1,0 +1,90 @@
+import { onAbort } from './abort';
+import { Json } from './content';
+import { guarded, McpError } from './errors';
+import type { Link, Waiting } from './link';
+import type { NativeLink } from './native';
+import type { LogLevel, Progress } from './protocol';
+
+export interface RequestOptions {
+    /** Gives the request up, and tells the server. */
+    signal?: AbortSignal;
+    /** How long to wait without news, in ms; progress starts it again. */
+    timeout?: number;
+    /** How long to wait in all, in ms. */
+    maxTimeout?: number;
+    /** Asks the server for progress. */
+    onProgress?: (progress: Progress) => void;
+    /** More members of the request's `_meta`. */
+    meta?: Readonly<Record<string, unknown>>;
+}
+
+/** Where a request says what it wants to be logged, from 2026-07-28 on. */
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+
+/** @internal The requests of a client. */
+export class Requests {
+    readonly #link: Link;
+    readonly #timeout: number | undefined;
+    /** What each request wants to be logged, where it has to say so. */
+    level: LogLevel | undefined;
+
+    constructor(link: Link, timeout: number | undefined) {
+        this.#link = link;
+        this.#timeout = timeout;
+    }
+
+    send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
+        const { onProgress, maxTimeout } = options;
+        const timeout = options.timeout ?? this.#timeout;
+        const json = jsonOf(params);
+        const meta = this.#meta(options);
+        return this.wait(
+            link => link.request(method, json, timeout, maxTimeout, onProgress !== undefined, meta),
+            options,
+            isRaw
+        );
+    }
+
+    #meta({ meta }: RequestOptions): string | undefined {
+        const level = this.level;
+        if (meta === undefined && level === undefined) return undefined;
+        return JSON.stringify({ ...(level && { [LOG_LEVEL]: level }), ...meta });
+    }
+
+    /** Waits for what `begin` begins, under the number that it gives. */
+    wait(begin: (link: NativeLink) => number, { signal, onProgress }: RequestOptions = {}, isRaw = false): Promise<any> {
+        return new Promise((resolve, reject) => {
+            if (signal?.aborted) return reject(cancelled(signal));
+            const link = this.#link;
+            const number = guarded(() => begin(link.native));
+            const waiting: Waiting = { resolve, reject, onProgress, isRaw };
+            link.waiting[number] = waiting;
+            if (signal === undefined) return;
+            const forget = onAbort(signal, () => {
+                link.giveUp(number, reasonOf(signal));
+                reject(cancelled(signal));
+            });
+            const after = <T>(settle: (value: T) => void) => (value: T) => {
+                forget();
+                settle(value);
+            };
+            waiting.resolve = after(resolve);
+            waiting.reject = after(reject);
+        });
+    }
+}
+
+/** @internal */
+export function jsonOf(params: object | undefined): string | undefined {
+    return params instanceof Json ? params.text : params && JSON.stringify(params);
+}
+
+/** @internal */
+export function cancelled(signal: AbortSignal): McpError {
+    return new McpError('ERR_MCP_CANCELLED', 'the request was cancelled', { cause: signal.reason });
+}
+
+/** What the server is told: only what the caller said in words. */
+function reasonOf(signal: AbortSignal): string | undefined {
+    return typeof signal.reason === 'string' ? signal.reason : undefined;
+}

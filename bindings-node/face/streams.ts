@@ -1,0 +1,71 @@
+import { onAbort } from './abort';
+import { guarded, type McpError } from './errors';
+import type { Notice } from './events';
+import type { Link } from './link';
+import { Listening } from './listening';
+import type { Interests } from './protocol';
+import { cancelled } from './requests';
+
+/** @internal What a client listens to. */
+export class Streams {
+    readonly #link: Link;
+    readonly #open = new Map<Listening, (notice: Notice) => boolean>();
+
+    constructor(link: Link) {
+        this.#link = link;
+    }
+
+    /** A stream of the stateless era: what is told on it bears its id (R-SUB-06). */
+    listen(interests: Interests, signal: AbortSignal | undefined): Promise<Listening> {
+        const link = this.#link;
+        return new Promise<Listening>((resolve, reject) => {
+            const number = guarded(() => link.native.listen(JSON.stringify(interests)));
+            const listening = new Listening(() => link.giveUp(number));
+            const forget = signal && onAbort(signal, () => (listening.close(), reject(cancelled(signal))));
+            listening.onEnd(() => forget?.());
+            link.waiting[number] = {
+                resolve: () => listening.end(),
+                reject: error => (reject(error), listening.end(error)),
+                onListening: id => {
+                    this.#add(listening, notice => notice.stream === id);
+                    resolve(listening);
+                }
+            };
+        });
+    }
+
+    /** What is told anyway, in the handshake era; resources are subscribed to meanwhile. */
+    async tune(
+        { tools, prompts, resources, uris = [] }: Interests,
+        signal: AbortSignal | undefined,
+        subscribe: (uri: string, wanted: boolean) => Promise<void>
+    ): Promise<Listening> {
+        const wanted = { toolsChanged: tools, promptsChanged: prompts, resourcesChanged: resources };
+        const listening = new Listening(() => {
+            for (const uri of uris) subscribe(uri, false).catch(() => {});
+        });
+        this.#add(listening, ({ change }) =>
+            change?.type === 'resourceUpdated' ? uris.includes(change.uri) : change !== undefined && wanted[change.type] === true
+        );
+        await Promise.all(uris.map(uri => subscribe(uri, true))).catch(error => {
+            listening.close();
+            throw error;
+        });
+        if (signal) listening.onEnd(onAbort(signal, () => listening.close()));
+        return listening;
+    }
+
+    #add(listening: Listening, isMeant: (notice: Notice) => boolean): void {
+        this.#open.set(listening, isMeant);
+        listening.onEnd(() => this.#open.delete(listening));
+    }
+
+    tell(notice: Notice): void {
+        for (const [listening, isMeant] of this.#open) if (isMeant(notice)) listening.tell(notice.change!);
+    }
+
+    /** The connection has ended; `failure` is why, if it was not meant to. */
+    end(failure: McpError | undefined): void {
+        for (const listening of this.#open.keys()) listening.end(failure);
+    }
+}
