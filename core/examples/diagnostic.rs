@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release --example diagnostic
+//! cargo run --release --example diagnostic --features http -- --http 127.0.0.1:8000
 //! ```
 
 use std::sync::Arc;
@@ -122,7 +123,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             arguments["path"].as_str().unwrap_or_default().to_owned()
         });
     }
-    serve_stdio(&server.build()?, StdioOptions::default())?;
+    let server = server.build()?;
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next().as_deref(), arguments.next()) {
+        (None, _) => drop(serve_stdio(&server, StdioOptions::default())?),
+        (Some("--http"), Some(address)) => http(&server, &address)?,
+        _ => return Err("usage: diagnostic [--http ADDRESS:PORT]".into()),
+    }
     // A wedged handler ends with the process.
     Ok(())
+}
+
+#[cfg(feature = "http")]
+fn http(server: &Server, address: &str) -> std::io::Result<()> {
+    use mcpbolt::io::http::{HttpOptions, serve_http};
+    serve_http(server, address, HttpOptions::default(), |at| {
+        println!("http://{at}/mcp");
+    })
+}
+
+#[cfg(not(feature = "http"))]
+fn http(_: &Server, _: &str) -> Result<(), &'static str> {
+    Err("this was built without the feature http")
 }

@@ -147,6 +147,16 @@ impl Output {
         }
     }
 
+    /// Hands over everything that waits, in order, without a copy.
+    pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<> {
+        self.seal();
+        self.taken += self.len as u64;
+        self.len = 0;
+        let mut skip = std::mem::take(&mut self.written);
+        let segments = std::mem::take(&mut self.segments).into_iter();
+        segments.map(move |segment| segment.slice(std::mem::take(&mut skip)..))
+    }
+
     /// Forgets everything that waits.
     pub fn clear(&mut self) {
         *self = Self::default();

@@ -165,6 +165,7 @@ impl Core {
                     self.notify(exchange, frame);
                 }
             }
+            FrameKind::Notification if exchange.is_over() => {}
             FrameKind::Notification => self.notify(exchange, frame),
         }
     }

@@ -74,6 +74,16 @@ pub trait Host {
     /// A request that the protocol layer does not answer itself.
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition;
 
+    /// Whether what the carrier says of a request, in headers for example, fits the request.
+    /// Asked before anything else is made of it.
+    ///
+    /// # Errors
+    /// What does not fit: the kind of the error that answers it, and a sentence.
+    fn fits(&mut self, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
+        let _ = message;
+        Ok(())
+    }
+
     /// The requests deferred in one turn, once per turn.
     fn dispatch(&mut self, batch: Batch);
 

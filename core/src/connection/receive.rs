@@ -86,8 +86,13 @@ pub(super) fn end(
     if reading.ended {
         return;
     }
-    let lines = exchange.wire.framing != Framing::Length;
-    if lines && !reading.input.filled().iter().all(u8::is_ascii_whitespace) {
+    let framing = exchange.wire.framing;
+    if framing == Framing::Whole {
+        reading.deframer.end();
+        receive(core, streams, id, now, host);
+    } else if framing != Framing::Length
+        && !reading.input.filled().iter().all(u8::is_ascii_whitespace)
+    {
         reading.input.extend(b"\n");
         receive(core, streams, id, now, host);
     }

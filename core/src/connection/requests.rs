@@ -38,6 +38,12 @@ impl Core {
                 "a request with this id is in flight",
             );
         };
+        if let Err((kind, why)) = host.fits(&message) {
+            let revision = self.config.revisions.newest(Era::Stateless);
+            let answer = exchange.answer(&self.config, id, revision.unwrap_or(self.fallback()));
+            answer.error(kind, &why, None);
+            return;
+        }
         let session = self.session.as_mut();
         let unwanted = session.is_some_and(|session| session.arrives(id, now));
         let method = method_of(&message);

@@ -10,8 +10,8 @@ use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, Incoming, IncomingKey};
 use crate::frame::{Deframer, Framing, length};
-use crate::mcp::Revision;
 use crate::mcp::revision::UnreadableId;
+use crate::mcp::{Era, Revision};
 use crate::message::{OwnedId, RequestId};
 
 /// How frames leave on one stream.
@@ -50,7 +50,7 @@ impl Wire {
             trace.note(Direction::Out, &frame);
         }
         match self.framing {
-            Framing::Line | Framing::Detect => {
+            Framing::Line | Framing::Detect | Framing::Whole => {
                 output.push(frame);
                 output.append(b"\n");
             }
@@ -130,13 +130,21 @@ impl Stream {
                 incoming: Incoming::new(usize::MAX),
                 waiting: Queue::default(),
                 held: Vec::new(),
-                unreadable: UnreadableId::Null,
+                unreadable: match config.revisions.newest(Era::Handshake) {
+                    Some(_) => UnreadableId::Null,
+                    None => UnreadableId::Omitted,
+                },
             },
         }
     }
 }
 
 impl Exchange {
+    /// Its one request is answered: nothing follows (R-HTP-08).
+    pub fn is_over(&self) -> bool {
+        self.wire.framing == Framing::Whole && self.incoming.is_empty()
+    }
+
     /// A way to answer that request here and now.
     pub fn answer<'a>(
         &'a mut self,

@@ -10,6 +10,9 @@ pub struct Deframer {
     framing: Framing,
     line: LineDeframer,
     length: LengthDeframer,
+    /// Of a stream that is one message: whether it has come to its end, and how long it was.
+    ended: bool,
+    whole: usize,
 }
 
 impl Deframer {
@@ -19,6 +22,8 @@ impl Deframer {
             framing,
             line: LineDeframer::new(max_len),
             length: LengthDeframer::new(max_len),
+            ended: false,
+            whole: 0,
         }
     }
 
@@ -41,7 +46,21 @@ impl Deframer {
             Framing::Line => self.line.next(buf),
             Framing::Length => self.length.next(buf),
             Framing::Detect => self.first(buf),
+            Framing::Whole => self.all(buf),
         }
+    }
+
+    /// Nothing follows what is in the buffer.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    fn all(&mut self, buf: &[u8]) -> Option<Event> {
+        if !self.ended || self.whole > 0 || buf.is_empty() {
+            return None;
+        }
+        self.whole = buf.len();
+        Some(Event::Frame(0..buf.len()))
     }
 
     #[cold]
@@ -60,6 +79,7 @@ impl Deframer {
             Framing::Line => self.line.drain(),
             Framing::Length => self.length.drain(),
             Framing::Detect => 0,
+            Framing::Whole => self.whole,
         }
     }
 }

@@ -39,6 +39,9 @@ pub enum Framing {
     Length,
     /// As the first byte of the peer tells; lines, as long as there is none.
     Detect,
+    /// All that comes until the end is one message, as the body of an HTTP request is; what
+    /// leaves is one message a line.
+    Whole,
 }
 
 impl Framing {

@@ -10,6 +10,7 @@
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
 //! | `serve`, `spawn`, `pair` | both, without a loop of one's own; a client and a server in one process |
+//! | `http` | servers on HTTP, on hyper and tokio |
 //! | `trace` | the wire, written to a file |
 //! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
@@ -21,6 +22,8 @@ mod drain;
 mod driver;
 mod environment;
 mod hosted;
+#[cfg(feature = "http")]
+pub mod http;
 mod lines;
 mod machine;
 mod pair;

@@ -12,6 +12,8 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// Unexpected failure.
 pub const INTERNAL_ERROR: i64 = -32603;
+/// What the carrier says of a request and what the request says itself differ (2026-07-28).
+pub const HEADER_MISMATCH: i64 = -32020;
 /// A client capability that the request needs was not declared (2026-07-28).
 pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
 /// The request's protocol version is not supported (2026-07-28).
@@ -42,6 +44,8 @@ pub enum ErrorKind {
     PromptNotFound,
     /// No such resource.
     ResourceNotFound,
+    /// What the carrier says of the request and what it says itself differ (R-HDR-02).
+    HeaderMismatch,
     /// The request's version is not supported.
     UnsupportedVersion,
     /// The request needs a client capability that it did not declare.
@@ -63,6 +67,7 @@ impl ErrorKind {
             Self::MethodNotFound => METHOD_NOT_FOUND,
             Self::InvalidParams | Self::ToolNotFound | Self::PromptNotFound => INVALID_PARAMS,
             Self::ResourceNotFound => revision.rules().resource_missing,
+            Self::HeaderMismatch => HEADER_MISMATCH,
             Self::UnsupportedVersion if revision.rules().result_type => UNSUPPORTED_VERSION,
             Self::UnsupportedVersion => INVALID_PARAMS,
             Self::MissingClientCapability if revision.rules().result_type => {
@@ -94,6 +99,7 @@ mod tests {
         ];
         let more = [
             ResourceNotFound,
+            HeaderMismatch,
             UnsupportedVersion,
             MissingClientCapability,
             Overloaded,

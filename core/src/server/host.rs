@@ -28,7 +28,8 @@ pub struct ServerHost<E> {
     registry: Arc<Registry>,
     /// Where the registry comes from, if it may change, and which it is.
     source: Option<(Arc<dyn Source>, u64)>,
-    listener: Arc<Listener>,
+    /// Made when there is first something to tell it.
+    listener: Option<Arc<Listener>>,
     handle: Handle,
     executor: E,
     initialized: bool,
@@ -38,7 +39,7 @@ impl<E: Executor> ServerHost<E> {
     /// A server of `registry` on the connection of `handle`.
     pub fn new(registry: Arc<Registry>, handle: Handle, executor: E) -> Self {
         Self {
-            listener: registry.audience.join(handle.clone()),
+            listener: None,
             registry,
             source: None,
             handle,
@@ -72,6 +73,13 @@ impl<E: Executor> ServerHost<E> {
                 self.registry = source.registry();
             }
         }
+    }
+
+    /// This connection, as one that is told of changes.
+    fn listener(&mut self) -> &Listener {
+        let (registry, handle) = (&self.registry, &self.handle);
+        self.listener
+            .get_or_insert_with(|| registry.audience.join(handle.clone()))
     }
 
     /// What carries operations out.
@@ -212,7 +220,7 @@ impl<E: Executor> ServerHost<E> {
         }
         match Interests::parse(params, &self.registry) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
-            Ok(_) if !self.listener.has_room() => {
+            Ok(_) if !self.listener().has_room() => {
                 answer.error(ErrorKind::Overloaded, "too many streams are open", None)
             }
             Ok(_) => Disposition::Deferred(LISTEN),
@@ -230,13 +238,13 @@ impl<E: Executor> ServerHost<E> {
             return answer.error(ErrorKind::InvalidParams, "the uri is missing", None);
         };
         if method == Method::Unsubscribe {
-            self.listener.unsubscribe(&uri);
+            self.listener().unsubscribe(&uri);
             return answer.result(|_| ());
         }
         if !self.registry.reads(&uri) {
             return missing(answer, &uri);
         }
-        match self.listener.subscribe(&uri) {
+        match self.listener().subscribe(&uri) {
             true => answer.result(|_| ()),
             false => answer.error(ErrorKind::Overloaded, "too many subscriptions", None),
         }
@@ -332,7 +340,7 @@ impl<E: Executor> Host for ServerHost<E> {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // It was read before; what changed since then changes nothing.
             if let Ok(interests) = Interests::parse(params, &self.registry) {
-                self.listener.listen(&call, interests);
+                self.listener().listen(&call, interests);
             }
         }
         if self.registry.has_tasks() {
@@ -346,12 +354,16 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
-        self.listener.cancelled(key);
+        if let Some(listener) = &self.listener {
+            listener.cancelled(key);
+        }
         self.executor.cancelled(key, reason);
     }
 
     fn draining(&mut self) {
-        self.listener.end();
+        if let Some(listener) = &self.listener {
+            listener.end();
+        }
     }
 
     fn notification(&mut self, message: MessageRef<'_>) {
@@ -362,7 +374,7 @@ impl<E: Executor> Host for ServerHost<E> {
         }
         if tells && !self.initialized && self.handle.revision().is_some() {
             self.initialized = true;
-            self.listener.set_ready();
+            self.listener().set_ready();
             self.executor.initialized();
         }
     }

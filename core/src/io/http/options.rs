@@ -1,0 +1,41 @@
+//! How a server on HTTP is set up.
+
+use std::time::Duration;
+
+use crate::limits::Limits;
+
+/// The endpoint and its bounds. The defaults are those of a server for programs of the same
+/// machine: who is to be reached by another name says so.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// The path of the endpoint.
+    pub path: String,
+    /// The names, without port, that requests may be addressed to, and that pages may come from:
+    /// `Host` and `Origin` are held against them, which stops DNS rebinding (R-HTP-06). `*`
+    /// stands for any.
+    pub hosts: Vec<String>,
+    /// Further origins, whole (`https://example.com`), whose pages may ask.
+    pub origins: Vec<String>,
+    /// The bounds of each exchange; `max_message_bytes` is that of a body.
+    pub limits: Limits,
+    /// How long all headers of a request may take.
+    pub header_timeout: Duration,
+    /// Silence on a stream of events after which a comment keeps it open (R-SUB-13).
+    pub comment_interval: Duration,
+    /// How long what is in flight may take when the server ends.
+    pub grace: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            path: "/mcp".into(),
+            hosts: ["localhost", "127.0.0.1", "[::1]"].map(Into::into).into(),
+            origins: Vec::new(),
+            limits: Limits::NETWORK,
+            header_timeout: Duration::from_secs(30),
+            comment_interval: Duration::from_secs(15),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
