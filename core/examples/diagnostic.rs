@@ -126,7 +126,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = server.build()?;
     let mut arguments = std::env::args().skip(1);
     match (arguments.next().as_deref(), arguments.next()) {
-        (None, _) => drop(serve_stdio(&server, StdioOptions::default())?),
+        (None, _) => {
+            serve_stdio(&server, StdioOptions::default())?;
+        }
         (Some("--http"), Some(address)) => http(&server, &address)?,
         _ => return Err("usage: diagnostic [--http ADDRESS:PORT]".into()),
     }
@@ -138,7 +140,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn http(server: &Server, address: &str) -> std::io::Result<()> {
     use mcpbolt::io::http::{HttpOptions, serve_http};
     serve_http(server, address, HttpOptions::default(), |at| {
-        println!("http://{at}/mcp");
+        eprintln!("http://{at}/mcp");
     })
 }
 
