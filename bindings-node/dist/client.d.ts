@@ -3,6 +3,7 @@ import { Json } from './content';
 import { McpError } from './errors';
 import { type ClientEvents } from './events';
 import type { Listening } from './listening';
+import { type ListOptions } from './lists';
 import { type ClientOptions, type Exit, type SpawnOptions } from './options';
 import type { CallToolResult, Completions, GetPromptResult, Implementation, Interests, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Root, Tool } from './protocol';
 import { type RequestOptions } from './requests';
@@ -38,24 +39,27 @@ export declare class Client extends EventEmitter<ClientEvents> implements AsyncD
     get strayCount(): number;
     /** Why the connection has ended, if it has. */
     get closed(): McpError | undefined;
-    /** The server's tools, all pages. From then on, results are held against the output schemas of this list. */
-    listTools(options?: RequestOptions): Promise<Tool[]>;
+    /**
+     * The server's tools, all pages. From then on, results are held against the output schemas of this list. This and
+     * the other lists are kept for as long as the server says, or until it tells that they are others.
+     */
+    listTools(options?: ListOptions): Promise<Tool[]>;
     /** The server's tools, page by page. */
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void>;
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
     callTool(name: string, args?: object | Json, options?: RequestOptions): Promise<CallToolResult>;
     /** The server's resources, all pages. */
-    listResources(options?: RequestOptions): Promise<Resource[]>;
+    listResources(options?: ListOptions): Promise<Resource[]>;
     /** The server's resources, page by page. */
     resourcePages(options?: RequestOptions): AsyncGenerator<Resource[], void, void>;
     /** The server's resource templates, all pages. */
-    listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]>;
+    listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]>;
     /** The server's resource templates, page by page. */
     resourceTemplatePages(options?: RequestOptions): AsyncGenerator<ResourceTemplate[], void, void>;
     /** Reads a resource. */
     readResource(uri: string, options?: RequestOptions): Promise<ResourceContents[]>;
     /** The server's prompts, all pages. */
-    listPrompts(options?: RequestOptions): Promise<Prompt[]>;
+    listPrompts(options?: ListOptions): Promise<Prompt[]>;
     /** The server's prompts, page by page. */
     promptPages(options?: RequestOptions): AsyncGenerator<Prompt[], void, void>;
     /** Renders a prompt. */

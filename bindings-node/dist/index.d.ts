@@ -14,6 +14,7 @@ export { McpError, ProtocolError, ToolError } from './errors';
 export type { ErrorCode } from './errors';
 export type { ClientEvents } from './events';
 export type { Listening } from './listening';
+export type { ListOptions } from './lists';
 export type { ClientOptions, Exit, SpawnOptions } from './options';
 export type * from './protocol';
 export type { RequestOptions } from './requests';

@@ -5,6 +5,7 @@ import { guarded, McpError } from './errors';
 import { readNotice, type ClientEvents } from './events';
 import { Link } from './link';
 import type { Listening } from './listening';
+import { Lists, type ListOptions } from './lists';
 import { native, type NativeLink, type NativeOffer } from './native';
 import { introduction, type ClientOptions, type Exit, type SpawnOptions } from './options';
 import { LEVELS } from './protocol';
@@ -23,7 +24,7 @@ import type {
     Root,
     Tool
 } from './protocol';
-import { cancelled, jsonOf, Requests, type RequestOptions } from './requests';
+import { arrayOf, cancelled, jsonOf, Requests, type RequestOptions } from './requests';
 import type { Server } from './server';
 import { Streams } from './streams';
 
@@ -43,9 +44,6 @@ interface Opened {
     instructions?: string;
 }
 
-/** Most pages of one list that are followed. */
-const MAX_PAGES = 10_000;
-
 /**
  * A server, seen from the client's side. What it tells without being asked are events: see `ClientEvents`.
  *
@@ -57,6 +55,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     readonly #opening = withResolvers<Opened>();
     readonly #ended = withResolvers<Exit>();
     readonly #requests: Requests;
+    readonly #lists = new Lists((capability, method, params, options) => this.#ask(capability, method, params, options));
     readonly #streams: Streams;
     #opened: Opened | undefined;
     #closed: McpError | undefined;
@@ -151,9 +150,12 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
         return this.#closed;
     }
 
-    /** The server's tools, all pages. From then on, results are held against the output schemas of this list. */
-    async listTools(options?: RequestOptions): Promise<Tool[]> {
-        const tools = await all(this.toolPages(options));
+    /**
+     * The server's tools, all pages. From then on, results are held against the output schemas of this list. This and
+     * the other lists are kept for as long as the server says, or until it tells that they are others.
+     */
+    async listTools(options?: ListOptions): Promise<Tool[]> {
+        const tools = await this.#lists.all<Tool>('tools', options);
         const described = tools.filter(tool => tool.outputSchema !== undefined);
         const outputs = described.map(({ name, outputSchema }) => [name, outputSchema]);
         this.#outputs = outputs.length > 0 ? new Set(described.map(({ name }) => name)) : undefined;
@@ -163,7 +165,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
 
     /** The server's tools, page by page. */
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void> {
-        return this.#pages('tools', 'tools/list', 'tools', options);
+        return this.#lists.pages('tools', options);
     }
 
     /** Calls a tool. A failure of the tool itself is a result with `isError`. */
@@ -187,23 +189,23 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     }
 
     /** The server's resources, all pages. */
-    listResources(options?: RequestOptions): Promise<Resource[]> {
-        return all(this.resourcePages(options));
+    listResources(options?: ListOptions): Promise<Resource[]> {
+        return this.#lists.all('resources', options);
     }
 
     /** The server's resources, page by page. */
     resourcePages(options?: RequestOptions): AsyncGenerator<Resource[], void, void> {
-        return this.#pages('resources', 'resources/list', 'resources', options);
+        return this.#lists.pages('resources', options);
     }
 
     /** The server's resource templates, all pages. */
-    listResourceTemplates(options?: RequestOptions): Promise<ResourceTemplate[]> {
-        return all(this.resourceTemplatePages(options));
+    listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
+        return this.#lists.all('resourceTemplates', options);
     }
 
     /** The server's resource templates, page by page. */
     resourceTemplatePages(options?: RequestOptions): AsyncGenerator<ResourceTemplate[], void, void> {
-        return this.#pages('resources', 'resources/templates/list', 'resourceTemplates', options);
+        return this.#lists.pages('resourceTemplates', options);
     }
 
     /** Reads a resource. */
@@ -213,13 +215,13 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     }
 
     /** The server's prompts, all pages. */
-    listPrompts(options?: RequestOptions): Promise<Prompt[]> {
-        return all(this.promptPages(options));
+    listPrompts(options?: ListOptions): Promise<Prompt[]> {
+        return this.#lists.all('prompts', options);
     }
 
     /** The server's prompts, page by page. */
     promptPages(options?: RequestOptions): AsyncGenerator<Prompt[], void, void> {
-        return this.#pages('prompts', 'prompts/list', 'prompts', options);
+        return this.#lists.pages('prompts', options);
     }
 
     /** Renders a prompt. */
@@ -313,6 +315,7 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
 
     #notified({ method, params }: { method: string; params?: Record<string, any> }): void {
         const notice = readNotice(method, params);
+        if (notice.change) this.#lists.changed(notice.change.type);
         this.#streams.tell(notice);
         notice.emit(this);
     }
@@ -334,36 +337,6 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
             return Promise.reject(new McpError('ERR_MCP_UNSUPPORTED', `the server does not offer ${capability}`));
         return this.request(method, params, options);
     }
-
-    async *#pages<Item>(
-        capability: string,
-        method: string,
-        key: string,
-        options?: RequestOptions
-    ): AsyncGenerator<Item[], void, void> {
-        let cursor: string | undefined;
-        for (let page = 0; page < MAX_PAGES; page++) {
-            const params = cursor === undefined ? {} : { cursor };
-            const result = await this.#ask<Record<string, unknown>>(capability, method, params, options);
-            yield arrayOf<Item>(result[key], key);
-            const next = (result.nextCursor ?? undefined) as string | undefined;
-            if (next === undefined) return;
-            if (next === cursor) break;
-            cursor = next;
-        }
-        throw new McpError('ERR_MCP_BAD_ANSWER', `the list of ${key} has no end`);
-    }
-}
-
-async function all<Item>(pages: AsyncIterable<Item[]>): Promise<Item[]> {
-    const items: Item[] = [];
-    for await (const page of pages) items.push(...page);
-    return items;
-}
-
-function arrayOf<Item>(value: unknown, key: string): Item[] {
-    if (!Array.isArray(value)) throw new McpError('ERR_MCP_BAD_ANSWER', `the answer has no ${key}`);
-    return value;
 }
 
 function withResolvers<T>() {

@@ -88,3 +88,9 @@ export function cancelled(signal: AbortSignal): McpError {
 function reasonOf(signal: AbortSignal): string | undefined {
     return typeof signal.reason === 'string' ? signal.reason : undefined;
 }
+
+/** @internal A member of a result. */
+export function arrayOf<Item>(value: unknown, key: string): Item[] {
+    if (!Array.isArray(value)) throw new McpError('ERR_MCP_BAD_ANSWER', `the answer has no ${key}`);
+    return value;
+}
