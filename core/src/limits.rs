@@ -144,6 +144,12 @@ pub const MAX_EARLY_CANCELS: usize = 64;
 /// longer in flight came too late, not too early.
 pub const MAX_KNOWN_IDS: usize = 1024;
 
+/// Most pages of one list that a client keeps.
+pub const MAX_CACHED_PAGES: usize = 256;
+
+/// Longest page of a list that a client keeps, in bytes.
+pub const MAX_CACHED_BYTES: usize = 4 << 20;
+
 /// Most tasks that one server keeps, the ended ones included. Stops clients from pinning memory
 /// with calls that they never ask for again.
 pub const MAX_TASKS: usize = 1024;

@@ -200,6 +200,7 @@ impl Prepared {
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
         let client = Client {
             streams: Some(Arc::default()),
+            cache: Some(Arc::default()),
             ..Client::with(handle, self.handlers)
         };
         let host = ClientHost::serving(client.clone(), spawner, self.notices);

@@ -81,7 +81,13 @@ impl Host for ClientHost {
         let Some(method) = message.method() else {
             return;
         };
-        if Method::parse(&method) == Some(Method::SubscriptionAcknowledged)
+        let known = Method::parse(&method);
+        if let (Some(known), Some((client, _))) = (known, &self.serving)
+            && let Some(cache) = &client.cache
+        {
+            cache.note(known);
+        }
+        if known == Some(Method::SubscriptionAcknowledged)
             && let Some((client, _)) = &self.serving
             && let Some(streams) = client.streams()
         {

@@ -5,6 +5,7 @@
 
 mod asking;
 mod builder;
+mod cache;
 mod call;
 mod context;
 mod handlers;
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 pub use self::asking::Asking;
 pub use self::builder::{ClientBuilder, Prepared};
+use self::cache::Cache;
 pub use self::call::{CallTool, Calling, block_on};
 pub use self::context::Context;
 use self::handlers::Handlers;
@@ -60,6 +62,8 @@ pub struct Client {
     handlers: Arc<Handlers>,
     /// What it listens to, if its host tells.
     streams: Option<Arc<Streams>>,
+    /// What it keeps of lists, if its host tells when they change.
+    cache: Option<Arc<Cache>>,
     /// What ends the connection when the last clone is dropped.
     #[cfg(feature = "stdio")]
     wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
@@ -101,6 +105,7 @@ impl Client {
             known: Arc::default(),
             handlers,
             streams: None,
+            cache: None,
             #[cfg(feature = "stdio")]
             wire: None,
         }

@@ -32,6 +32,8 @@ pub struct Pages<T> {
     cursor: Option<String>,
     taken: usize,
     ended: bool,
+    /// Whether a page came from what is kept.
+    kept: bool,
     items: PhantomData<fn() -> T>,
 }
 
@@ -52,6 +54,7 @@ impl<T: DeserializeOwned> Pages<T> {
             cursor: None,
             taken: 0,
             ended: false,
+            kept: false,
             items: PhantomData,
         }
     }
@@ -72,10 +75,43 @@ impl<T: DeserializeOwned> Pages<T> {
     /// The first error of a page.
     pub async fn all(mut self) -> Result<Vec<T>, RequestError> {
         let mut items = Vec::new();
+        let mut restarted = false;
         while let Some(page) = self.next().await {
-            items.append(&mut page?);
+            match page {
+                Ok(mut page) => items.append(&mut page),
+                // R-CCH-08: a page that was kept led to one that is no more.
+                Err(error) if error.code() == Some(-32602) && self.kept && !restarted => {
+                    if let Some(cache) = &self.client.cache {
+                        cache.forget(self.list.method);
+                    }
+                    items.clear();
+                    self = Self::new(&self.client, self.list);
+                    restarted = true;
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(items)
+    }
+
+    /// A page of the server's, or one that it lets this client keep.
+    async fn result(&mut self) -> Result<Box<str>, RequestError> {
+        let (method, cursor) = (self.list.method, self.cursor.as_deref());
+        let revision = self.client.revision();
+        let hints = revision.is_some_and(|revision| revision.rules().cache_hints);
+        let cached = self.client.cache.as_ref().filter(|_| hints);
+        let kept = cached.map(|cache| cache.page(method, cursor));
+        if let Some(Ok(page)) = kept {
+            self.kept = true;
+            return Ok(page);
+        }
+        let params = cursor.map(|cursor| format!("{{\"cursor\":{cursor}}}"));
+        let answer = self.client.ask(method, params.as_deref()).await?;
+        let page = answer.as_ref().result().unwrap_or("{}");
+        if let (Some(cache), Some(Err(changes))) = (cached, kept) {
+            cache.keep(method, cursor, page, changes);
+        }
+        Ok(page.into())
     }
 
     async fn ask(&mut self) -> Result<Vec<T>, RequestError> {
@@ -84,13 +120,8 @@ impl<T: DeserializeOwned> Pages<T> {
             return Err(RequestError::BadAnswer("a list without end"));
         }
         self.taken += 1;
-        let params = self
-            .cursor
-            .as_deref()
-            .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
-        let answer = self.client.ask(self.list.method, params.as_deref());
-        let answer = answer.await?;
-        let result = answer.as_ref().result().unwrap_or("{}");
+        let result = self.result().await?;
+        let result = &*result;
         let items = reader::find(result, self.list.key).unwrap_or("[]");
         let items = serde_json::from_str(items)
             .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;

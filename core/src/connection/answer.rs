@@ -1,7 +1,7 @@
 //! Answers as the bytes of one frame: what a result and an error look like in each revision.
 
 use crate::json::{string, writer};
-use crate::mcp::{ErrorKind, Revision, meta};
+use crate::mcp::{Codes, ErrorKind, Revision, meta};
 use crate::message::{
     RequestId,
     encode::{self, ErrorId},
@@ -190,10 +190,10 @@ pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_
 pub(crate) fn error(
     out: &mut Vec<u8>,
     id: ErrorId<'_>,
-    revision: Revision,
+    (codes, revision): (Codes, Revision),
     kind: ErrorKind,
     message: &str,
     data: Option<&str>,
 ) {
-    encode::error(out, id, kind.code(revision), message, data);
+    encode::error(out, id, kind.code_in(codes, revision), message, data);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::budget::Budget;
 use super::trace::Trace;
 use crate::limits::Limits;
-use crate::mcp::{Revision, Revisions, Side};
+use crate::mcp::{Codes, Revision, Revisions, Side};
 
 /// How a client opens a pipe or socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Config {
     /// Answer a cancelled request once, with error -32800, as peers of one dialect expect; no
     /// official revision answers it at all (R-CAN-02, R-ERR-27).
     pub answer_cancelled: bool,
+    /// Whose error codes this side speaks.
+    pub codes: Codes,
     /// Sees every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,
     /// The bounds of each connection.
@@ -70,6 +72,7 @@ impl Config {
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,
+            codes: Codes::Official,
             trace: None,
             limits: Limits::STDIO,
             budget: Arc::default(),

@@ -147,11 +147,12 @@ impl Answer<'_> {
             output,
             id,
             revision,
+            config,
             wire,
-            ..
         } = self;
+        let codes = (config.codes, revision);
         wire.append(output, |out| {
-            answer::error(out, ErrorId::Id(id), revision, kind, message, data)
+            answer::error(out, ErrorId::Id(id), codes, kind, message, data)
         });
         Disposition::Answered
     }

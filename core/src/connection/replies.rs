@@ -69,7 +69,8 @@ impl Replies {
 
     /// Answers with an error of a neutral kind.
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
-        self.error_code(to, kind.code(to.revision), message, data);
+        let code = kind.code_in(self.handle.config().codes, to.revision);
+        self.error_code(to, code, message, data);
     }
 
     /// Answers with an error of a code of the application's own.

@@ -58,26 +58,103 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// Whose codes are spoken: those of the protocol, or those that a dialect of it puts in place of
+/// some (table F.1). A dialect has no effect from 2026-07-28 on (R-ERR-28).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codes {
+    /// Those of the revision.
+    #[default]
+    Official,
+    /// Unknown tools and prompts have codes of their own.
+    OwnNames,
+    /// An unknown tool has a code of its own, and what fails to be read another.
+    OwnTools,
+    /// An unknown tool is an unknown method.
+    ToolsAreMethods,
+}
+
+/// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the dialects.
+const CODES: [(ErrorKind, [i64; 5]); 13] = {
+    use ErrorKind::*;
+    [
+        (Parse, [PARSE_ERROR; 5]),
+        (InvalidRequest, [INVALID_REQUEST; 5]),
+        (MethodNotFound, [METHOD_NOT_FOUND; 5]),
+        (InvalidParams, [INVALID_PARAMS; 5]),
+        (
+            ToolNotFound,
+            [
+                INVALID_PARAMS,
+                INVALID_PARAMS,
+                -32001,
+                -32003,
+                METHOD_NOT_FOUND,
+            ],
+        ),
+        (
+            PromptNotFound,
+            [
+                INVALID_PARAMS,
+                INVALID_PARAMS,
+                -32003,
+                INVALID_PARAMS,
+                INVALID_PARAMS,
+            ],
+        ),
+        (
+            ResourceNotFound,
+            [-32002, INVALID_PARAMS, -32002, -32002, -32002],
+        ),
+        (HeaderMismatch, [HEADER_MISMATCH; 5]),
+        (
+            UnsupportedVersion,
+            [
+                INVALID_PARAMS,
+                UNSUPPORTED_VERSION,
+                INVALID_PARAMS,
+                INVALID_PARAMS,
+                INVALID_PARAMS,
+            ],
+        ),
+        (
+            MissingClientCapability,
+            [
+                INVALID_REQUEST,
+                MISSING_CLIENT_CAPABILITY,
+                INVALID_REQUEST,
+                INVALID_REQUEST,
+                INVALID_REQUEST,
+            ],
+        ),
+        (Overloaded, [OVERLOADED; 5]),
+        (ShuttingDown, [SHUTTING_DOWN; 5]),
+        (Internal, [INTERNAL_ERROR; 5]),
+    ]
+};
+
 impl ErrorKind {
     /// The code on the wire of that revision.
     pub fn code(self, revision: Revision) -> i64 {
-        match self {
-            Self::Parse => PARSE_ERROR,
-            Self::InvalidRequest => INVALID_REQUEST,
-            Self::MethodNotFound => METHOD_NOT_FOUND,
-            Self::InvalidParams | Self::ToolNotFound | Self::PromptNotFound => INVALID_PARAMS,
-            Self::ResourceNotFound => revision.rules().resource_missing,
-            Self::HeaderMismatch => HEADER_MISMATCH,
-            Self::UnsupportedVersion if revision.rules().result_type => UNSUPPORTED_VERSION,
-            Self::UnsupportedVersion => INVALID_PARAMS,
-            Self::MissingClientCapability if revision.rules().result_type => {
-                MISSING_CLIENT_CAPABILITY
-            }
-            Self::MissingClientCapability => INVALID_REQUEST,
-            Self::Overloaded => OVERLOADED,
-            Self::ShuttingDown => SHUTTING_DOWN,
-            Self::Internal => INTERNAL_ERROR,
-        }
+        self.code_in(Codes::Official, revision)
+    }
+
+    /// The code on the wire of that revision, as a dialect has it.
+    ///
+    /// ```
+    /// use mcpbolt::mcp::{Codes, ErrorKind, Revision};
+    /// let unknown = ErrorKind::ToolNotFound;
+    /// assert_eq!(unknown.code_in(Codes::OwnNames, Revision::V2025_03_26), -32001);
+    /// assert_eq!(unknown.code_in(Codes::OwnNames, Revision::V2026_07_28), -32602);
+    /// ```
+    pub fn code_in(self, codes: Codes, revision: Revision) -> i64 {
+        let column = match codes {
+            _ if revision.rules().result_type => 1,
+            Codes::Official => 0,
+            Codes::OwnNames => 2,
+            Codes::OwnTools => 3,
+            Codes::ToolsAreMethods => 4,
+        };
+        CODES[self as usize].1[column]
     }
 }
 
@@ -115,5 +192,30 @@ mod tests {
             );
         }
         assert_eq!(ResourceNotFound.code(Revision::V2025_11_25), -32002);
+    }
+
+    /// R-ERR-28: dialects have codes of their own, up to 2025-11-25.
+    #[test]
+    fn the_table_is_in_the_order_of_the_kinds_and_dialects_end_with_the_handshake() {
+        for (i, (kind, _)) in CODES.iter().enumerate() {
+            assert_eq!(*kind as usize, i);
+            for codes in [Codes::OwnNames, Codes::OwnTools, Codes::ToolsAreMethods] {
+                let newest = Revision::V2026_07_28;
+                assert_eq!(kind.code_in(codes, newest), kind.code(newest), "{kind:?}");
+            }
+        }
+        let old = Revision::V2025_06_18;
+        let tool = |codes| ErrorKind::ToolNotFound.code_in(codes, old);
+        let all = [
+            Codes::Official,
+            Codes::OwnNames,
+            Codes::OwnTools,
+            Codes::ToolsAreMethods,
+        ];
+        assert_eq!(all.map(tool), [-32602, -32001, -32003, -32601]);
+        assert_eq!(
+            ErrorKind::PromptNotFound.code_in(Codes::OwnNames, old),
+            -32003
+        );
     }
 }

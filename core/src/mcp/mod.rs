@@ -7,6 +7,8 @@
 mod ask;
 pub mod code;
 pub mod extension;
+#[cfg(feature = "server")]
+pub(crate) mod header;
 pub mod level;
 pub mod meta;
 pub mod method;
@@ -17,7 +19,7 @@ mod task;
 
 #[cfg(any(feature = "server", feature = "client"))]
 pub use ask::{Block, Elicitation, Elicited, Role, Root, Sampled, Sampling, SamplingMessage};
-pub use code::ErrorKind;
+pub use code::{Codes, ErrorKind};
 pub use level::LogLevel;
 pub use method::{Method, Side};
 pub use revision::{Era, Revision, Revisions};

@@ -52,8 +52,6 @@ pub struct Rules {
     /// Whether tool arguments that break the schema are a tool error (`isError`) rather than
     /// `-32602` (R-TOL-05).
     pub bad_arguments_is_tool_error: bool,
-    /// The code for a resource that does not exist (R-ERR-09, R-ERR-10).
-    pub resource_missing: i64,
     /// Whether results carry `resultType` and `_meta` with `serverInfo` (R-RPC-18, R-MET-06).
     pub result_type: bool,
     /// Whether lists and reads carry `ttlMs` and `cacheScope` (R-CCH).
@@ -94,7 +92,6 @@ const RULES: [Rules; 5] = [
         batches: false,
         unreadable_id: UnreadableId::Null,
         bad_arguments_is_tool_error: false,
-        resource_missing: -32002,
         result_type: false,
         cache_hints: false,
         structured_content: false,
@@ -117,7 +114,6 @@ const RULES: [Rules; 5] = [
         batches: true,
         unreadable_id: UnreadableId::Null,
         bad_arguments_is_tool_error: false,
-        resource_missing: -32002,
         result_type: false,
         cache_hints: false,
         structured_content: false,
@@ -140,7 +136,6 @@ const RULES: [Rules; 5] = [
         batches: false,
         unreadable_id: UnreadableId::Null,
         bad_arguments_is_tool_error: false,
-        resource_missing: -32002,
         result_type: false,
         cache_hints: false,
         structured_content: true,
@@ -163,7 +158,6 @@ const RULES: [Rules; 5] = [
         batches: false,
         unreadable_id: UnreadableId::Omitted,
         bad_arguments_is_tool_error: true,
-        resource_missing: -32002,
         result_type: false,
         cache_hints: false,
         structured_content: true,
@@ -186,7 +180,6 @@ const RULES: [Rules; 5] = [
         batches: false,
         unreadable_id: UnreadableId::Omitted,
         bad_arguments_is_tool_error: true,
-        resource_missing: -32602,
         result_type: true,
         cache_hints: true,
         structured_content: true,

@@ -22,7 +22,7 @@ use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
 use crate::json::reader;
 use crate::limits::Limits;
-use crate::mcp::Revisions;
+use crate::mcp::{Codes, Revisions};
 
 type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
 type Handler<T> = Arc<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
@@ -93,6 +93,7 @@ pub struct Builder {
     instructions: Option<String>,
     limits: Limits,
     revisions: Revisions,
+    codes: Codes,
     registry: Registry,
     handlers: Handlers,
     trace: Option<Trace>,
@@ -109,6 +110,7 @@ impl Builder {
             instructions: None,
             limits: Limits::STDIO,
             revisions: Revisions::ALL,
+            codes: Codes::Official,
             registry,
             handlers,
             trace: None,
@@ -240,6 +242,12 @@ impl Builder {
         if let Err(error) = self.registry.add_skill(skill) {
             self.fail(error);
         }
+        self
+    }
+
+    /// Speaks the error codes of a dialect, up to 2025-11-25.
+    pub fn codes(mut self, codes: Codes) -> Self {
+        self.codes = codes;
         self
     }
 
@@ -449,6 +457,7 @@ impl Builder {
         config.limits = self.limits.clone();
         config.trace = self.trace.take();
         config.revisions = self.revisions;
+        config.codes = self.codes;
         let seal = self.seal.take().or_else(Seal::random);
         let (registry, handlers) = self.into_parts()?;
         Ok(Server {

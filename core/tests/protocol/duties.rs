@@ -1,6 +1,6 @@
 //! What a server owes every client, seen on the wire in each revision.
 
-use mcpbolt::mcp::{Era, Revision};
+use mcpbolt::mcp::{Codes, Era, ErrorKind, Revision};
 use mcpbolt::server::{
     Arguments, Content, Context, Json, Prompt, PromptResult, Resource, ResourceContents, Role,
     Server, Tool,
@@ -121,7 +121,7 @@ fn what_is_wrong_is_told_by_who_it_is_wrong_with() {
         let number = json!({"name": "greet", "arguments": {"to": 1}});
         assert_eq!(code(&ask("prompts/get", number)), -32602, "R-PRM-02");
         let missing = ask("resources/read", json!({"uri": "b:1"}));
-        assert_eq!(code(&missing), revision.rules().resource_missing);
+        assert_eq!(code(&missing), ErrorKind::ResourceNotFound.code(revision));
         let done = ask("tools/call", json!({"name": "tool-0"}));
         assert_eq!(done["result"]["content"][0]["text"], "done");
         for (tool, text) in [
@@ -333,4 +333,17 @@ fn a_completion_is_never_answered_with_a_question() {
     let params = json!({"ref": target, "argument": {"name": "to", "value": ""}});
     let answer = wire.ask(newest, "completion/complete", params);
     assert_eq!(code(&answer), -32603, "{answer}");
+}
+
+/// R-ERR-28: the codes of a dialect, up to 2025-11-25.
+#[test]
+fn a_server_speaks_the_codes_of_a_dialect() {
+    let of = |codes: Codes, revision: Revision| {
+        let server = server(1).codes(codes).build().unwrap();
+        let mut wire = Wire::open(&server, revision, json!({}));
+        code(&wire.ask(revision, "tools/call", json!({"name": "nobody"})))
+    };
+    assert_eq!(of(Codes::OwnNames, Revision::V2025_03_26), -32001);
+    assert_eq!(of(Codes::ToolsAreMethods, Revision::V2025_06_18), -32601);
+    assert_eq!(of(Codes::OwnNames, Revision::V2026_07_28), -32602);
 }

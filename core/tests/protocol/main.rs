@@ -5,6 +5,7 @@
 mod asks;
 mod calls;
 mod changes;
+mod clients;
 mod duties;
 mod rounds;
 #[path = "../shared/schema.rs"]
@@ -25,7 +26,7 @@ use std::time::Duration;
 use mcpbolt::client::{Client, CompletionTarget, block_on};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::connect_pair;
-use mcpbolt::mcp::{Revision, Revisions};
+use mcpbolt::mcp::{ErrorKind, Revision, Revisions};
 use mcpbolt::server::{
     Arguments, Builder, CacheScope, Completions, Content, HandlerError, Prompt, PromptResult,
     RegistryError, Resource, ResourceContents, Server, Tool,
@@ -205,7 +206,7 @@ fn a_handler_says_what_kind_of_error_it_is() {
             other => panic!("{other}"),
         };
         let missing = error("users:3");
-        assert_eq!(missing.code, revision.rules().resource_missing);
+        assert_eq!(missing.code, ErrorKind::ResourceNotFound.code(revision));
         assert_eq!(missing.data.as_deref(), Some("{\"uri\":\"users:3\"}"));
         assert_eq!(error("users:x").code, -32602);
         let broken = error("users:2");

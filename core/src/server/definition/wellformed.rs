@@ -23,6 +23,17 @@ impl Tool {
     }
 }
 
+impl Tool {
+    /// What is wrong with the headers that its arguments ask for (R-HDR-07).
+    pub(in crate::server) fn header_fault(&self) -> Option<&'static str> {
+        if !self.input_schema.contains("x-mcp-header") {
+            return None;
+        }
+        let schema: Value = serde_json::from_str(&self.input_schema).ok()?;
+        crate::mcp::header::fault(&schema)
+    }
+}
+
 impl Resource {
     /// The name of a member that is not what it must be.
     pub(in crate::server) fn fault(&self) -> Option<&'static str> {

@@ -33,6 +33,8 @@ pub enum RegistryError {
     EmptyName,
     /// A member, named second, of a definition is no JSON, or not of the shape it must have.
     Json(String, &'static str),
+    /// An `x-mcp-header` in a tool's schema is not where, or what, it may be.
+    Header(String, &'static str),
     /// A tool's schema is not valid.
     Schema(String, InvalidSchema),
     /// A URI template is not valid.
@@ -58,6 +60,7 @@ impl std::fmt::Display for RegistryError {
                 f,
                 "{id:?} cannot name an extension, or its settings are no object"
             ),
+            Self::Header(tool, fault) => write!(f, "the schema of tool {tool:?}: {fault}"),
             Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
             Self::Template(error) => write!(f, "{error}"),
             #[cfg(feature = "skills")]
@@ -131,6 +134,9 @@ impl Registry {
         let input = Schema::input(&tool.input_schema).map_err(invalid)?;
         if let Some(member) = tool.fault() {
             return Err(RegistryError::Json(tool.name, member));
+        }
+        if let Some(fault) = tool.header_fault() {
+            return Err(RegistryError::Header(tool.name, fault));
         }
         let output = tool.output_schema.as_deref().map(Schema::new);
         let output = output.transpose().map_err(invalid)?;
