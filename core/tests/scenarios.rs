@@ -636,3 +636,24 @@ fn long_frames_travel_in_their_turn_among_short_ones() {
             .all(|response| poll(response).unwrap().is_ok())
     );
 }
+
+/// R-ERR-06, R-ERR-26: a peer's code is handed on as it came, and none is made up for what failed here.
+#[test]
+fn codes_of_a_peer_mean_what_the_peer_says_and_local_failures_have_none() {
+    let mut world = World::open(Revision::V2026_07_28);
+    for code in [-32000, -32001, -32002, -32005, -32019, -1, 7] {
+        let mut response = world.ask(RequestOptions::default());
+        let key = response.key();
+        let error = format!("{{\"code\":{code},\"message\":\"m\"}}");
+        answer(
+            &mut world,
+            &format!("{{\"jsonrpc\":\"2.0\",\"id\":{key},\"error\":{error}}}"),
+        );
+        let outcome = failure(&mut response);
+        assert!(matches!(outcome, RequestError::Peer(_)) && outcome.code() == Some(code));
+    }
+    let mut response = world.ask(RequestOptions::default());
+    world.pass(secs(3600));
+    let outcome = failure(&mut response);
+    assert_eq!((&outcome, outcome.code()), (&RequestError::TimedOut, None));
+}

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_newest_revision_emits_only_the_codes_it_knows() {
-        // R-ERR-03, R-ERR-04, R-ERR-05
+        // R-ERR-03, R-ERR-04, R-ERR-05, R-ERR-07
         use ErrorKind::*;
         let kinds = [
             Parse,
@@ -185,6 +185,10 @@ mod tests {
         ];
         for kind in kinds.into_iter().chain(more) {
             let code = kind.code(Revision::V2026_07_28);
+            let of_json_rpc = matches!(code, -32700 | -32603..=-32600);
+            let of_mcp = matches!(code, -32022..=-32020);
+            let own = !(-32768..=-32000).contains(&code);
+            assert!(of_json_rpc || of_mcp || own, "{kind:?}");
             assert!(!(-32019..=-32000).contains(&code), "{kind:?}");
             assert!(
                 !(-32099..=-32020).contains(&code) || matches!(code, -32022..=-32020),

@@ -33,11 +33,7 @@ pub(crate) fn fault(schema: &Value) -> Option<&'static str> {
 }
 
 /// Checks a schema; `named` says whether only names of arguments lead to it.
-fn check<'a>(
-    schema: &'a Value,
-    named: bool,
-    seen: &mut BTreeSet<String>,
-) -> Result<(), &'static str> {
+fn check(schema: &Value, named: bool, seen: &mut BTreeSet<String>) -> Result<(), &'static str> {
     let Some(members) = schema.as_object() else {
         let elements = schema.as_array().into_iter().flatten();
         return elements

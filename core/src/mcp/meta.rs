@@ -16,3 +16,29 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// Prefix of the keys above.
 pub const PREFIX: &str = "io.modelcontextprotocol/";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-MET-01, R-MET-02.
+    #[test]
+    fn keys_of_the_protocol_stand_under_its_prefix() {
+        let keys = [
+            PROTOCOL_VERSION,
+            CLIENT_CAPABILITIES,
+            CLIENT_INFO,
+            LOG_LEVEL,
+            SERVER_INFO,
+            SUBSCRIPTION_ID,
+            RELATED_TASK,
+        ];
+        for key in keys {
+            assert!(
+                key.starts_with(PREFIX) && super::super::extension::is_id(key),
+                "{key}"
+            );
+        }
+        assert_eq!(PREFIX.split('.').nth(1), Some("modelcontextprotocol/"));
+    }
+}

@@ -167,8 +167,10 @@ impl<E: Executor> ServerHost<E> {
             return answer.error(ErrorKind::InvalidParams, "the uri is missing", None);
         };
         let found = self.registry.resource(&uri).map(Operation::ReadResource);
-        let found =
-            found.or_else(|| Some(Operation::ReadTemplate(self.registry.template(&uri)?.0)));
+        let found = found.or_else(|| {
+            let (number, _) = self.registry.template(&uri).filter(|_| !leads_out(&uri))?;
+            Some(Operation::ReadTemplate(number))
+        });
         match found {
             Some(operation) => self.operate(operation, request, answer),
             None => missing(answer, &uri),
@@ -385,6 +387,19 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn stray(&mut self, _what: Stray, _frame: &[u8]) {}
+}
+
+/// Whether a `file:` URI leads out of a folder it names, however that is spelled (R-RES-03).
+fn leads_out(uri: &str) -> bool {
+    let Some(path) = uri.strip_prefix("file:") else {
+        return false;
+    };
+    let path = path.to_ascii_lowercase();
+    let path = path
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/");
+    path.split(['/', '\\']).any(|step| step == "..")
 }
 
 fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposition {

@@ -338,3 +338,43 @@ fn a_root_that_leads_out_of_itself_is_refused() {
         );
     }
 }
+
+/// R-ERR-23, R-ERR-24: a client refuses what a server should not have asked.
+#[test]
+fn what_a_client_is_asked_wrongly_it_refuses() {
+    let asks = |method: &'static str, params: Value| {
+        move |_: Arguments, context: Context| {
+            let params = params.to_string();
+            async move {
+                let options = mcpbolt::connection::RequestOptions::default();
+                let asked = context
+                    .connection()
+                    .request(method, Some(&params), options)?;
+                let answer = asked.await;
+                Ok::<_, HandlerError>(format!("{:?}", answer.map(drop).unwrap_err().code()))
+            }
+        }
+    };
+    let form = json!({"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
+    let sample = json!({"maxTokens": 1, "messages": [{"role": "user", "content": [result]}]});
+    let server = server(0)
+        .tool(Tool::new("form"), asks("elicitation/create", form))
+        .tool(Tool::new("sample"), asks("sampling/createMessage", sample))
+        .tool(Tool::new("roots"), asks("roots/list", json!({})))
+        .build()
+        .unwrap();
+    let build = |builder: ClientBuilder| {
+        builder
+            .on_page(|_, _| async { Ok(Elicited::Declined) })
+            .on_sampling_with_tools(|_, _| async { Ok(Sampled::text("m", "never")) })
+    };
+    with_clients(&server, [Revision::V2025_11_25], build, |_, client| {
+        assert_eq!(call(client, "form", &json!({})), Ok("Some(-32602)".into()));
+        assert_eq!(
+            call(client, "sample", &json!({})),
+            Ok("Some(-32602)".into())
+        );
+        assert_eq!(call(client, "roots", &json!({})), Ok("Some(-32601)".into()));
+    });
+}

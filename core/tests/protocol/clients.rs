@@ -32,12 +32,7 @@ impl Host for Script {
         let mut params: Value = serde_json::from_str(params).unwrap();
         params.as_object_mut().unwrap().remove("_meta");
         self.asked.lock().unwrap().push(params);
-        let next = self
-            .answers
-            .lock()
-            .unwrap()
-            .pop_front()
-            .expect("no more answers");
+        let next = self.answers.lock().unwrap().pop_front().unwrap();
         answer.result(|result| result.object(&next.to_string()))
     }
 

@@ -1,6 +1,6 @@
 //! What a server owes every client, seen on the wire in each revision.
 
-use mcpbolt::mcp::{Codes, Era, ErrorKind, Revision};
+use mcpbolt::mcp::{Codes, Era, ErrorKind, LogLevel, Revision};
 use mcpbolt::server::{
     Arguments, Content, Context, Json, Prompt, PromptResult, Resource, ResourceContents, Role,
     Server, Tool,
@@ -346,4 +346,94 @@ fn a_server_speaks_the_codes_of_a_dialect() {
     assert_eq!(of(Codes::OwnNames, Revision::V2025_03_26), -32001);
     assert_eq!(of(Codes::ToolsAreMethods, Revision::V2025_06_18), -32601);
     assert_eq!(of(Codes::OwnNames, Revision::V2026_07_28), -32602);
+}
+
+/// R-RES-03, R-RES-05: a template of files gives out none that lie elsewhere.
+#[test]
+fn no_path_leads_out_of_a_template() {
+    let template = Resource::new("file:///{+path}", "files");
+    let server = server(0).resource_template(template, |uri, _, _| async {
+        Ok(ResourceContents::text(uri, "inside"))
+    });
+    in_each(&server.build().unwrap(), json!({}), |revision, wire| {
+        let mut read = |uri: &str| wire.ask(revision, "resources/read", json!({"uri": uri}));
+        for inside in ["file:///a/b.txt", "file:///a..b/...", "file:///a/.b"] {
+            assert_eq!(
+                read(inside)["result"]["contents"][0]["text"],
+                "inside",
+                "{inside}"
+            );
+        }
+        for outside in [
+            "file:///../a",
+            "file:///a/%2E%2e/b",
+            "file:///a/..%2fb",
+            "file:///a\\..\\b",
+            "file:///a/..",
+        ] {
+            let missing = ErrorKind::ResourceNotFound.code(revision);
+            assert_eq!(code(&read(outside)), missing, "{outside}");
+        }
+    });
+}
+
+/// R-LOG-04.
+#[test]
+fn log_messages_come_before_the_answer_of_their_request() {
+    let server = server(0).tool(
+        Tool::new("log"),
+        |_: Arguments, context: Context| async move {
+            for n in 0..3 {
+                context.log(LogLevel::Info, None, &json!(n));
+            }
+            "logged"
+        },
+    );
+    let mut wire = Wire::open(&server.build().unwrap(), Revision::V2026_07_28, json!({}));
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug"}"#;
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":"log","method":"tools/call","params":{{"name":"log",{meta}}}}}"#
+    );
+    let mut heard = wire.say(&call);
+    let begun = std::time::Instant::now();
+    while heard.iter().all(|said| said["id"] != "log") {
+        assert!(begun.elapsed().as_secs() < 30, "{heard:?}");
+        heard.extend(wire.hear());
+    }
+    let data: Vec<_> = heard
+        .iter()
+        .map(|said| said["params"]["data"].as_u64())
+        .collect();
+    assert_eq!(data, [Some(0), Some(1), Some(2), None]);
+    assert!(wire.hear().is_empty());
+}
+
+/// R-MET-10: the keys of traces have no prefix, and travel as they are.
+#[test]
+fn the_keys_of_traces_travel_as_they_are() {
+    let server = server(0).tool(Tool::new("plain"), |_: Arguments, _| async { "plain" });
+    let server = server.build().unwrap();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let trace =
+        mcpbolt::connection::Trace::new(move |_, line| sink.lock().unwrap().push(line.to_owned()));
+    let client = mcpbolt::client::Client::builder("x", "1")
+        .trace(trace)
+        .connect(&server);
+    let client = mcpbolt::client::block_on(client).unwrap();
+    let keys = json!({"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b", "baggage": "k=v"});
+    client
+        .call_tool("plain", &json!({}))
+        .meta(&keys)
+        .wait()
+        .unwrap();
+    let lines = seen.lock().unwrap();
+    let call = lines
+        .iter()
+        .find(|line| line.contains("tools/call"))
+        .unwrap();
+    let call: Value = serde_json::from_str(call).unwrap();
+    for (key, value) in keys.as_object().unwrap() {
+        assert_eq!(call["params"]["_meta"][key], *value);
+    }
 }

@@ -134,6 +134,9 @@ fn the_extension_makes_tasks_of_calls_and_keeps_what_comes_of_them() {
             task["createdAt"].as_str().unwrap().len(),
             "2026-07-28T12:00:00.000Z".len()
         );
+        // R-TSX-18: 128 bits that nobody guesses.
+        let (_, random) = task["taskId"].as_str().unwrap().split_once('-').unwrap();
+        assert!(random.len() == 32 && random.bytes().all(|b| b.is_ascii_hexdigit()));
         // At once.
         let seen = wire.ask(NEWEST, "tasks/get", json!({"taskId": task["taskId"]}));
         assert_eq!(seen["result"]["resultType"], "complete");

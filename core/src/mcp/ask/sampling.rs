@@ -372,4 +372,22 @@ mod tests {
         let older = tools.check(Revision::V2025_06_18, more);
         assert_eq!(older, unsupported("sampling.tools"));
     }
+
+    /// R-SMP-07, R-PRM-05, R-SMP-10.
+    #[test]
+    fn there_are_two_roles_and_blocks_keep_their_meta() {
+        let message = |role: &str| {
+            let result =
+                json!({"type": "tool_result", "toolUseId": "1", "content": [], "_meta": {"a": 1}});
+            json!({"role": role, "content": [result]})
+        };
+        for role in ["user", "assistant"] {
+            let read: SamplingMessage = serde_json::from_value(message(role)).unwrap();
+            let again = serde_json::to_value(&read).unwrap();
+            let content = &again["content"];
+            let block = content.get(0).unwrap_or(content);
+            assert_eq!(block["_meta"], json!({"a": 1}), "{again}");
+        }
+        assert!(serde_json::from_value::<SamplingMessage>(message("system")).is_err());
+    }
 }
