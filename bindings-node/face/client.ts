@@ -262,7 +262,8 @@ export class Client extends EventEmitter<ClientEvents> implements AsyncDisposabl
     async listen(interests: Interests, { signal }: Pick<RequestOptions, 'signal'> = {}): Promise<Listening> {
         if (signal?.aborted) throw cancelled(signal);
         if (this.#opened!.listens) return this.#streams.listen(interests, signal);
-        return this.#streams.tune(interests, signal, (uri, wanted) => (wanted ? this.subscribe(uri) : this.unsubscribe(uri)));
+        const subscribe = (uri: string, wanted: boolean) => (wanted ? this.subscribe(uri) : this.unsubscribe(uri));
+        return this.#streams.tune(interests, signal, () => this.ping(), subscribe);
     }
 
     /** Replaces the roots that servers see, and tells this one. The client must have been given roots at first. */

@@ -34,10 +34,14 @@ export class Streams {
         });
     }
 
-    /** What is told anyway, in the handshake era; resources are subscribed to meanwhile. */
+    /**
+     * What is told anyway, in the handshake era, once the server knows that this side is ready (R-LIF-03): `ready`
+     * resolves then. Resources are subscribed to meanwhile.
+     */
     async tune(
         { tools, prompts, resources, uris = [] }: Interests,
         signal: AbortSignal | undefined,
+        ready: () => Promise<void>,
         subscribe: (uri: string, wanted: boolean) => Promise<void>
     ): Promise<Listening> {
         const wanted = { toolsChanged: tools, promptsChanged: prompts, resourcesChanged: resources };
@@ -47,7 +51,7 @@ export class Streams {
         this.#add(listening, ({ change }) =>
             change?.type === 'resourceUpdated' ? uris.includes(change.uri) : change !== undefined && wanted[change.type] === true
         );
-        await Promise.all(uris.map(uri => subscribe(uri, true))).catch(error => {
+        await Promise.all([ready(), ...uris.map(uri => subscribe(uri, true))]).catch(error => {
             listening.close();
             throw error;
         });

@@ -188,6 +188,8 @@ eras('log messages of the level that is asked for (R-LOG-02, R-LOG-03)', async o
 test('events are Node’s own: once, on, signals', async () => {
     const server = new Server('live', '1', { listChanges: true });
     const client = await connect(server, { opening: 'handshake' });
+    // Before the server knows that the client is ready, it tells nothing (R-LIF-03).
+    await client.ping();
     const first = once(client, 'toolsChanged');
     const controller = new AbortController();
     const changes = on(client, 'toolsChanged', { signal: controller.signal });
@@ -207,6 +209,7 @@ test('a listener that throws takes nothing else along', async () => {
         const server = new Server('live', '1', { listChanges: true });
         const client = await Client.connect(server, { opening: 'handshake' });
         client.on('toolsChanged', () => { throw new Error('of a listener'); });
+        await client.ping();
         server.tool('one', {}, () => 1).tool('two', {}, () => 2);
         const { content } = await client.callTool('two', {}, { onProgress: () => {} });
         await client.close();
