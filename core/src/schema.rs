@@ -3,10 +3,13 @@
 //! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
 //! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
 //! members, and for those a shortcut accepts without building a tree; it never
-//! refuses: what it cannot accept goes to the full validator, which also words the error.
+//! refuses: what it cannot accept goes to the full validator, which also words the error. Patterns
+//! are matched in linear time, and a schema that multiplies itself by references is refused (R-SCH-08).
 //!
 //! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
 //! to say what it makes of them.
+
+mod cost;
 
 use std::fmt;
 
@@ -57,6 +60,9 @@ impl Schema {
     }
 
     fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
+        if cost::of(schema) > cost::MAX_COST {
+            return Err(InvalidSchema("it is too costly to check".into()));
+        }
         let dialect = schema.get("$schema").and_then(Value::as_str);
         let draft = match dialect.map(|uri| uri.trim_end_matches('#')) {
             None | Some("https://json-schema.org/draft/2020-12/schema") => {
