@@ -15,6 +15,7 @@ pub struct HandlerError {
     kind: ErrorKind,
     text: String,
     of_protocol: bool,
+    data: Option<Box<str>>,
 }
 
 impl HandlerError {
@@ -60,7 +61,20 @@ impl HandlerError {
             kind,
             text,
             of_protocol: false,
+            data: None,
         }
+    }
+
+    /// The same error with `data`, a JSON value, for an error of the protocol to carry.
+    #[must_use]
+    pub fn with_data(mut self, data: &serde_json::Value) -> Self {
+        self.data = Some(data.to_string().into());
+        self
+    }
+
+    /// What an error of the protocol carries beside its text: raw JSON.
+    pub fn data(&self) -> Option<&str> {
+        self.data.as_deref()
     }
 
     /// What kind of failure it is on the wire.

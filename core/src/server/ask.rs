@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::context::Context;
 use crate::connection::RequestOptions;
 use crate::error::RequestError;
-use crate::mcp::{Elicitation, Elicited, Era, Method, Root, Sampled, Sampling};
+use crate::handler::HandlerError;
+use crate::mcp::{Elicitation, Elicited, Era, ErrorKind, Method, Root, Sampled, Sampling};
 use crate::schema::Schema;
 
 /// Questions to the client, in every revision.
@@ -128,6 +129,38 @@ impl Context {
         Ok(roots.roots)
     }
 
+    /// Refuses the call unless the client declared the capability at `path`, for example
+    /// `["elicitation", "url"]`: with the error that tells the client which one to declare
+    /// (R-ERR-16).
+    ///
+    /// # Errors
+    /// When the client did not.
+    pub fn require(&self, path: &[&str]) -> Result<(), HandlerError> {
+        let name = path.join(".");
+        let declared = |capabilities: &str| {
+            let found = crate::json::reader::find_path(capabilities, path);
+            found.map(drop).ok_or(RequestError::Unsupported(""))
+        };
+        self.may_ask(declared).map_err(|_| {
+            let leaf = Value::Object(serde_json::Map::new());
+            let wrap = |inner, name: &&str| serde_json::json!({ *name: inner });
+            let required = path.iter().rev().fold(leaf, wrap);
+            let why = format!("this needs a client that declares {name}");
+            HandlerError::protocol(ErrorKind::MissingClientCapability, why)
+                .with_data(&serde_json::json!({ "requiredCapabilities": required }))
+        })
+    }
+
+    /// This context, with a name for the next question that is asked through it: what clients of
+    /// 2026-07-28 see it as. Questions of one call have different names; without one they are
+    /// numbered.
+    #[must_use]
+    pub fn named(&self, question: &str) -> Self {
+        let mut named = self.clone();
+        named.question = Some(question.into());
+        named
+    }
+
     fn may_ask(
         &self,
         check: impl FnOnce(&str) -> Result<(), RequestError>,
@@ -155,7 +188,8 @@ impl Context {
             return read(&answer);
         }
         if let Some(rounds) = self.rounds() {
-            return Ok(rounds.ask(method, params, read).await);
+            let name = self.question.as_deref();
+            return Ok(rounds.ask(name, method, params, read).await);
         }
         let patience: Duration = self.connection().config().limits.max_request_timeout;
         let options = RequestOptions {

@@ -21,6 +21,8 @@ pub struct Context {
     rounds: Option<Arc<Rounds>>,
     /// For a tool that opted in.
     task: Option<Arc<TaskCall>>,
+    /// What the next question is called.
+    pub(super) question: Option<Arc<str>>,
 }
 
 impl Context {
@@ -38,6 +40,7 @@ impl Context {
             cancel: call.cancel.clone(),
             rounds: rounds.transpose()?.flatten(),
             task: None,
+            question: None,
         })
     }
 
@@ -49,6 +52,7 @@ impl Context {
             cancel,
             rounds: None,
             task: None,
+            question: None,
         }
     }
 

@@ -269,35 +269,41 @@ impl Debt {
     fn settle_tool(mut self, registry: &Registry, number: u32, result: ToolResult) {
         let misfit = registry.check_result(number, &result);
         let refused = match (&result.refusal, misfit) {
-            (Some(error), _) => Some((error.kind(), error.to_string())),
-            (None, Err(why)) => Some((ErrorKind::Internal, why)),
+            (Some(error), _) => Some(error.clone()),
+            (None, Err(why)) => Some(HandlerError::new(why)),
             (None, Ok(())) => None,
         };
         let task = self.context.task().filter(|task| task.is_task()).cloned();
         match (task, refused) {
             (Some(task), refused) => {
                 task.end(match refused {
-                    Some((kind, text)) => Ended::Error(kind, text),
+                    Some(error) => Ended::Error(error.kind(), error.to_string()),
                     None => {
                         Ended::Result(|w: &mut ResultWriter<'_>| result.write(w), result.is_error)
                     }
                 });
                 self.forgive();
             }
-            (None, Some((kind, text))) => self.refuse(kind, &text),
+            (None, Some(error)) => self.refuse_with(&error),
             (None, None) => self.pay(|writer| result.write(writer)),
         }
     }
 
     fn refuse(&mut self, kind: ErrorKind, message: &str) {
+        self.refuse_with(&HandlerError::of(kind, message));
+    }
+
+    fn refuse_with(&mut self, error: &HandlerError) {
         self.paid = true;
         let mut replies = self.context.connection().replies();
-        let data = self
+        let kind = error.kind();
+        let missing = self
             .uri
             .as_deref()
             .filter(|_| kind == ErrorKind::ResourceNotFound);
-        let data = data.map(missing_data);
-        replies.error(self.context.reply_to(), kind, message, data.as_deref());
+        let missing = missing.map(missing_data);
+        let data = error.data().or(missing.as_deref());
+        replies.error(self.context.reply_to(), kind, &error.to_string(), data);
     }
 
     /// The round is over: the client is asked.
@@ -324,7 +330,7 @@ impl Debt {
         match outcome {
             None => self.ask(),
             Some(Outcome::Made(Ok(value))) => self.pay(|writer| write(value, writer)),
-            Some(Outcome::Made(Err(error))) => self.refuse(error.kind(), &error.to_string()),
+            Some(Outcome::Made(Err(error))) => self.refuse_with(&error),
             Some(Outcome::Panicked) => {
                 self.refuse(ErrorKind::Internal, "the handler failed unexpectedly")
             }

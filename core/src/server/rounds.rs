@@ -7,8 +7,9 @@
 //!
 //! A handler is written as if it waited. It runs from its beginning in every round, so what it
 //! does before it asks it does again; the server itself keeps nothing between the rounds
-//! (R-MRT-11). What is asked is known by its place in the order and by its words: a handler that
-//! asks something else the second time is not given the answer to the first.
+//! (R-MRT-11). What is asked is known by its name or, without one, by its place in the order and its
+//! words: then a handler that asks something else the second time is not given the answer to the
+//! first.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -129,11 +130,12 @@ impl Rounds {
     /// the call.
     pub async fn ask<T, E>(
         &self,
+        name: Option<&str>,
         method: Method,
         params: Option<String>,
         read: impl FnOnce(&str) -> Result<T, E>,
     ) -> T {
-        match self.answer(method, params, read) {
+        match self.answer(name, method, params, read) {
             Some(answer) => answer,
             None => std::future::pending().await,
         }
@@ -141,6 +143,7 @@ impl Rounds {
 
     fn answer<T, E>(
         &self,
+        name: Option<&str>,
         method: Method,
         params: Option<String>,
         read: impl FnOnce(&str) -> Result<T, E>,
@@ -149,7 +152,8 @@ impl Rounds {
         state.asked += 1;
         let words = Value::from(params.as_deref().unwrap_or_default());
         let [a, b, c, d, ..] = context_of(method.name(), &words);
-        let key = format!("{}-{:08x}", state.asked, u32::from_le_bytes([a, b, c, d]));
+        let numbered = || format!("{}-{:08x}", state.asked, u32::from_le_bytes([a, b, c, d]));
+        let key = name.map_or_else(numbered, str::to_owned);
         match state.answers.get(&key).map(|answer| read(answer.get())) {
             Some(Ok(answer)) => return Some(answer),
             Some(Err(_)) => state.fault = Some(key),
