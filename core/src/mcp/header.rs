@@ -1,8 +1,6 @@
 //! `x-mcp-header` in the schema of a tool: arguments that HTTP repeats as headers, for those on the
 //! way that read no bodies (2026-07-28, R-HDR-07).
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 const KEYWORD: &str = "x-mcp-header";
@@ -27,18 +25,37 @@ const NESTED: [&str; 16] = [
     "unevaluatedProperties",
 ];
 
-/// What is wrong with the headers that the schema of a tool's arguments asks for, if something is.
-pub(crate) fn fault(schema: &Value) -> Option<&'static str> {
-    check(schema, true, &mut BTreeSet::new()).err()
+/// An argument that travels in a header, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderParam {
+    /// The header's whole name, in lower case.
+    pub header: String,
+    /// Where in the arguments it lies.
+    pub path: Vec<String>,
 }
 
-/// Checks a schema; `named` says whether only names of arguments lead to it.
-fn check(schema: &Value, named: bool, seen: &mut BTreeSet<String>) -> Result<(), &'static str> {
+/// The headers that the schema of a tool's arguments asks for.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn params(schema: &Value) -> Result<Vec<HeaderParam>, &'static str> {
+    let mut found = Vec::new();
+    check(schema, Some(&mut Vec::new()), &mut found)?;
+    Ok(found)
+}
+
+/// Checks a schema; `path` are the names of the arguments that lead to it, if nothing else does.
+fn check(
+    schema: &Value,
+    path: Option<&mut Vec<String>>,
+    found: &mut Vec<HeaderParam>,
+) -> Result<(), &'static str> {
+    let mut path = path;
     let Some(members) = schema.as_object() else {
         let elements = schema.as_array().into_iter().flatten();
         return elements
             .into_iter()
-            .try_for_each(|one| check(one, false, seen));
+            .try_for_each(|one| check(one, None, found));
     };
     if let Some(name) = members.get(KEYWORD) {
         let name = name.as_str().ok_or("an x-mcp-header is a string")?;
@@ -48,30 +65,42 @@ fn check(schema: &Value, named: bool, seen: &mut BTreeSet<String>) -> Result<(),
             return Err("an x-mcp-header is the name of a header");
         }
         let kind = members.get("type").and_then(Value::as_str);
-        if !named || !matches!(kind, Some("string" | "integer" | "boolean")) {
+        let Some(path) = path
+            .as_deref()
+            .filter(|_| matches!(kind, Some("string" | "integer" | "boolean")))
+        else {
             return Err(
                 "an x-mcp-header stands at an argument that is a string, an integer or a boolean",
             );
-        }
-        if !seen.insert(name.to_ascii_lowercase()) {
+        };
+        let header = format!("mcp-param-{}", name.to_ascii_lowercase());
+        if found.iter().any(|one| one.header == header) {
             return Err("two arguments have the same x-mcp-header");
         }
+        let path = path.clone();
+        found.push(HeaderParam { header, path });
     }
     for (keyword, value) in members {
         match keyword.as_str() {
             "properties" => {
-                let fields = value.as_object().into_iter().flatten();
-                fields
-                    .into_iter()
-                    .try_for_each(|(_, field)| check(field, named, seen))?;
+                for (name, field) in value.as_object().into_iter().flatten() {
+                    match path.as_deref_mut() {
+                        Some(path) => {
+                            path.push(name.clone());
+                            check(field, Some(path), found)?;
+                            path.pop();
+                        }
+                        None => check(field, None, found)?,
+                    }
+                }
             }
             "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
                 let schemas = value.as_object().into_iter().flatten();
                 schemas
                     .into_iter()
-                    .try_for_each(|(_, schema)| check(schema, false, seen))?;
+                    .try_for_each(|(_, schema)| check(schema, None, found))?;
             }
-            other if NESTED.contains(&other) => check(value, false, seen)?,
+            other if NESTED.contains(&other) => check(value, None, found)?,
             _ => {}
         }
     }
@@ -86,11 +115,21 @@ mod tests {
     /// R-HDR-07.
     #[test]
     fn headers_stand_at_plain_arguments_and_have_names_of_their_own() {
-        let of = |properties: Value| fault(&json!({"type": "object", "properties": properties}));
+        let all = |properties: Value| params(&json!({"type": "object", "properties": properties}));
+        let of = |properties| all(properties).err();
         let plain = |kind: &str, name: &str| json!({"type": kind, "x-mcp-header": name});
         let inner = json!({"type": "object", "properties": {"c": plain("boolean", "C")}});
         let good = json!({"a": plain("string", "A-1"), "b": plain("integer", "b"), "in": inner});
-        assert_eq!(of(good), None);
+        let header = |name: &str, path: &[&str]| HeaderParam {
+            header: format!("mcp-param-{name}"),
+            path: path.iter().map(|step| (*step).to_owned()).collect(),
+        };
+        let expected = [
+            header("a-1", &["a"]),
+            header("b", &["b"]),
+            header("c", &["in", "c"]),
+        ];
+        assert_eq!(all(good).as_deref(), Ok(&expected[..]));
         // An argument may be called as the keyword is.
         assert_eq!(of(json!({"x-mcp-header": {"type": "number"}})), None);
         for bad in [
@@ -112,6 +151,6 @@ mod tests {
             assert!(of(bad.clone()).is_some(), "{bad}");
         }
         let defined = json!({"type": "object", "$defs": {"a": plain("string", "A")}});
-        assert!(fault(&defined).is_some());
+        assert!(params(&defined).is_err());
     }
 }

@@ -82,6 +82,13 @@ impl<E: Executor> ServerHost<E> {
             .get_or_insert_with(|| registry.audience.join(handle.clone()))
     }
 
+    /// What is offered now.
+    #[cfg(feature = "http")]
+    pub(crate) fn registry(&mut self) -> &Registry {
+        self.refresh();
+        &self.registry
+    }
+
     /// What carries operations out.
     pub fn executor(&mut self) -> &mut E {
         &mut self.executor

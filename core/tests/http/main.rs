@@ -108,6 +108,14 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
             }
         })
         .tool(
+            Tool::new("placed").input_schema(json!({"type": "object", "properties": {
+                "region": {"type": "string", "x-mcp-header": "Region"},
+                "in": {"type": "object", "properties": {"floor": {"type": "integer", "x-mcp-header": "Floor"}}},
+                "lit": {"type": "boolean", "x-mcp-header": "Lit"},
+            }})),
+            |_: Arguments, _| async { "placed" },
+        )
+        .tool(
             Tool::new("ask"),
             |_: Arguments, context: Context| async move {
                 let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
@@ -218,6 +226,62 @@ fn headers_that_differ_from_the_message_are_refused() {
             "{change:?}"
         );
         assert_eq!(error["id"], 9, "{change:?}");
+    }
+    serving.end();
+}
+
+/// R-HDR-05, R-HDR-06, R-HDR-13.
+#[test]
+fn arguments_that_travel_in_headers_are_the_same_there() {
+    let serving = Serving::begin(HttpOptions::default());
+    let ask_with = |arguments: Value, said: &[(&'static str, &str)]| {
+        let message = call(9, "placed", arguments);
+        let mut all = headers(&message);
+        all.extend(
+            said.iter()
+                .map(|(name, value)| (*name, (*value).to_owned())),
+        );
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&all, &message.to_string()));
+        let answer = wire.answer();
+        let code = answer.json()["error"]["code"].clone();
+        assert_eq!((answer.status == 400), (code == -32020), "{answer:?}");
+        answer.status
+    };
+    let (region, floor, lit) = ("Mcp-Param-Region", "MCP-PARAM-FLOOR", "mcp-param-lit");
+    for (arguments, said, status) in [
+        (json!({}), vec![], 200),
+        (json!({"region": "eu"}), vec![(region, "eu")], 200),
+        (
+            json!({"region": "eu"}),
+            vec![(region, "=?base64?ZXU=?=")],
+            200,
+        ),
+        (
+            json!({"region": "\u{e9}"}),
+            vec![(region, "=?base64?w6k=?=")],
+            200,
+        ),
+        (json!({"region": ""}), vec![(region, "")], 200),
+        (json!({"in": {"floor": 42}}), vec![(floor, "42.0")], 200),
+        (json!({"lit": true}), vec![(lit, "true")], 200),
+        (json!({"region": "eu"}), vec![], 400),
+        (json!({"region": "eu"}), vec![(region, "us")], 400),
+        (json!({"region": "eu"}), vec![(region, "ZXU=")], 400),
+        (
+            json!({"region": "eu"}),
+            vec![(region, "=?base64?ZXU?=")],
+            400,
+        ),
+        (json!({}), vec![(region, "eu")], 400),
+        (json!({"in": {"floor": 42}}), vec![(floor, "41")], 400),
+        (json!({"lit": true}), vec![(lit, "True")], 400),
+    ] {
+        assert_eq!(
+            ask_with(arguments.clone(), &said),
+            status,
+            "{arguments} {said:?}"
+        );
     }
     serving.end();
 }

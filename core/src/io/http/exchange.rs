@@ -70,7 +70,7 @@ struct Checked {
 
 impl Host for Checked {
     fn fits(&mut self, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
-        headers::check(&self.headers, message)
+        headers::check(&self.headers, message, self.inner.registry())
     }
 
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {

@@ -6,8 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderMap, HeaderValue};
 
+use crate::json::reader;
+use crate::mcp::header::HeaderParam;
 use crate::mcp::{ErrorKind, Method};
 use crate::message::{Field, MessageRef};
+use crate::server::Registry;
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
@@ -17,7 +20,11 @@ const NAME: &str = "mcp-name";
 ///
 /// # Errors
 /// What does not fit, as a sentence.
-pub fn check(headers: &HeaderMap, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
+pub fn check(
+    headers: &HeaderMap,
+    message: &MessageRef<'_>,
+    registry: &Registry,
+) -> Result<(), (ErrorKind, String)> {
     let mismatch = |why: String| (ErrorKind::HeaderMismatch, why);
     let method = message.method().unwrap_or_default();
     let own_version = message.decoded(Field::ProtocolVersion);
@@ -38,17 +45,58 @@ pub fn check(headers: &HeaderMap, message: &MessageRef<'_>) -> Result<(), (Error
         Some(said) => return Err(mismatch(differs("Mcp-Method", &said))),
         None => return Err(mismatch("Mcp-Method is missing".into())),
     }
-    let own = match Method::parse(&method) {
+    let method = Method::parse(&method);
+    let own = match method {
         Some(Method::CallTool | Method::GetPrompt) => message.name(),
         Some(Method::ReadResource) => message.uri(),
+        // R-TSX-15
+        Some(Method::GetTask | Method::UpdateTask | Method::CancelTask) => {
+            let params = message.params().unwrap_or("{}");
+            reader::find(params, "taskId").and_then(reader::as_str)
+        }
         _ => None,
     };
     let Some(own) = own else { return Ok(()) };
     match value(headers, NAME).map_err(mismatch)? {
-        Some(said) if decoded(&said).map_err(mismatch)? == own => Ok(()),
-        Some(said) => Err(mismatch(differs("Mcp-Name", &said))),
-        None => Err(mismatch("Mcp-Name is missing".into())),
+        Some(said) if decoded(&said).map_err(mismatch)? == own => {}
+        Some(said) => return Err(mismatch(differs("Mcp-Name", &said))),
+        None => return Err(mismatch("Mcp-Name is missing".into())),
     }
+    let tool = match method {
+        Some(Method::CallTool) => registry.tool(&own),
+        _ => None,
+    };
+    let params = tool.map_or(&[][..], |number| registry.header_params(number));
+    let arguments = message.arguments().unwrap_or("{}");
+    let check = |param| check_param(headers, param, arguments);
+    params.iter().try_for_each(check).map_err(mismatch)
+}
+
+/// Holds the header of one argument against it (R-HDR-05, R-HDR-06, R-HDR-13).
+fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Result<(), String> {
+    let path: Vec<_> = param.path.iter().map(String::as_str).collect();
+    let own = reader::find_path(arguments, &path).filter(|own| *own != "null");
+    let said = value(headers, &param.header)?;
+    let (own, said) = match (own, said) {
+        (None, None) => return Ok(()),
+        (Some(own), Some(said)) => (own, said),
+        (Some(_), None) => return Err(format!("{} is missing", param.header)),
+        (None, Some(said)) => return Err(differs(&param.header, &said)),
+    };
+    let plain = decoded(&said)?;
+    let same = match reader::as_str(own) {
+        Some(own) => own == plain,
+        // 42.0 is 42.
+        None => plain == own || number(&plain).is_some_and(|said| number(own) == Some(said)),
+    };
+    match same {
+        true => Ok(()),
+        false => Err(differs(&param.header, &said)),
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 fn differs(name: &str, said: &str) -> String {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Prompt, Resource, Tool};
 use crate::json;
+use crate::mcp::header::{self, HeaderParam};
 
 /// Levels of nesting in what a definition says of itself.
 const MAX_DEPTH: usize = 64;
@@ -24,13 +25,16 @@ impl Tool {
 }
 
 impl Tool {
-    /// What is wrong with the headers that its arguments ask for (R-HDR-07).
-    pub(in crate::server) fn header_fault(&self) -> Option<&'static str> {
+    /// The headers that its arguments travel in (R-HDR-07).
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(in crate::server) fn header_params(&self) -> Result<Vec<HeaderParam>, &'static str> {
         if !self.input_schema.contains("x-mcp-header") {
-            return None;
+            return Ok(Vec::new());
         }
-        let schema: Value = serde_json::from_str(&self.input_schema).ok()?;
-        crate::mcp::header::fault(&schema)
+        let schema: Value = serde_json::from_str(&self.input_schema).unwrap_or_default();
+        header::params(&schema)
     }
 }
 

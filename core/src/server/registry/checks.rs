@@ -1,6 +1,7 @@
 //! What tools take and give back, held against their schemas.
 
 use super::Registry;
+use crate::mcp::header::HeaderParam;
 use crate::schema::Schema;
 use crate::server::content::ToolResult;
 
@@ -9,9 +10,18 @@ use crate::server::content::ToolResult;
 pub(super) struct Schemas {
     pub input: Schema,
     pub output: Option<Schema>,
+    /// The arguments that travel in headers, too.
+    pub headers: Vec<HeaderParam>,
 }
 
 impl Registry {
+    /// The arguments of a tool that travel in headers, too (2026-07-28).
+    #[cfg(feature = "http")]
+    pub(crate) fn header_params(&self, number: u32) -> &[HeaderParam] {
+        let schemas = self.schemas.get(number as usize);
+        schemas.map_or(&[], |schemas| &schemas.headers)
+    }
+
     /// Checks the arguments of a call, a validated JSON text, against the tool's input schema
     /// (R-TOL-03).
     ///

@@ -135,13 +135,18 @@ impl Registry {
         if let Some(member) = tool.fault() {
             return Err(RegistryError::Json(tool.name, member));
         }
-        if let Some(fault) = tool.header_fault() {
-            return Err(RegistryError::Header(tool.name, fault));
-        }
+        let headers = match tool.header_params() {
+            Ok(headers) => headers,
+            Err(fault) => return Err(RegistryError::Header(tool.name, fault)),
+        };
         let output = tool.output_schema.as_deref().map(Schema::new);
         let output = output.transpose().map_err(invalid)?;
         let number = take(&mut self.tool_names, &tool.name, self.tools.len())?;
-        self.schemas.push(Arc::new(Schemas { input, output }));
+        self.schemas.push(Arc::new(Schemas {
+            input,
+            output,
+            headers,
+        }));
         self.has_tasks |= tool.task_support != TaskSupport::Forbidden;
         self.tools.push(tool);
         self.edits.tools += 1;
