@@ -11,6 +11,10 @@ pub(super) struct Schemas {
     pub input: Schema,
     pub output: Option<Schema>,
     /// The arguments that travel in headers, too.
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(dead_code, reason = "only HTTP has headers")
+    )]
     pub headers: Vec<HeaderParam>,
 }
 
