@@ -5,6 +5,7 @@
 )]
 
 mod bench;
+mod conformance;
 mod demo;
 mod diagnostic;
 mod load;
@@ -39,6 +40,7 @@ enum Task {
     Soak(soak::Args),
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
+    Conformance(conformance::Args),
     Requirements(requirements::Args),
 }
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Task::Soak(args) => soak::run(&args),
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Conformance(args) => conformance::run(&args),
         Task::Requirements(args) => requirements::run(&args),
     };
     done.unwrap_or_else(|error| {
