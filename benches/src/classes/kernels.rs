@@ -53,6 +53,16 @@ pub(super) fn kernels(run: &mut Run) {
         ];
         run.class("kernel stops", 16, 1, all);
     }
+    if run.wants("kernel text 16") {
+        let token = *b"tools/call_tools";
+        let all = vec![
+            Contender::new("mcpbolt", || scan::text(black_box(&token)).map(str::len)),
+            Contender::new("std", || {
+                std::str::from_utf8(black_box(&token)).ok().map(str::len)
+            }),
+        ];
+        run.class("kernel text 16", token.len(), 1, all);
+    }
     if run.wants("kernel line ends") {
         let chunk: [u8; 64] = std::array::from_fn(|i| b"ends\nhere\n"[i % 10]);
         let expected = scan::portable_line_ends(&chunk);

@@ -16,8 +16,7 @@
 //!   read)
 //! * E1, E2: stores into reserved capacity, and the length that follows them; in `escape`.
 //!   (classes `escape …`)
-//! * T1: text made of bytes that are all ASCII; in `text`. (the guards of calls, in the bench
-//!   `instructions`)
+//! * T1: text made of bytes that are all ASCII; in `text`. (`kernel text 16`)
 
 mod dispatch;
 pub mod scalar;

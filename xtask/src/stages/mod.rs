@@ -34,7 +34,7 @@ pub fn all() -> Vec<Stage> {
         ),
         stage(
             "features",
-            "each feature alone, and all together, without a warning",
+            "each feature alone, without a warning",
             &[],
             engine::features,
         ),
