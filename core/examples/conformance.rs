@@ -70,6 +70,14 @@ fn filled(elicited: &Elicited, field: &str) -> String {
     }
 }
 
+/// A question whose state the suite hands back, as it came or tampered with.
+async fn confirmed(_: Arguments, context: Context) -> Outcome<&'static str> {
+    let fields = json!({"ok": {"type": "boolean"}});
+    let question = form("Please confirm", fields, &["ok"]);
+    context.named("confirm").elicit(question).await?;
+    Ok("state-ok")
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args()
         .nth(1)
@@ -228,28 +236,8 @@ fn questions(server: Builder) -> Builder {
                 Outcome::Ok(format!("{roots:?}"))
             },
         )
-        .tool(
-            tool("test_input_required_result_request_state"),
-            |_: Arguments, context: Context| async move {
-                let fields = json!({"ok": {"type": "boolean"}});
-                context
-                    .named("confirm")
-                    .elicit(form("Please confirm", fields, &["ok"]))
-                    .await?;
-                Outcome::Ok("state-ok")
-            },
-        )
-        .tool(
-            tool("test_input_required_result_tampered_state"),
-            |_: Arguments, context: Context| async move {
-                let fields = json!({"ok": {"type": "boolean"}});
-                context
-                    .named("confirm")
-                    .elicit(form("Please confirm", fields, &["ok"]))
-                    .await?;
-                Outcome::Ok("state-ok")
-            },
-        )
+        .tool(tool("test_input_required_result_request_state"), confirmed)
+        .tool(tool("test_input_required_result_tampered_state"), confirmed)
         .tool(
             tool("test_input_required_result_multiple_inputs"),
             |_: Arguments, context: Context| async move {

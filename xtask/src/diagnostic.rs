@@ -19,7 +19,8 @@ pub struct Args {
     /// The language it is written in
     #[arg(long)]
     lang: Language,
-    /// Where it listens; without one, on standard input and output, which is all there is so far
+    /// Where it listens; without one, on standard input and output, which is all that every
+    /// language has so far
     #[arg(long)]
     address: Option<String>,
     /// Build it quickly, with overflow and assertions checked: for tests, not for figures
@@ -116,7 +117,9 @@ pub fn run_aside(mut command: Command) -> Result<()> {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(address) = &args.address {
-        bail!("no carrier but standard input and output exists yet, so not {address} either");
+        bail!(
+            "not every language has another carrier than standard input and output, so not {address} either"
+        );
     }
     let words = build(args.lang, Build::asked(args.debug), &mut run_aside)?;
     if args.print {

@@ -114,7 +114,6 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::event_stream::EventStreamDeframer;
 
     /// R-SSE-01: however the lines are cut, the events are the same.
     #[test]
@@ -132,6 +131,5 @@ mod tests {
                 expected.as_bytes()
             );
         }
-        let _ = EventStreamDeframer::new(1);
     }
 }

@@ -13,8 +13,10 @@ pub struct Refusal {
     pub why: &'static str,
 }
 
-const fn refusal(status: StatusCode, why: &'static str) -> Refusal {
-    Refusal { status, why }
+impl Refusal {
+    pub const fn new(status: StatusCode, why: &'static str) -> Self {
+        Self { status, why }
+    }
 }
 
 /// R-HTP-01, R-HTP-03, R-HTP-06.
@@ -25,7 +27,7 @@ pub fn check(parts: &Parts, options: &HttpOptions) -> Result<(), Refusal> {
     let host = parts.uri.authority().map(|authority| authority.as_str());
     let host = host.or_else(|| text(&parts.headers, HOST));
     if !host.is_some_and(|host| options.is_own(name_of(host))) {
-        return Err(refusal(
+        return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "the Host is not one of this server's",
         ));
@@ -35,19 +37,19 @@ pub fn check(parts: &Parts, options: &HttpOptions) -> Result<(), Refusal> {
         .get(ORIGIN)
         .map(|origin| origin.to_str().unwrap_or("?"));
     if origin.is_some_and(|origin| !options.is_welcome(origin)) {
-        return Err(refusal(
+        return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "the Origin is not welcome here",
         ));
     }
     if parts.uri.path() != options.path {
-        return Err(refusal(
+        return Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "there is no endpoint at this path",
         ));
     }
     if parts.method != Method::POST {
-        return Err(refusal(
+        return Err(Refusal::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "messages come by POST",
         ));
@@ -55,11 +57,11 @@ pub fn check(parts: &Parts, options: &HttpOptions) -> Result<(), Refusal> {
     let kind = text(&parts.headers, CONTENT_TYPE).map(essence);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(JSON)) {
         let why = "the Content-Type of a message is application/json";
-        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
     if !(accepts(&parts.headers, JSON) && accepts(&parts.headers, EVENTS)) {
         let why = "an answer may be application/json or text/event-stream: accept both";
-        return Err(refusal(StatusCode::NOT_ACCEPTABLE, why));
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, why));
     }
     Ok(())
 }

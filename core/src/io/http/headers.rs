@@ -12,11 +12,11 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::{Field, MessageRef};
 use crate::server::Registry;
 
-const VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+const VERSION: &str = "MCP-Protocol-Version";
+const METHOD: &str = "Mcp-Method";
+const NAME: &str = "Mcp-Name";
 
-/// Holds the standard headers against the message (R-HDR-02, R-HDR-04).
+/// Holds the headers against the message (R-HDR-02, R-HDR-04).
 ///
 /// # Errors
 /// What does not fit, as a sentence.
@@ -25,25 +25,24 @@ pub fn check(
     message: &MessageRef<'_>,
     registry: &Registry,
 ) -> Result<(), (ErrorKind, String)> {
-    let mismatch = |why: String| (ErrorKind::HeaderMismatch, why);
+    fits(headers, message, registry).map_err(|why| (ErrorKind::HeaderMismatch, why))
+}
+
+fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> Result<(), String> {
     let method = message.method().unwrap_or_default();
-    let own_version = message.decoded(Field::ProtocolVersion);
-    if method == Method::Initialize.name() && own_version.is_none() {
+    let version = message.decoded(Field::ProtocolVersion);
+    if method == Method::Initialize.name() && version.is_none() {
         // R-ERA-06: who still begins so is told what is spoken here.
         return Ok(());
     }
-    let version = value(headers, VERSION).map_err(mismatch)?;
-    match (own_version, version) {
-        (Some(own), Some(said)) if own == said => {}
-        // R-ERA-05: that it is missing there is told by who looks at the envelope.
-        (None, Some(_)) => {}
-        (_, Some(said)) => return Err(mismatch(differs("MCP-Protocol-Version", &said))),
-        (_, None) => return Err(mismatch("MCP-Protocol-Version is missing".into())),
+    let said = needed(headers, VERSION)?;
+    // R-ERA-05: that it is missing in the message is told by who looks at the envelope.
+    if version.is_some_and(|own| own != said) {
+        return Err(differs(VERSION, &said));
     }
-    match value(headers, METHOD).map_err(mismatch)? {
-        Some(said) if said == method => {}
-        Some(said) => return Err(mismatch(differs("Mcp-Method", &said))),
-        None => return Err(mismatch("Mcp-Method is missing".into())),
+    let said = needed(headers, METHOD)?;
+    if said != method {
+        return Err(differs(METHOD, &said));
     }
     let method = Method::parse(&method);
     let own = match method {
@@ -57,10 +56,9 @@ pub fn check(
         _ => None,
     };
     let Some(own) = own else { return Ok(()) };
-    match value(headers, NAME).map_err(mismatch)? {
-        Some(said) if decoded(&said).map_err(mismatch)? == own => {}
-        Some(said) => return Err(mismatch(differs("Mcp-Name", &said))),
-        None => return Err(mismatch("Mcp-Name is missing".into())),
+    let said = needed(headers, NAME)?;
+    if decoded(&said)? != own {
+        return Err(differs(NAME, &said));
     }
     let tool = match method {
         Some(Method::CallTool) => registry.tool(&own),
@@ -68,8 +66,9 @@ pub fn check(
     };
     let params = tool.map_or(&[][..], |number| registry.header_params(number));
     let arguments = message.arguments().unwrap_or("{}");
-    let check = |param| check_param(headers, param, arguments);
-    params.iter().try_for_each(check).map_err(mismatch)
+    params
+        .iter()
+        .try_for_each(|param| check_param(headers, param, arguments))
 }
 
 /// Holds the header of one argument against it (R-HDR-05, R-HDR-06, R-HDR-13).
@@ -80,7 +79,7 @@ fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Res
     let (own, said) = match (own, said) {
         (None, None) => return Ok(()),
         (Some(own), Some(said)) => (own, said),
-        (Some(_), None) => return Err(format!("{} is missing", param.header)),
+        (Some(_), None) => return Err(missing(&param.header)),
         (None, Some(said)) => return Err(differs(&param.header, &said)),
     };
     let plain = decoded(&said)?;
@@ -99,8 +98,17 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+fn missing(name: &str) -> String {
+    format!("{name} is missing")
+}
+
 fn differs(name: &str, said: &str) -> String {
     format!("{name} says {said:?}, the message does not")
+}
+
+/// The value of a header that has to be there.
+fn needed<'h>(headers: &'h HeaderMap, name: &str) -> Result<Cow<'h, str>, String> {
+    value(headers, name)?.ok_or_else(|| missing(name))
 }
 
 /// A header's value, trimmed; it may be there once.

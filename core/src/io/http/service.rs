@@ -157,22 +157,19 @@ fn stateless(revisions: Revisions) -> Revisions {
     all.filter(|one| one.era() == Era::Stateless).collect()
 }
 
-const TOO_LARGE: Refusal = Refusal {
-    status: StatusCode::PAYLOAD_TOO_LARGE,
-    why: "the message is longer than this server takes",
-};
-const TOO_SLOW: Refusal = Refusal {
-    status: StatusCode::REQUEST_TIMEOUT,
-    why: "the body did not come to its end in time",
-};
-const BROKEN: Refusal = Refusal {
-    status: StatusCode::BAD_REQUEST,
-    why: "the body broke off",
-};
-const NO_MESSAGE: Refusal = Refusal {
-    status: StatusCode::BAD_REQUEST,
-    why: "this is no message that a server takes",
-};
+const TOO_LARGE: Refusal = Refusal::new(
+    StatusCode::PAYLOAD_TOO_LARGE,
+    "the message is longer than this server takes",
+);
+const TOO_SLOW: Refusal = Refusal::new(
+    StatusCode::REQUEST_TIMEOUT,
+    "the body did not come to its end in time",
+);
+const BROKEN: Refusal = Refusal::new(StatusCode::BAD_REQUEST, "the body broke off");
+const NO_MESSAGE: Refusal = Refusal::new(
+    StatusCode::BAD_REQUEST,
+    "this is no message that a server takes",
+);
 
 fn claimed(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()

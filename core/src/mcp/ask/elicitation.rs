@@ -103,8 +103,7 @@ impl Elicitation {
     }
 
     /// As params of that revision.
-    #[cfg(feature = "server")]
-    pub(crate) fn to_json(&self, revision: Revision) -> Value {
+    pub fn to_json(&self, revision: Revision) -> Value {
         let rules = revision.rules();
         match self {
             Self::Form { message, schema } => {
@@ -124,9 +123,11 @@ impl Elicitation {
         }
     }
 
-    /// Reads params.
-    #[cfg(feature = "client")]
-    pub(crate) fn parse(json: &str) -> Result<Self, &'static str> {
+    /// Reads params of any revision.
+    ///
+    /// # Errors
+    /// What is missing or of another shape.
+    pub fn parse(json: &str) -> Result<Self, &'static str> {
         let params: Value =
             serde_json::from_str(json).map_err(|_| "the params are not readable")?;
         let text = |name| params.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -152,8 +153,7 @@ impl Elicitation {
 
 impl Elicited {
     /// As a result; `form` says whether a form was asked for.
-    #[cfg(feature = "client")]
-    pub(crate) fn to_json(&self, form: bool) -> Value {
+    pub fn to_json(&self, form: bool) -> Value {
         match self {
             Self::Accepted(content) if form => json!({ "action": "accept", "content": content }),
             Self::Accepted(_) => json!({ "action": "accept" }),
@@ -163,8 +163,10 @@ impl Elicited {
     }
 
     /// Reads a result.
-    #[cfg(feature = "server")]
-    pub(crate) fn parse(json: &str) -> Result<Self, RequestError> {
+    ///
+    /// # Errors
+    /// [`RequestError::BadAnswer`], where it is none.
+    pub fn parse(json: &str) -> Result<Self, RequestError> {
         let wrong = RequestError::BadAnswer("a result of another shape");
         let mut result: Value = serde_json::from_str(json).map_err(|_| wrong.clone())?;
         match result["action"].as_str() {
@@ -250,7 +252,6 @@ mod tests {
 
     /// R-ELI-03, R-ELI-07.
     #[test]
-    #[cfg(all(feature = "server", feature = "client"))]
     fn params_and_results_are_read_as_they_are_written() {
         let page = Elicitation::url("?", "https://example.com", "1");
         let json = page.to_json(Revision::V2025_11_25).to_string();

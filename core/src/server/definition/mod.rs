@@ -9,6 +9,7 @@ pub use self::prompt::{Prompt, PromptArgument};
 pub use self::resource::Resource;
 pub use self::tool::Tool;
 use crate::json::string;
+use crate::mcp::revision::Rules;
 
 /// Writes one JSON object, member by member.
 pub(in crate::server) struct ObjectWriter<'a> {
@@ -47,6 +48,20 @@ impl<'a> ObjectWriter<'a> {
         if let Some(json) = json {
             crate::json::writer::append_compact(self.key(key), json);
         }
+    }
+
+    /// The name for people, where the revision has it.
+    pub fn title(&mut self, title: &Option<String>, rules: &Rules) {
+        let title = title.as_deref().filter(|_| rules.structured_content);
+        self.optional("title", title);
+    }
+
+    /// Icons and `_meta`, where the revision has them, and the end.
+    pub fn end_with(mut self, icons: &Option<String>, meta: &Option<String>, rules: &Rules) {
+        self.raw("icons", icons.as_deref().filter(|_| rules.icons));
+        let meta = meta.as_deref().filter(|_| rules.structured_content);
+        self.raw("_meta", meta);
+        self.end();
     }
 
     pub fn end(self) {

@@ -96,10 +96,7 @@ impl Prompt {
         let rules = revision.rules();
         let mut object = ObjectWriter::begin(out);
         object.string("name", &self.name);
-        object.optional(
-            "title",
-            self.title.as_deref().filter(|_| rules.structured_content),
-        );
+        object.title(&self.title, rules);
         object.optional("description", self.description.as_deref());
         if !self.arguments.is_empty() {
             object.key("arguments").push(b'[');
@@ -109,8 +106,7 @@ impl Prompt {
                 }
                 let mut member = ObjectWriter::begin(object.out);
                 member.string("name", &argument.name);
-                let title = argument.title.as_deref();
-                member.optional("title", title.filter(|_| rules.structured_content));
+                member.title(&argument.title, rules);
                 member.optional("description", argument.description.as_deref());
                 if argument.required {
                     member.raw("required", Some("true"));
@@ -119,11 +115,6 @@ impl Prompt {
             }
             object.out.push(b']');
         }
-        object.raw("icons", self.icons.as_deref().filter(|_| rules.icons));
-        object.raw(
-            "_meta",
-            self.meta.as_deref().filter(|_| rules.structured_content),
-        );
-        object.end();
+        object.end_with(&self.icons, &self.meta, rules);
     }
 }

@@ -99,21 +99,13 @@ impl Resource {
         let mut object = ObjectWriter::begin(out);
         object.string(key, &self.uri);
         object.string("name", &self.name);
-        object.optional(
-            "title",
-            self.title.as_deref().filter(|_| rules.structured_content),
-        );
+        object.title(&self.title, rules);
         object.optional("description", self.description.as_deref());
         object.optional("mimeType", self.mime_type.as_deref());
         if let Some(size) = self.size.filter(|_| key == "uri") {
             number::append(object.key("size"), size);
         }
         object.raw("annotations", self.annotations.as_deref());
-        object.raw("icons", self.icons.as_deref().filter(|_| rules.icons));
-        object.raw(
-            "_meta",
-            self.meta.as_deref().filter(|_| rules.structured_content),
-        );
-        object.end();
+        object.end_with(&self.icons, &self.meta, rules);
     }
 }

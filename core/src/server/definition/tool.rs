@@ -103,10 +103,7 @@ impl Tool {
         let rules = revision.rules();
         let mut object = ObjectWriter::begin(out);
         object.string("name", &self.name);
-        object.optional(
-            "title",
-            self.title.as_deref().filter(|_| rules.structured_content),
-        );
+        object.title(&self.title, rules);
         object.optional("description", self.description.as_deref());
         object.raw("inputSchema", Some(&self.input_schema));
         let schema = self

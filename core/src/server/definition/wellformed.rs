@@ -22,9 +22,7 @@ impl Tool {
             .map(|(name, _)| name)
             .or_else(|| icons_fault(&self.icons))
     }
-}
 
-impl Tool {
     /// The headers that its arguments travel in (R-HDR-07).
     ///
     /// # Errors
