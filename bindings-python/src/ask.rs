@@ -189,11 +189,7 @@ fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
         }
         session.settled.put(|replies| inner.end_round(replies));
         session.settled.flush();
-        let task = session.tasks().remove(&inner.reply_to().key());
-        match task {
-            Some(task) => task.bind(py).call_method0("cancel").map(drop),
-            None => Ok(()),
-        }
+        session.cancel_task(py, &inner.reply_to().key())
     })?;
     call_soon.bind(py).call1((end,)).map(drop)
 }

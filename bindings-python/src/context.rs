@@ -2,41 +2,39 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Call, Progress};
-use mcpbolt::mcp::{ErrorKind, LogLevel};
+use mcpbolt::json::{reader, string};
+use mcpbolt::mcp::{LogLevel, Method, Side};
+use mcpbolt::message::Message;
 use mcpbolt::server;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::catalog::Target;
-use crate::session::Session;
-use crate::{ask, call, write};
+use crate::session::{Session, Work};
+use crate::{ask, introduction, outcome, read, write};
 
 /// A call under way: progress, log messages, questions, cancellation, and what the lifespan gave.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Context {
     pub session: Arc<Session>,
     pub inner: server::Context,
+    /// The request.
+    message: Message,
 }
 
 impl Context {
     /// That of a call. When what the client brings from an earlier round is wrong, the call is
     /// answered here and its function is not called.
-    pub fn begin(py: Python<'_>, session: &Arc<Session>, call: &Call) -> PyResult<Self> {
-        let seal = session.catalog.seal.as_ref();
-        match server::Context::new(session.handle.clone(), call, seal) {
-            Ok(inner) => Ok(Self {
-                session: session.clone(),
-                inner,
-            }),
-            Err(why) => {
-                let mut replies = session.handle.replies();
-                replies.error(&call.reply, ErrorKind::InvalidParams, why, None);
-                call.cancel.cancel(None);
-                Err(ask::round_over(py))
-            }
-        }
+    pub fn begin(py: Python<'_>, session: &Arc<Session>, work: &Work) -> PyResult<Self> {
+        let inner = match &work.context {
+            Some(inner) => Some(inner.clone()),
+            None => session.context(&work.call),
+        };
+        Ok(Self {
+            session: session.clone(),
+            inner: inner.ok_or_else(|| ask::round_over(py))?,
+            message: work.call.message.clone(),
+        })
     }
 }
 
@@ -45,15 +43,7 @@ impl Context {
     /// Reports progress, if the client asked for it. It must increase from call to call.
     #[pyo3(signature = (progress, total = None, message = None))]
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        let progress = Progress {
-            progress,
-            total,
-            message,
-        };
-        self.session
-            .handle
-            .replies()
-            .progress(self.inner.reply_to(), progress);
+        self.inner.progress(progress, total, message);
     }
 
     /// Sends a log message, if the client wants messages of that level.
@@ -107,6 +97,36 @@ impl Context {
         ask::asked(slf, "roots", &PyTuple::empty(slf.py()), None)
     }
 
+    /// Has the call go on as a task of the protocol, if its client can follow; whether it does.
+    fn begin_task(&self) -> bool {
+        self.inner.begin_task()
+    }
+
+    /// Says in a sentence how far the task is, to who looks; does nothing where there is none.
+    fn task_message(&self, message: &str) {
+        self.inner.task_message(message);
+    }
+
+    /// Tells the client that the user has done what `elicit_url` asked for, where the revision
+    /// has a word for it (R-ELI-10).
+    fn elicitation_complete(&self, id: &str) {
+        let done = Method::ElicitationComplete;
+        if done.defined(self.inner.revision(), Side::Server) {
+            let mut params = b"{\"elicitationId\":".to_vec();
+            string::append(&mut params, id);
+            params.push(b'}');
+            let params = String::from_utf8_lossy(&params);
+            // The params are an object; a connection that has ended tells nobody anything.
+            let _ = self.session.handle.notify(done.name(), Some(&params));
+        }
+    }
+
+    /// The settings that the client declared with this call for an extension.
+    fn extension<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let settings = self.inner.extension(id);
+        settings.map(|json| read::object(py, json)).transpose()
+    }
+
     /// Asks; `future` gets the answer. Gives a number to forget it by.
     fn _ask(
         &self,
@@ -131,6 +151,26 @@ impl Context {
         params: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         ask::wait(py, self, what, params)
+    }
+
+    /// Whether the call goes on as a task of the protocol.
+    #[getter]
+    fn is_task(&self) -> bool {
+        self.inner.is_task()
+    }
+
+    /// The `_meta` of the request.
+    #[getter]
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let params = self.message.as_ref().params().unwrap_or("{}");
+        read::object(py, reader::find(params, "_meta").unwrap_or("{}"))
+    }
+
+    /// What the client said of itself.
+    #[getter]
+    fn client<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (handle, request) = (&self.session.handle, self.message.as_ref());
+        introduction::of_request(py, handle, request, self.inner.revision())
     }
 
     /// Whether the client gave up, or went away.
@@ -162,26 +202,22 @@ impl Context {
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Job {
     session: Arc<Session>,
-    call: Call,
-    target: Arc<Target>,
+    work: Work,
 }
 
 impl Job {
-    pub fn new(session: Arc<Session>, call: Call, target: Arc<Target>) -> Self {
-        Self {
-            session,
-            call,
-            target,
-        }
+    pub fn new(session: Arc<Session>, work: Work) -> Self {
+        Self { session, work }
     }
 
     pub fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
         let last = {
             let mut tasks = self.session.tasks();
-            tasks.remove(&self.call.reply.key());
+            tasks.remove(&self.work.call.reply.key());
             tasks.is_empty()
         };
-        call::answer(py, &self.target, &self.call, outcome, &self.session.settled);
+        let settled = &self.session.settled;
+        outcome::answer(py, &self.session, &self.work, outcome, settled);
         self.session.flush_soon(py, last)
     }
 }

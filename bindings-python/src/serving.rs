@@ -9,10 +9,12 @@ use mcpbolt::io::{Stdio, StdioOptions, Stop, traced};
 use pyo3::prelude::*;
 
 use crate::ask;
-use crate::call;
-use crate::catalog::{Catalog, Lane};
+use crate::catalog::Catalog;
 use crate::context::Job;
-use crate::session::{Bridge, Event, Interpreter, Session, Work};
+use crate::future::tell;
+use crate::session::{Bridge, Event, Interpreter, Running, Session, Work};
+use crate::target::Lane;
+use crate::{call, introduction, outcome};
 
 /// Calls started in one turn of the event loop before anything else there has its turn.
 const DRAIN: usize = 256;
@@ -98,16 +100,14 @@ impl Serving {
 
     /// Starts what has come for this thread. `False` when the connection has ended.
     fn drain(&self, py: Python<'_>) -> PyResult<bool> {
+        let catalog = &self.session.catalog;
         for event in self.session.inbox.take(DRAIN) {
             match event {
                 Event::Call(work) => shown(py, self.start(py, work)),
                 Event::Asked(number) => shown(py, ask::settle(py, &self.session, number)),
-                Event::Cancelled(key) => {
-                    let task = self.session.tasks().remove(&key);
-                    if let Some(task) = task {
-                        shown(py, task.bind(py).call_method0("cancel").map(drop));
-                    }
-                }
+                Event::Cancelled(key) => shown(py, self.session.cancel_task(py, &key)),
+                Event::Initialized => self.introduce(py, &catalog.on_initialized),
+                Event::RootsChanged => self.introduce(py, &catalog.on_roots_changed),
                 Event::Ended => self.ended.store(true, Ordering::Release),
             }
         }
@@ -141,33 +141,53 @@ impl Serving {
 impl Serving {
     fn start(&self, py: Python<'_>, work: Work) -> PyResult<()> {
         let session = &self.session;
-        let Work { call, target } = work;
-        if call.cancel.is_cancelled() {
+        if work.call.cancel.is_cancelled() {
             return Ok(());
         }
-        if let (Lane::Task, Some(spawn)) = (target.lane, &session.interpreter.spawn) {
-            let arguments = match call::arguments(py, session, &target, &call) {
+        if let (Lane::Task, Some(spawn)) = (work.target.lane, &session.interpreter.spawn) {
+            let arguments = match call::arguments(py, session, &work) {
                 Ok(arguments) => arguments,
                 Err(error) => {
-                    call::answer(py, &target, &call, Err(error), &session.settled);
+                    outcome::answer(py, session, &work, Err(error), &session.settled);
                     return Ok(());
                 }
             };
-            let key = call.reply.key();
-            let job = Bound::new(py, Job::new(session.clone(), call, target.clone()))?;
+            let key = work.call.reply.key();
+            let (target, context) = (work.target.clone(), work.context.clone());
+            let job = Bound::new(py, Job::new(session.clone(), work))?;
             let function = target.function.bind(py);
             match spawn.bind(py).call1((&job, function, arguments)) {
                 // Where tasks start eagerly it may have ended already. One that is cancelled by
                 // now is kept: the event that says so comes behind this one.
                 Ok(task) if is_done(&task) => {}
-                Ok(task) => drop(session.tasks().insert(key, task.unbind())),
+                Ok(task) => {
+                    let task = task.unbind();
+                    let watch = context.and_then(|context| session.watch(&context, key));
+                    session.tasks().insert(
+                        key,
+                        Running {
+                            task,
+                            _watch: watch,
+                        },
+                    );
+                }
                 Err(error) => job.get().end(py, Err(error))?,
             }
             return Ok(());
         }
-        let outcome = call::invoke(py, session, &target, &call);
-        call::answer(py, &target, &call, outcome, &session.settled);
+        let outcome = call::invoke(py, session, &work);
+        outcome::answer(py, session, &work, outcome, &session.settled);
         Ok(())
+    }
+
+    /// Tells a function of the user's about the client.
+    fn introduce(&self, py: Python<'_>, hook: &Option<Py<PyAny>>) {
+        if hook.is_some() {
+            match introduction::of_connection(py, &self.session.handle) {
+                Ok(client) => tell(py, hook.as_ref(), (client,)),
+                Err(error) => error.display(py),
+            }
+        }
     }
 }
 

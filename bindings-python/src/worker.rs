@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::call;
 use crate::session::{Session, Work};
+use crate::{call, outcome};
 
 /// A call longer than this is slow.
 const SLOW: Duration = Duration::from_micros(50);
@@ -60,7 +60,7 @@ fn carry_out(
     start: Instant,
     gathered_since: Instant,
 ) -> Instant {
-    let Work { call, target } = work;
+    let Work { call, target, .. } = work;
     if call.cancel.is_cancelled() {
         return gathered_since;
     }
@@ -69,8 +69,8 @@ fn carry_out(
         session.answered.flush();
         gathered_since = start;
     }
-    let outcome = call::invoke(py, session, target, call);
-    let bytes = call::answer(py, target, call, outcome, &session.answered);
+    let outcome = call::invoke(py, session, work);
+    let bytes = outcome::answer(py, session, work, outcome, &session.answered);
     target.slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
     if bytes > GATHER_BYTES {
         session.answered.flush();

@@ -22,6 +22,7 @@ __version__: str = _core.__version__
 TYPE_CHECKING = False  # as of `typing`, which need not be imported for it
 if TYPE_CHECKING:
     from ._client import Client as Client
+    from ._icon import Icon as Icon
     from ._content import (
         ResourceContents as ResourceContents,
         Text as Text,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ._errors import (
         McpError as McpError,
         ToolError as ToolError,
+        ProtocolError as ProtocolError,
         ResourceNotFound as ResourceNotFound,
         PeerError as PeerError,
         RequestTimeout as RequestTimeout,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
         ElicitationRequest as ElicitationRequest,
     )
     from ._results import (
+        ClientInfo as ClientInfo,
         Completions as Completions,
         ServerInfo as ServerInfo,
         Tool as Tool,
@@ -67,9 +70,12 @@ if TYPE_CHECKING:
         PromptResult as PromptResult,
     )
     from ._server import Server as Server
+    from ._settings import TaskLimits as TaskLimits
 
 _HOMES = {
     "Server": "_server",
+    "TaskLimits": "_settings",
+    "Icon": "_icon",
     "Context": "_core",
     "Client": "_client",
     "Asked": "_ask",
@@ -79,6 +85,7 @@ _HOMES = {
     "SamplingRequest": "_questions",
     "Elicited": "_questions",
     "ElicitationRequest": "_questions",
+    "ClientInfo": "_results",
     "Completions": "_results",
     "ServerInfo": "_results",
     "Tool": "_results",
@@ -98,6 +105,7 @@ _HOMES = {
     "ToolResult": "_content",
     "McpError": "_errors",
     "ToolError": "_errors",
+    "ProtocolError": "_errors",
     "ResourceNotFound": "_errors",
     "PeerError": "_errors",
     "RequestTimeout": "_errors",

@@ -29,31 +29,55 @@ class _Value:
         return f"{type(self).__name__}({fields})"
 
 
-class Text(_Value):
+def _members(**members: object) -> Wire:
+    """Those that say something."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+class _Block(_Value):
+    """A block of content. `annotations` say for whom it is and how much it matters; `meta` is its `_meta`."""
+
+    __slots__ = ("annotations", "meta")
+
+    def __init__(self, annotations: Wire | None, meta: Wire | None) -> None:
+        self.annotations = annotations
+        self.meta = meta
+
+    def _fields(self) -> dict[str, object]:
+        more = _members(annotations=self.annotations, meta=self.meta)
+        return {name: getattr(self, name) for name in type(self).__slots__} | more
+
+    def _wire(self, kind: str, **members: object) -> Wire:
+        return _members(type=kind, **members, annotations=self.annotations, _meta=self.meta)
+
+
+class Text(_Block):
     """A block of text."""
 
     __slots__ = ("text",)
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, annotations: Wire | None = None, meta: Wire | None = None) -> None:
+        super().__init__(annotations, meta)
         self.text = text
 
     def wire(self) -> Wire:
-        return {"type": "text", "text": self.text}
+        return self._wire("text", text=self.text)
 
 
-class _Binary(_Value):
+class _Binary(_Block):
     __slots__ = ("data", "mime_type")
     _type: ClassVar[str]
 
-    def __init__(self, data: bytes, mime_type: str) -> None:
+    def __init__(self, data: bytes, mime_type: str, annotations: Wire | None, meta: Wire | None) -> None:
+        super().__init__(annotations, meta)
         self.data = data
         self.mime_type = mime_type
 
     def wire(self) -> Wire:
-        return {"type": self._type, "data": base64(self.data), "mimeType": self.mime_type}
+        return self._wire(self._type, data=base64(self.data), mimeType=self.mime_type)
 
     def _fields(self) -> dict[str, object]:
-        return {"data": self.data, "mime_type": self.mime_type}
+        return {"data": self.data, "mime_type": self.mime_type} | super()._fields()
 
 
 class Image(_Binary):
@@ -62,8 +86,10 @@ class Image(_Binary):
     __slots__ = ()
     _type = "image"
 
-    def __init__(self, data: bytes, mime_type: str = "image/png") -> None:
-        super().__init__(data, mime_type)
+    def __init__(
+        self, data: bytes, mime_type: str = "image/png", *, annotations: Wire | None = None, meta: Wire | None = None
+    ) -> None:
+        super().__init__(data, mime_type, annotations, meta)
 
 
 class Audio(_Binary):
@@ -72,19 +98,24 @@ class Audio(_Binary):
     __slots__ = ()
     _type = "audio"
 
-    def __init__(self, data: bytes, mime_type: str = "audio/wav") -> None:
-        super().__init__(data, mime_type)
+    def __init__(
+        self, data: bytes, mime_type: str = "audio/wav", *, annotations: Wire | None = None, meta: Wire | None = None
+    ) -> None:
+        super().__init__(data, mime_type, annotations, meta)
 
 
 class ResourceContents(_Value):
     """What is read at one URI: text or bytes."""
 
-    __slots__ = ("uri", "content", "mime_type")
+    __slots__ = ("uri", "content", "mime_type", "meta")
 
-    def __init__(self, uri: str, content: str | bytes, mime_type: str | None = None) -> None:
+    def __init__(
+        self, uri: str, content: str | bytes, mime_type: str | None = None, *, meta: Wire | None = None
+    ) -> None:
         self.uri = uri
         self.content = content
         self.mime_type = mime_type
+        self.meta = meta
 
     @property
     def text(self) -> str | None:
@@ -97,43 +128,53 @@ class ResourceContents(_Value):
         return self.content if isinstance(self.content, bytes) else None
 
     def wire(self) -> Wire:
-        wire: Wire = {"uri": self.uri}
-        if self.mime_type is not None:
-            wire["mimeType"] = self.mime_type
-        if isinstance(self.content, str):
-            wire["text"] = self.content
-        else:
-            wire["blob"] = base64(self.content)
-        return wire
+        body = {"text": self.content} if isinstance(self.content, str) else {"blob": base64(self.content)}
+        return _members(uri=self.uri, mimeType=self.mime_type, **body, _meta=self.meta)
 
 
-class EmbeddedResource(_Value):
+class EmbeddedResource(_Block):
     """A resource, with its contents."""
 
     __slots__ = ("resource",)
 
-    def __init__(self, resource: ResourceContents) -> None:
+    def __init__(
+        self, resource: ResourceContents, *, annotations: Wire | None = None, meta: Wire | None = None
+    ) -> None:
+        super().__init__(annotations, meta)
         self.resource = resource
 
     def wire(self) -> Wire:
-        return {"type": "resource", "resource": self.resource.wire()}
+        return self._wire("resource", resource=self.resource.wire())
 
 
-class ResourceLink(_Value):
+class ResourceLink(_Block):
     """A resource to be read by who wants it."""
 
-    __slots__ = ("uri", "name", "mime_type")
+    __slots__ = ("uri", "name", "mime_type", "title", "description", "size")
 
-    def __init__(self, uri: str, name: str, mime_type: str | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        name: str,
+        mime_type: str | None = None,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        size: int | None = None,
+        annotations: Wire | None = None,
+        meta: Wire | None = None,
+    ) -> None:
+        super().__init__(annotations, meta)
         self.uri = uri
         self.name = name
         self.mime_type = mime_type
+        self.title = title
+        self.description = description
+        self.size = size
 
     def wire(self) -> Wire:
-        wire: Wire = {"type": "resource_link", "uri": self.uri, "name": self.name}
-        if self.mime_type is not None:
-            wire["mimeType"] = self.mime_type
-        return wire
+        about = _members(title=self.title, description=self.description, size=self.size)
+        return self._wire("resource_link", uri=self.uri, name=self.name, mimeType=self.mime_type, **about)
 
 
 Content = Text | Image | Audio | EmbeddedResource | ResourceLink
@@ -161,12 +202,15 @@ class Message(_Value):
 class ToolResult(_Value):
     """A tool's result in full, for who wants to say more than one value says."""
 
-    __slots__ = ("content", "structured", "is_error")
+    __slots__ = ("content", "structured", "is_error", "meta")
 
-    def __init__(self, content: object = None, structured: object = None, is_error: bool = False) -> None:
+    def __init__(
+        self, content: object = None, structured: object = None, is_error: bool = False, *, meta: Wire | None = None
+    ) -> None:
         self.content = content
         self.structured = structured
         self.is_error = is_error
+        self.meta = meta
 
 
 _BLOCKS = (Text, Image, Audio, EmbeddedResource, ResourceLink)
@@ -188,24 +232,26 @@ def block(value: Any) -> Wire | None:
 
 def parse(wire: Wire) -> Content | Wire:
     """A block of content as it came; as a dict when its type is not known."""
+    more = {"annotations": wire.get("annotations"), "meta": wire.get("_meta")}
     match wire.get("type"):
         case "text":
-            return Text(wire["text"])
+            return Text(wire["text"], **more)
         case "image":
-            return Image(_bytes(wire["data"]), wire["mimeType"])
+            return Image(_bytes(wire["data"]), wire["mimeType"], **more)
         case "audio":
-            return Audio(_bytes(wire["data"]), wire["mimeType"])
+            return Audio(_bytes(wire["data"]), wire["mimeType"], **more)
         case "resource":
-            return EmbeddedResource(parse_contents(wire["resource"]))
+            return EmbeddedResource(parse_contents(wire["resource"]), **more)
         case "resource_link":
-            return ResourceLink(wire["uri"], wire["name"], wire.get("mimeType"))
+            about = {name: wire.get(name) for name in ("title", "description", "size")}
+            return ResourceLink(wire["uri"], wire["name"], wire.get("mimeType"), **about, **more)
     return wire
 
 
 def parse_contents(wire: Wire) -> ResourceContents:
     """What was read at one URI."""
     content = wire["text"] if "text" in wire else _bytes(wire["blob"])
-    return ResourceContents(wire["uri"], content, wire.get("mimeType"))
+    return ResourceContents(wire["uri"], content, wire.get("mimeType"), meta=wire.get("_meta"))
 
 
 def _bytes(text: str) -> bytes:

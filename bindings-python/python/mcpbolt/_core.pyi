@@ -8,6 +8,7 @@ from typing import Any, Protocol, final
 from ._ask import Asked
 from ._content import Message
 from ._questions import Elicited, Root, Sampled
+from ._results import ClientInfo
 
 __all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
 
@@ -18,6 +19,9 @@ def to_json(value: object) -> str:
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
+
+class _SkillFolder(Protocol):
+    """A skill and its files."""
 
 class _ServerSetup(Protocol):
     """How a server is set up."""
@@ -43,10 +47,11 @@ class Catalog:
         entries: Sequence[_Definition],
     ) -> Catalog: ...
     def add(self, entry: _Definition) -> None: ...
+    def add_skill(self, skill: _SkillFolder) -> None: ...
     def remove(self, kind: str, name: str) -> bool: ...
     def resource_updated(self, uri: str) -> None: ...
     @property
-    def has_tasks(self) -> bool: ...
+    def needs_loop(self) -> bool: ...
 
 @final
 class Context:
@@ -92,9 +97,41 @@ class Context:
     def roots(self) -> Asked[list[Root]]:
         """The folders and files that the client wants servers to keep to. Otherwise like `sample`."""
 
+    def elicitation_complete(self, id: str) -> None:
+        """Tells the client that the user has done what `elicit_url` with that `id` asked for, where
+        the revision has a word for it (2025-11-25). May be called after the call is over."""
+
+    def begin_task(self) -> bool:
+        """Has the call of a tool with `task="optional"` or `"required"` go on as a task: the client
+        is answered that it is one, and finds the result there.
+
+        Whether it is one; `False` when the client cannot follow it, or there is no room: the call
+        goes on as before. What is asked of the client before takes rounds, what is asked after
+        waits in the task. In 2025-11-25, where clients ask for tasks, nothing is left to do here.
+        """
+
+    def task_message(self, message: str) -> None:
+        """Says in a sentence how far the task is, to who looks. Does nothing where there is none."""
+
+    def extension(self, id: str) -> dict[str, Any] | None:
+        """The settings that the client declared with this call for an extension; `None` when it
+        did not. Before 2026-07-28 there are none."""
+
     def _ask(self, what: str, params: object, future: Future[Any]) -> int: ...
     def _forget(self, number: int) -> None: ...
     def _wait(self, what: str, params: object) -> Any: ...
+    @property
+    def is_task(self) -> bool:
+        """Whether the call has become a task."""
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` of the request: trace context, and whatever else the client sends along."""
+
+    @property
+    def client(self) -> ClientInfo:
+        """What the client said of itself."""
+
     @property
     def cancelled(self) -> bool:
         """Whether the client gave up, or went away."""

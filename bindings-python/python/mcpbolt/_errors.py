@@ -7,6 +7,10 @@ the other side sent one).
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class McpError(Exception):
     """Base of everything that this package raises on purpose."""
@@ -20,6 +24,24 @@ class ToolError(McpError):
     """Raised by a handler: the client is shown its text. Of any other exception it is not."""
 
     origin = "caller"
+
+
+class ProtocolError(McpError):
+    """Raised by a handler: told as an error of the protocol, with its text, rather than as something
+    for the model to read, as a `ToolError` is.
+
+    Args:
+        kind: "internal", "invalid_params" or "not_found", whose numbers differ from revision to
+            revision, or a number of your own.
+        data: Anything that JSON can say.
+    """
+
+    origin = "caller"
+
+    def __init__(self, kind: int | Literal["internal", "invalid_params", "not_found"], message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.data = data
 
 
 class RoundOver(BaseException):

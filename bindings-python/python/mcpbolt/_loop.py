@@ -78,7 +78,7 @@ async def _nothing() -> AsyncIterator[None]:
 
 async def serve(server: Any, catalog: _core.Catalog, grace: float, own: bool) -> None:
     """Serves on stdin and stdout until the wire ends; a cancellation ends it in good order."""
-    from ._server import stray_output
+    from ._running import stray_output
 
     def start(*interpreter: Any) -> _core.Serving:
         return _core.Serving.stdio(catalog, grace, own, *interpreter)

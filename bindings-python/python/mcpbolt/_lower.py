@@ -7,23 +7,23 @@ from typing import Any
 from ._core import to_json
 from ._content import Message, ResourceContents, ToolResult, Wire, block
 
-Lowered = tuple[list[Wire] | None, object, bool]
+Lowered = tuple[list[Wire] | None, object, "Wire | None", bool]
 
 
 def tool(value: Any) -> Lowered:
-    """The blocks of content, the structured content, and whether the tool failed."""
+    """The blocks of content, the structured content, the `_meta`, and whether the tool failed."""
     if value is None:
-        return [], None, False
+        return [], None, None, False
     if isinstance(value, ToolResult):
         content = None if value.content is None else _blocks(value.content)
-        return content, value.structured, value.is_error
+        return content, value.structured, value.meta, value.is_error
     if isinstance(value, (list, tuple)):
         blocks = [block(item) for item in value]
         if all(blocks):
-            return [item for item in blocks if item], None, False
+            return [item for item in blocks if item], None, None, False
     elif (one := block(value)) is not None:
-        return [one], None, False
-    return None, value, False
+        return [one], None, None, False
+    return None, value, None, False
 
 
 def _blocks(value: Any) -> list[Wire]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _core
 from ._content import Content, Message, ResourceContents, Text, Wire, _Value, parse, parse_contents
+from ._icon import Icon
 
 
 class ServerInfo(_Value):
@@ -18,6 +19,19 @@ class ServerInfo(_Value):
         self.version: str = implementation.get("version", "")
         self.title: str | None = implementation.get("title")
         self.instructions = instructions
+        self.capabilities = capabilities
+        self.revision = revision
+
+
+class ClientInfo(_Value):
+    """What a client said of itself. For display: nothing vouches for it."""
+
+    __slots__ = ("name", "version", "title", "capabilities", "revision")
+
+    def __init__(self, implementation: Wire, capabilities: Wire, revision: str) -> None:
+        self.name: str = implementation.get("name", "")
+        self.version: str = implementation.get("version", "")
+        self.title: str | None = implementation.get("title")
         self.capabilities = capabilities
         self.revision = revision
 
@@ -45,6 +59,20 @@ class _Wired(_Value):
     def description(self) -> str | None:
         return self.wire.get("description")
 
+    @property
+    def icons(self) -> list[Icon]:
+        return [Icon.parse(wire) for wire in self.wire.get("icons", [])]
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        annotations: dict[str, Any] = self.wire.get("annotations", {})
+        return annotations
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = self.wire.get("_meta", {})
+        return meta
+
 
 class Tool(_Wired):
     """A tool that a server offers."""
@@ -61,9 +89,9 @@ class Tool(_Wired):
         return self.wire.get("outputSchema")
 
     @property
-    def annotations(self) -> dict[str, Any]:
-        annotations: dict[str, Any] = self.wire.get("annotations", {})
-        return annotations
+    def task(self) -> str:
+        """Whether its calls may be tasks: "forbidden", "optional" or "required" (2025-11-25)."""
+        return str(self.wire.get("execution", {}).get("taskSupport", "forbidden"))
 
 
 class Resource(_Wired):
@@ -78,6 +106,11 @@ class Resource(_Wired):
     @property
     def mime_type(self) -> str | None:
         return self.wire.get("mimeType")
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes it has, if the server says so."""
+        return self.wire.get("size")
 
 
 class ResourceTemplate(_Wired):
@@ -132,6 +165,12 @@ class _Result:
     def json(self) -> str:
         """The same, as text, byte for byte."""
         return self._answer.json()
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Its `_meta`."""
+        meta: dict[str, Any] = self.wire.get("_meta", {})
+        return meta
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.json})"

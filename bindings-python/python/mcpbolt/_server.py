@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, overload
 
 from . import _core, _lower
+from ._entry import Entry, Icons, TaskSupport, json
 from ._errors import Misuse
-from ._signature import Function, Signature, description
+from ._settings import Settings, TaskLimits
+from ._signature import Function, Signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
 
+    from ._settings import Hook
+    from ._skills import SkillFolder
+
     Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 _F = TypeVar("_F", bound=Function)
-
-
-class _Entry:
-    """One tool, resource, template or prompt, as the engine reads it."""
-
-    kind: str
-    name: str
-    uri = ""
-    title: str | None = None
-    description: str | None = None
-    mime_type: str | None = None
-    input_schema = ""
-    output_schema: str | None = None
-    annotations: str | None = None
-    arguments: list[tuple[str, str | None, bool]] = []
-    prepare: Function | None = None
-    integers: list[str] = []
-    lower: Function
-
-    def __init__(self, kind: str, signature: Signature, name: str | None, inline: bool = False) -> None:
-        self.kind = kind
-        function = signature.function
-        self.function = function
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.description = description(function)
-        self.context = signature.context
-        if inline and signature.is_async:
-            raise TypeError(f"{self.name}: a coroutine function cannot run inline")
-        self.lane = "task" if signature.is_async else "inline" if inline else "worker"
 
 
 class Server:
@@ -61,6 +36,18 @@ class Server:
         instructions: What the model is told about the server.
         list_changes: Announces that what is offered may change while clients are connected.
         subscriptions: Lets clients ask to be told when a resource changes: see `resource_updated`.
+        page_size: Items on a page of a list; all of them by default.
+        cache_lists: Seconds that clients may keep the lists before they ask again, from 2026-07-28
+            on; not at all by default.
+        cache_scope: Whether what they keep may be shown to other users: "public".
+        extensions: Extensions that are offered, from 2026-07-28 on: settings by name. See
+            `Context.extension`.
+        task_limits: What is kept of tasks.
+        state_key: 32 bytes that sign what clients keep between the rounds of a call; random by
+            default. Give the same to processes that a client may reach in turn; keep it secret.
+        on_initialized: Called with a `ClientInfo` when a client of a revision before 2026-07-28 has
+            finished the handshake.
+        on_roots_changed: Called with it when that client has other roots now.
         lifespan: An async context manager around each connection; what it gives is the `state`
             of every `Context`.
         trace: A file that gets a line for each frame of the wire, with the values of members
@@ -75,19 +62,39 @@ class Server:
         instructions: str | None = None,
         list_changes: bool = False,
         subscriptions: bool = False,
+        page_size: int | None = None,
+        cache_lists: float | None = None,
+        cache_scope: Literal["public", "private"] = "private",
+        extensions: Mapping[str, Mapping[str, Any]] = {},
+        task_limits: TaskLimits | None = None,
+        state_key: bytes | None = None,
+        on_initialized: Hook | None = None,
+        on_roots_changed: Hook | None = None,
         lifespan: Lifespan | None = None,
         trace: str | PathLike[str] | None = None,
     ) -> None:
         self.name = name
         self.version = version
-        self.instructions = instructions
         self._lifespan = lifespan
-        self.trace = trace
-        self.list_changes = list_changes
-        self.subscriptions = subscriptions
-        self.completion_entry: _Entry | None = None
-        self._entries: list[_Entry] = []
+        self._settings = Settings(
+            name,
+            version,
+            instructions=instructions,
+            list_changes=list_changes,
+            subscriptions=subscriptions,
+            page_size=page_size,
+            cache_lists=cache_lists,
+            cache_scope=cache_scope,
+            extensions=extensions,
+            task_limits=task_limits,
+            state_key=state_key,
+            on_initialized=on_initialized,
+            on_roots_changed=on_roots_changed,
+            trace=trace,
+        )
+        self._entries: list[Entry] = []
         self._made: list[_core.Catalog] = []
+        self._is_stale = True
 
     @overload
     def tool(self, function: _F, /) -> _F: ...
@@ -102,7 +109,11 @@ class Server:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        annotations: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Icons = (),
+        meta: Mapping[str, Any] | None = None,
+        task: TaskSupport = "forbidden",
         inline: bool = False,
     ) -> Callable[[_F], _F]: ...
 
@@ -115,11 +126,23 @@ class Server:
         title: str | None = None,
         description: str | None = None,
         input_schema: dict[str, Any] | None = None,
-        annotations: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Icons = (),
+        meta: Mapping[str, Any] | None = None,
+        task: TaskSupport = "forbidden",
         inline: bool = False,
     ) -> Any:
-        """Offers a function as a tool. Its schema comes from its hints, its description from its
+        """Offers a function as a tool. Its schemas come from its hints, its description from its
         docstring. With `input_schema` the function takes the arguments as that schema has them.
+
+        Args:
+            output_schema: What its structured content looks like. What it gives back is held against
+                it, like against the class of its return hint, before it is sent.
+            annotations: Hints on what it does: `readOnlyHint`, `destructiveHint` and so on.
+            icons: Pictures of it: `Icon`s, or their URIs.
+            meta: Its `_meta`.
+            task: Whether its calls may, or must, go on as tasks: see `Context.begin_task`.
 
         Raises:
             TypeError: A parameter has a hint that JSON cannot carry.
@@ -127,19 +150,22 @@ class Server:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry("tool", signature, name, inline)
-            entry.title = title
-            entry.description = description or entry.description
+            entry = Entry(
+                "tool", signature, name=name, title=title, text=description, icons=icons, meta=meta, inline=inline
+            )
             if input_schema is None:
                 entry.input_schema, entry.prepare = signature.schema()
                 entry.integers = signature.integers()
             else:
                 entry.input_schema = _core.to_json(input_schema)
-            if "return" in signature.hints:
+            if output_schema is not None:
+                entry.output_schema = _core.to_json(output_schema)
+            elif "return" in signature.hints:
                 from ._schema import output
 
                 entry.output_schema = output(signature.hints["return"])
-            entry.annotations = _core.to_json(annotations) if annotations else None
+            entry.annotations = json(annotations)
+            entry.task = task
             entry.lower = _lower.tool
             self._add(entry)
             return function
@@ -154,9 +180,20 @@ class Server:
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Icons = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> Callable[[_F], _F]:
         """Offers what a function gives back as a resource; with variables in the URI
         (`users://{id}`), which become its arguments, as a template of resources.
+
+        Args:
+            size: How many bytes it has, if that is known; templates have none.
+            annotations: For whom it is and how much it matters: `audience`, `priority`,
+                `lastModified`.
+            icons: Pictures of it: `Icon`s, or their URIs.
+            meta: Its `_meta`.
 
         Raises:
             TypeError: The function's parameters are not the template's variables.
@@ -164,11 +201,12 @@ class Server:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry("template" if "{" in uri else "resource", signature, name)
+            kind = "template" if "{" in uri else "resource"
+            entry = Entry(kind, signature, name=name, title=title, text=description, icons=icons, meta=meta)
             entry.uri = uri
-            entry.title = title
-            entry.description = description or entry.description
             entry.mime_type = mime_type
+            entry.size = size
+            entry.annotations = json(annotations)
             entry.lower = _lower.contents(mime_type)
             if entry.kind == "resource" and signature.parameters:
                 raise TypeError(f"{entry.name}: {uri!r} has no variables to give the function")
@@ -189,6 +227,8 @@ class Server:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
+        icons: Icons = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> Callable[[_F], _F]: ...
 
     def prompt(
@@ -199,14 +239,14 @@ class Server:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
+        icons: Icons = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> Any:
         """Offers a function as a prompt: it gives back text, a `Message`, or a list of them."""
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = _Entry("prompt", signature, name)
-            entry.title = title
-            entry.description = description or entry.description
+            entry = Entry("prompt", signature, name=name, title=title, text=description, icons=icons, meta=meta)
             entry.arguments = signature.strings()
             entry.lower = _lower.messages(entry.description)
             self._add(entry)
@@ -219,7 +259,7 @@ class Server:
         called with a `CompletionRequest` and gives back values, best first.
         """
         signature = Signature(function)
-        entry = _Entry("completion", signature, None)
+        entry = Entry("completion", signature)
         if len(signature.parameters) != 1:
             raise TypeError(f"{entry.name}: takes the request, and perhaps a context")
         (name,) = signature.parameters
@@ -230,23 +270,42 @@ class Server:
 
         entry.prepare = prepare
         entry.lower = _lower.completions
-        self.completion_entry = entry
+        self._settings.completion_entry = entry
+        self._is_stale = True
         return function
 
-    def _add(self, entry: _Entry) -> None:
-        if self.list_changes and self._made:
-            self._made[0].add(entry)
+    def add_skills(self, folder: str | PathLike[str]) -> None:
+        """Offers the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files
+        are read now; hidden ones are left out. What lies between becomes part of a skill's URI.
+
+        Raises:
+            ValueError: There is none.
+        """
+        from ._skills import skills
+
+        for skill in skills(folder):
+            self._settings.skills.append(skill)
+            self._change(lambda catalog: catalog.add_skill(skill))
+
+    def _change(self, change: Callable[[_core.Catalog], object]) -> None:
+        """Makes a change where clients were told to expect some, or has the next one begin anew."""
+        if self._settings.list_changes and self._made:
+            change(self._made[-1])
+        else:
+            self._is_stale = True
+
+    def _add(self, entry: Entry) -> None:
+        self._change(lambda catalog: catalog.add(entry))
         self._entries.append(entry)
 
     def _remove(self, kind: str, name: str) -> None:
-        def is_it(entry: _Entry) -> bool:
-            return entry.kind == kind and name == (entry.uri if kind == "resource" else entry.name)
+        def is_it(entry: Entry) -> bool:
+            return entry.kind == kind and name == (entry.uri or entry.name)
 
         kept = [entry for entry in self._entries if not is_it(entry)]
         if len(kept) == len(self._entries):
             raise LookupError(f"there is no {kind} {name!r}")
-        if self.list_changes and self._made:
-            self._made[0].remove(kind, name)
+        self._change(lambda catalog: catalog.remove(kind, name))
         self._entries = kept
 
     def remove_tool(self, name: str) -> None:
@@ -265,13 +324,17 @@ class Server:
         """Offers that resource no longer."""
         self._remove("resource", uri)
 
+    def remove_resource_template(self, template: str) -> None:
+        """Offers resources by that template no longer."""
+        self._remove("template", template)
+
     def resource_updated(self, uri: str) -> None:
         """Tells the clients that subscribed to it that a resource is another now.
 
         Raises:
             Misuse: The server was made without `subscriptions=True`.
         """
-        if not self.subscriptions:
+        if not self._settings.subscriptions:
             raise Misuse("clients cannot subscribe: make the server with subscriptions=True")
         for catalog in self._made:
             catalog.resource_updated(uri)
@@ -283,9 +346,11 @@ class Server:
         Blocks. Starts an event loop only if something needs one. While it serves, what the
         program prints goes to stderr.
         """
+        from ._running import interrupts_left_to_the_engine, stray_output
+
         catalog = self._catalog()
         with interrupts_left_to_the_engine():
-            if catalog.has_tasks or self._lifespan is not None:
+            if catalog.needs_loop or self._lifespan is not None:
                 import asyncio
 
                 from ._loop import serve
@@ -310,37 +375,10 @@ class Server:
         await serve(self, self._catalog(), grace, own=False)
 
     def _catalog(self) -> _core.Catalog:
-        """What is offered now. Where it may change, all connections share one."""
-        if not (self.list_changes and self._made):
-            catalog = _core.Catalog(self, self._entries)
-            if not (self.list_changes or self.subscriptions):
-                return catalog
-            self._made.append(catalog)
+        """What is offered now. Connections share it, and the tasks that are kept, until it changes."""
+        if self._is_stale and not (self._made and self._settings.list_changes):
+            catalog = _core.Catalog(self._settings, self._entries)
+            # Who subscribed is told of updates also where something else is offered by now.
+            self._made = [*self._made, catalog] if self._settings.subscriptions else [catalog]
+            self._is_stale = False
         return self._made[-1]
-
-
-class stray_output:
-    """While the engine holds the wire, `print` writes to stderr, buffered text included."""
-
-    def __enter__(self) -> None:
-        self.stdout = sys.stdout
-        if self.stdout is not None:
-            self.stdout.flush()
-        sys.stdout = sys.stderr
-
-    def __exit__(self, *_: object) -> None:
-        sys.stdout = self.stdout
-
-
-class interrupts_left_to_the_engine:
-    """An interrupt ends the server in good order instead of raising `KeyboardInterrupt`."""
-
-    def __enter__(self) -> None:
-        from signal import SIG_IGN, SIGINT, signal
-
-        self.handler = signal(SIGINT, SIG_IGN)
-
-    def __exit__(self, *_: object) -> None:
-        from signal import SIGINT, signal
-
-        signal(SIGINT, self.handler)

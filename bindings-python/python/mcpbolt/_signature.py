@@ -56,12 +56,12 @@ class Signature:
         """The parameters that are integers and nothing else."""
         return [name for name in self.parameters if self.hints.get(name) is int]
 
-    def strings(self) -> list[tuple[str, str | None, bool]]:
-        """The parameters as a prompt's arguments: name, description, whether it is needed."""
+    def strings(self) -> list[tuple[str, str | None, str | None, bool]]:
+        """The parameters as a prompt's arguments: name, title, description, whether it is needed."""
         out = []
         for name, default in self.parameters.items():
             schema, _ = _schema.describe(self.hints.get(name, str))
-            out.append((name, schema.get("description"), default is _NONE))
+            out.append((name, schema.get("title"), schema.get("description"), default is _NONE))
         return out
 
 

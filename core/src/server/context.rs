@@ -174,6 +174,14 @@ impl Context {
         self.task.as_ref().is_some_and(|task| task.is_task())
     }
 
+    /// Says in a sentence how far the task is, to who looks or listens: its status message. Does
+    /// nothing where the call is no task.
+    pub fn task_message(&self, message: &str) {
+        if let Some(task) = &self.task {
+            task.say(message);
+        }
+    }
+
     /// The settings that the client declared on this request for an extension, a JSON object;
     /// `None` when it did not declare it (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {

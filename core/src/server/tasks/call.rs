@@ -113,6 +113,13 @@ impl TaskCall {
         true
     }
 
+    /// Says in a sentence how far the task is, to who looks or listens. Does nothing when it is none.
+    pub fn say(&self, message: &str) {
+        if self.task.get().is_some_and(|task| task.say(message)) {
+            self.tell();
+        }
+    }
+
     /// Ends the task with a result, if it is one. `is_error` says whether the result reports an
     /// error.
     pub fn end_with(&self, is_error: bool, write: impl FnOnce(&mut ResultWriter<'_>)) -> bool {

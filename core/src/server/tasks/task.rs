@@ -161,6 +161,17 @@ impl Task {
         }
     }
 
+    /// Says in a sentence how far it is. `false` when it has ended.
+    pub fn say(&self, message: &str) -> bool {
+        let mut state = self.state();
+        if state.status.is_terminal() {
+            return false;
+        }
+        state.message = Some(message.into());
+        state.updated = SystemTime::now();
+        true
+    }
+
     /// It waits for the client, or not any more. Whether that is news.
     pub fn set_waiting(&self, waits: bool) -> bool {
         let status = match waits {

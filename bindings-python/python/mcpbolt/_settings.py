@@ -1,0 +1,82 @@
+"""How a server is set up, beside what it offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ._core import to_json
+
+if TYPE_CHECKING:
+    from ._entry import Entry
+    from ._results import ClientInfo
+    from ._skills import SkillFolder
+
+    Hook = Callable[[ClientInfo], object]
+
+
+class TaskLimits:
+    """How much of its tasks a server keeps. What is not said is as the engine has it.
+
+    Args:
+        tasks: Most of them, those that have ended included; what is over it stays a call, or is
+            refused.
+        bytes: Most bytes of all results.
+        ttl: Seconds that a task is kept from its beginning, at most.
+        poll_interval: Seconds between two questions, as clients are told.
+    """
+
+    __slots__ = ("tasks", "bytes", "ttl", "poll_interval")
+
+    def __init__(
+        self,
+        *,
+        tasks: int | None = None,
+        bytes: int | None = None,
+        ttl: float | None = None,
+        poll_interval: float | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.bytes = bytes
+        self.ttl = ttl
+        self.poll_interval = poll_interval
+
+
+class Settings:
+    """What the engine reads of a server, but for its entries. What is JSON is text."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        instructions: str | None,
+        list_changes: bool,
+        subscriptions: bool,
+        page_size: int | None,
+        cache_lists: float | None,
+        cache_scope: str,
+        extensions: Mapping[str, Mapping[str, Any]],
+        task_limits: TaskLimits | None,
+        state_key: bytes | None,
+        on_initialized: Hook | None,
+        on_roots_changed: Hook | None,
+        trace: str | PathLike[str] | None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self.list_changes = list_changes
+        self.subscriptions = subscriptions
+        self.page_size = page_size
+        self.cache_lists = cache_lists
+        self.cache_scope = cache_scope
+        self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
+        self.task_limits = task_limits
+        self.state_key = state_key
+        self.on_initialized = on_initialized
+        self.on_roots_changed = on_roots_changed
+        self.trace = trace
+        self.completion_entry: Entry | None = None
+        self.skills: list[SkillFolder] = []

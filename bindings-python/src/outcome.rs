@@ -1,0 +1,205 @@
+//! What a function gave back, or raised, as the answer to its call.
+
+use std::sync::Arc;
+
+use mcpbolt::connection::ResultWriter;
+use mcpbolt::handler::Operation;
+use mcpbolt::json::string;
+use mcpbolt::mcp::ErrorKind;
+use mcpbolt::server::ToolResult;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::session::{Outbox, Session, Work};
+use crate::tool_answer::{ToolAnswer, write_text};
+use crate::write;
+
+/// Puts the answer where it is handed over from, or into the task that the call has become; gives
+/// the bytes that wait there.
+pub fn answer(
+    py: Python<'_>,
+    session: &Arc<Session>,
+    work: &Work,
+    outcome: PyResult<Bound<'_, PyAny>>,
+    outbox: &Outbox,
+) -> usize {
+    if work.call.cancel.is_cancelled() {
+        return 0;
+    }
+    let operation = Operation::from_target(work.call.target);
+    if let Operation::CallTool(number) = operation {
+        let made = outcome.and_then(|value| ToolAnswer::of(&work.target, value));
+        return match &made {
+            Ok(made) => match misfit(session, work, number, made) {
+                None => settle(work, outbox, made.is_error(), |out| made.write(out)),
+                Some(why) => refuse(work, outbox, &Failure::of(ErrorKind::Internal, why)),
+            },
+            Err(error) => fail_tool(py, work, outbox, error),
+        };
+    }
+    let uri = work.call.message.as_ref().uri().unwrap_or_default();
+    let lowered = outcome.and_then(|value| {
+        let lowered = work.target.lower.bind(py).call1((value, &*uri))?;
+        write::json(&lowered)
+    });
+    match lowered {
+        Ok(json) => settle(work, outbox, false, |out| {
+            // An object of members that are the result's.
+            out.object(&json);
+            let reads = matches!(
+                operation,
+                Operation::ReadResource(_) | Operation::ReadTemplate(_)
+            );
+            if reads && out.revision().rules().cache_hints {
+                out.raw("ttlMs", "0");
+                out.raw("cacheScope", "\"private\"");
+            }
+        }),
+        Err(error) => {
+            let failure = Failure::protocol(py, &error, &uri).unwrap_or_else(|| {
+                let text = told(py, &error);
+                let text = text.unwrap_or_else(|| "the handler failed unexpectedly".into());
+                Failure::of(ErrorKind::Internal, text)
+            });
+            refuse(work, outbox, &failure)
+        }
+    }
+}
+
+fn settle(
+    work: &Work,
+    outbox: &Outbox,
+    is_error: bool,
+    write: impl FnOnce(&mut ResultWriter<'_>),
+) -> usize {
+    match work.task() {
+        Some(task) => {
+            task.end_with(is_error, write);
+            0
+        }
+        None => outbox.put(|replies| replies.result(&work.call.reply, write)),
+    }
+}
+
+fn refuse(work: &Work, outbox: &Outbox, failure: &Failure) -> usize {
+    let Failure { code, text, data } = failure;
+    let (to, data) = (&work.call.reply, data.as_deref());
+    match (work.task(), code) {
+        (Some(task), Code::Of(kind)) => drop(task.fail(*kind, text)),
+        (Some(task), Code::Own(_)) => drop(task.fail(ErrorKind::Internal, text)),
+        (None, Code::Of(kind)) => {
+            return outbox.put(|replies| replies.error(to, *kind, text, data));
+        }
+        (None, Code::Own(code)) => {
+            return outbox.put(|replies| replies.error_code(to, *code, text, data));
+        }
+    }
+    0
+}
+
+fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usize {
+    if let Some(failure) = Failure::protocol(py, error, "") {
+        return refuse(work, outbox, &failure);
+    }
+    let text = told(py, error).unwrap_or_else(|| "the tool failed unexpectedly".into());
+    settle(work, outbox, true, |out| write_text(out, &text, true))
+}
+
+/// What is wrong with what a tool gave back, by its output schema (R-STR-01).
+fn misfit(session: &Session, work: &Work, number: u32, made: &ToolAnswer<'_>) -> Option<String> {
+    if !work.target.is_checked {
+        return None;
+    }
+    let result = ToolResult {
+        structured: made.structured().map(str::to_owned),
+        is_error: made.is_error(),
+        ..ToolResult::default()
+    };
+    let registry = session.catalog.live.offer().registry;
+    registry.check_result(number, &result).err()
+}
+
+/// An error of the protocol.
+struct Failure {
+    code: Code,
+    text: String,
+    data: Option<String>,
+}
+
+enum Code {
+    Of(ErrorKind),
+    Own(i64),
+}
+
+impl Failure {
+    fn of(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Self {
+            code: Code::Of(kind),
+            text: text.into(),
+            data: None,
+        }
+    }
+
+    /// What an exception says is to be an error of the protocol.
+    fn protocol(py: Python<'_>, error: &PyErr, uri: &str) -> Option<Self> {
+        let errors = errors(py).ok()?;
+        if error.is_instance(py, errors.not_found.bind(py)) {
+            let mut data = b"{\"uri\":".to_vec();
+            string::append(&mut data, uri);
+            data.push(b'}');
+            return Some(Self {
+                data: String::from_utf8(data).ok(),
+                ..Self::of(ErrorKind::ResourceNotFound, "resource not found")
+            });
+        }
+        if !error.is_instance(py, errors.protocol_error.bind(py)) {
+            return None;
+        }
+        let value = error.value(py);
+        let kind = value.getattr("kind").ok()?;
+        let code = match kind.extract::<i64>() {
+            Ok(code) => Code::Own(code),
+            Err(_) => Code::Of(match kind.extract::<String>().ok()?.as_str() {
+                "invalid_params" => ErrorKind::InvalidParams,
+                "not_found" => ErrorKind::ResourceNotFound,
+                _ => ErrorKind::Internal,
+            }),
+        };
+        let data = value.getattr("data").ok().filter(|data| !data.is_none());
+        Some(Self {
+            code,
+            text: value.str().ok()?.to_string_lossy().into_owned(),
+            data: data.and_then(|data| write::json(&data).ok()),
+        })
+    }
+}
+
+/// The text of an error that the client may see. Any other goes to stderr, with its traceback.
+fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let errors = errors(py).ok()?;
+    if error.is_instance(py, errors.tool_error.bind(py)) {
+        return Some(error.value(py).str().ok()?.to_string_lossy().into_owned());
+    }
+    error.display(py);
+    None
+}
+
+/// The exceptions that handlers raise on purpose.
+pub struct Errors {
+    pub tool_error: Py<PyAny>,
+    not_found: Py<PyAny>,
+    protocol_error: Py<PyAny>,
+}
+
+pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
+    static ERRORS: PyOnceLock<Errors> = PyOnceLock::new();
+    ERRORS.get_or_try_init(py, || {
+        let module = py.import("mcpbolt._errors")?;
+        let class = |name| module.getattr(name).map(Bound::unbind);
+        Ok(Errors {
+            tool_error: class("ToolError")?,
+            not_found: class("ResourceNotFound")?,
+            protocol_error: class("ProtocolError")?,
+        })
+    })
+}
