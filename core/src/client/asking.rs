@@ -76,8 +76,8 @@ impl Asking {
         }
     }
 
-    /// Has a task given back as it is, to be followed by who asks.
-    pub(super) fn hand_over(&mut self) {
+    /// Has a task given back as it is, to be followed by who asks: see [`Client::task`].
+    pub fn hand_over(&mut self) {
         self.hands_over = true;
     }
 

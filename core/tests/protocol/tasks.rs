@@ -45,6 +45,7 @@ fn tools() -> Builder {
         .tool(tool("wait"), |_: Arguments, context: Context| async move {
             context.begin_task();
             context.progress(1.0, None, None);
+            context.task_message("not yet");
             context.sleep(Duration::MAX).await;
             "never"
         })
@@ -335,6 +336,12 @@ fn the_core_form_makes_tasks_of_calls_that_ask_for_it() {
         );
     }
     let wait = start(&mut wire, "wait");
+    let begun = Instant::now();
+    while wire.ask(CORE, "tasks/get", json!({"taskId": wait}))["result"]["statusMessage"]
+        != "not yet"
+    {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
     let asked = format!(
         r#"{{"jsonrpc":"2.0","id":"end","method":"tasks/result","params":{{"taskId":{wait}}}}}"#
     );

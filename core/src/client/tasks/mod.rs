@@ -111,7 +111,7 @@ impl Client {
         let form = Some(TaskForm::Extension);
         let form = form.filter(|_| self.handlers().has_extension(extension::TASKS));
         match created(&answer, form) {
-            Some(id) => self.task(&id).answer().await,
+            Some(id) => self.task(&id).answer(|_| ()).await,
             None => Ok(answer),
         }
     }
@@ -168,21 +168,26 @@ impl Task {
     /// # Errors
     /// Its error; [`RequestError::Cancelled`] when it was given up; else as [`info`](Self::info).
     pub async fn result(&self) -> Result<CallToolResult, RequestError> {
-        let answer = self.answer().await?;
+        let answer = self.answer(|_| ()).await?;
         read(
             answer.as_ref().result().unwrap_or("{}"),
             self.schema.as_deref(),
         )
     }
 
-    /// The answer that the call would have had.
-    async fn answer(&self) -> Result<Message, RequestError> {
+    /// The same, as it came: the answer that the call would have had. `seen` is told each state of
+    /// the task that the server tells, as JSON.
+    ///
+    /// # Errors
+    /// As [`result`](Self::result).
+    pub async fn answer(&self, mut seen: impl FnMut(&str)) -> Result<Message, RequestError> {
         let is_core = self.client.revision().and_then(|r| r.rules().tasks) == Some(TaskForm::Core);
         let mut answered = BTreeSet::new();
         loop {
             let state = self.look().await?;
             let state = state.as_ref().result().unwrap_or("{}");
             let info = TaskInfo::parse(state)?;
+            seen(state);
             match info.status {
                 TaskStatus::Cancelled => {
                     return Err(RequestError::Cancelled(info.message.map(Into::into)));

@@ -70,7 +70,7 @@ impl Registry {
     }
 
     /// Whether calls of that tool may go on as tasks.
-    pub(in crate::server) fn supports_tasks(&self, number: u32) -> bool {
+    pub fn supports_tasks(&self, number: u32) -> bool {
         self.task_support(number) != TaskSupport::Forbidden
     }
 
