@@ -1,13 +1,13 @@
-import { EventEmitter } from 'node:events';
-import { Json } from './content';
-import { McpError } from './errors';
-import { type ClientEvents } from './events';
+import { type StartOptions } from './calls';
+import { Connection } from './connection';
+import type { Json } from './content';
 import type { Listening } from './listening';
-import { type ListOptions } from './lists';
-import { type ClientOptions, type Exit, type SpawnOptions } from './options';
-import type { CallToolResult, Completions, GetPromptResult, Implementation, Interests, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Revision, Root, Tool } from './protocol';
+import type { ListOptions } from './lists';
+import { type ClientOptions, type SpawnOptions } from './options';
+import type { CallToolResult, Completions, GetPromptResult, Interests, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Root, Tool } from './protocol';
 import { type RequestOptions } from './requests';
 import type { Server } from './server';
+import type { TaskInfo, ToolTask } from './task';
 /** Which argument is to be completed. */
 export type CompletionTarget = {
     prompt: string;
@@ -20,25 +20,13 @@ export type CompletionTarget = {
  * Where the server has questions to answer before it can (2026-07-28), they are answered by the handlers of the options
  * and the request is repeated, unseen.
  */
-export declare class Client extends EventEmitter<ClientEvents> implements AsyncDisposable {
+export declare class Client extends Connection {
     #private;
     private constructor();
     /** Starts a server program and connects to it. It ends when the client is closed. */
     static spawn(command: string, args?: readonly string[], options?: SpawnOptions): Promise<Client>;
     /** Connects to a server in this process, without a wire: for tests. */
     static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
-    /** The protocol revision in force. */
-    get revision(): Revision;
-    /** The server's name, version and more, if it named them. */
-    get server(): Implementation | undefined;
-    /** What the server offers, by name. */
-    get capabilities(): Record<string, unknown>;
-    /** What the server tells the model about itself. */
-    get instructions(): string | undefined;
-    /** How many answers came that nobody waited for, and frames that were no messages. */
-    get strayCount(): number;
-    /** Why the connection has ended, if it has. */
-    get closed(): McpError | undefined;
     /**
      * The server's tools, all pages. From then on, results are held against the output schemas of this list. This and
      * the other lists are kept for as long as the server says, or until it tells that they are others.
@@ -46,8 +34,17 @@ export declare class Client extends EventEmitter<ClientEvents> implements AsyncD
     listTools(options?: ListOptions): Promise<Tool[]>;
     /** The server's tools, page by page. */
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void>;
-    /** Calls a tool. A failure of the tool itself is a result with `isError`. */
+    /** Calls a tool. A failure of the tool itself is a result with `isError`. What becomes a task is waited for. */
     callTool(name: string, args?: object | Json, options?: RequestOptions): Promise<CallToolResult>;
+    /**
+     * Calls a tool, and gives the task that the call becomes: at once in 2025-11-25, where the client asks for it; later
+     * where the server makes it one, if the client was opened with `tasks`. See `ToolTask`.
+     */
+    startTool(name: string, args?: object | Json, options?: StartOptions): Promise<ToolTask>;
+    /** A task by its id, which may come from an earlier connection where tasks outlive it (2026-07-28). */
+    task(id: string, options?: Pick<RequestOptions, 'signal'>): ToolTask;
+    /** The tasks of this connection, all pages (2025-11-25). */
+    listTasks(options?: RequestOptions): Promise<TaskInfo[]>;
     /** The server's resources, all pages. */
     listResources(options?: ListOptions): Promise<Resource[]>;
     /** The server's resources, page by page. */
@@ -86,18 +83,4 @@ export declare class Client extends EventEmitter<ClientEvents> implements AsyncD
      * there are none without it, and each request of this client says it.
      */
     setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void>;
-    /** Asks for a sign of life. */
-    ping(options?: RequestOptions): Promise<void>;
-    /** Sends a notification. */
-    notify(method: string, params?: object | Json): void;
-    /** Sends any request; gives its result. */
-    request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result>;
-    /**
-     * Sends any request; gives its result as the JSON that it came in, for what JavaScript's numbers cannot hold, as
-     * integers beyond 2^53.
-     */
-    requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string>;
-    /** Ends the connection; with a program that was started, ends it too and says how it went. */
-    close(): Promise<Exit>;
-    [Symbol.asyncDispose](): Promise<void>;
 }

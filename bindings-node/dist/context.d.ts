@@ -19,6 +19,19 @@ export declare class Context<State = unknown> {
      * the answer.
      */
     progress(progress: number, total?: number, message?: string): void;
+    /**
+     * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
+     * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call
+     * goes on as before.
+     *
+     * What is asked of the client before is answered in rounds, what is asked after through the task: the handler does
+     * not run again. In 2025-11-25 the client asks for tasks, and calls are tasks from their beginning.
+     */
+    beginTask(): boolean;
+    /** Whether the call has become a task. */
+    get isTask(): boolean;
+    /** Says in a sentence how far the task is, if the call has become one; until its status changes. */
+    setTaskMessage(message: string): void;
     /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
     log(level: LogLevel, data: unknown, logger?: string): void;
     /**
@@ -48,4 +61,11 @@ export declare class Context<State = unknown> {
      * Before 2026-07-28 there are none.
      */
     extension(id: string): object | undefined;
+    /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
+    get meta(): Readonly<Record<string, unknown>>;
+    /**
+     * Refuses the call unless the client declared a capability, named by its path: `require('elicitation', 'url')`. The
+     * client is told which one to declare.
+     */
+    require(...path: string[]): void;
 }

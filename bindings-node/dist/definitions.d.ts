@@ -1,6 +1,6 @@
 import type { Completer } from './complete';
 import type { McpError } from './errors';
-import type { Annotations, Icon, Implementation, PromptArgument, Revision, ToolAnnotations, Trace } from './protocol';
+import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
 export interface ServerOptions<State = unknown> {
     /** What the server tells the model about itself. */
@@ -26,6 +26,8 @@ export interface ServerOptions<State = unknown> {
     };
     /** Extensions that it offers, from 2026-07-28 on: settings by name. */
     extensions?: Readonly<Record<string, object>>;
+    /** How much is kept of tasks. */
+    taskLimits?: TaskLimits;
     /**
      * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
      * the same to processes that a client may reach in turn, and keep it secret.
@@ -39,6 +41,17 @@ export interface ServerOptions<State = unknown> {
     onClosed?: (reason: McpError) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
+}
+/** How much of its tasks a server keeps. */
+export interface TaskLimits {
+    /** Most tasks, the ended ones included; further calls are refused, or run without one. 1024 by default. */
+    count?: number;
+    /** Most bytes of all results; what would exceed it becomes an error. 64 MiB by default. */
+    bytes?: number;
+    /** How long a task is kept from its creation, in ms, at most; an hour by default. */
+    ttlMs?: number;
+    /** How often clients are told to ask how far a task is, in ms; 500 by default. */
+    pollMs?: number;
 }
 /** What a client said of itself: for display only. */
 export interface ClientInfo {
@@ -58,6 +71,11 @@ export interface ToolDefinition<Args = any> {
     /** What its structured content looks like: what it gives back is held against it before it is sent. */
     outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
+    /**
+     * Whether its calls may go on as tasks: those whose client can follow them, or also no others (`required`). See
+     * `Context.beginTask`.
+     */
+    taskSupport?: TaskSupport;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
 }

@@ -28,6 +28,8 @@ export declare class ToolError extends Error {
  */
 export declare class ProtocolError extends Error {
     readonly name = "ProtocolError";
-    readonly kind: 'internal' | 'invalid params' | 'not found' | number;
-    constructor(kind: ProtocolError['kind'], message: string);
+    readonly kind: 'internal' | 'invalid params' | 'not found' | 'missing capability' | number;
+    /** What else the client is told: anything that JSON can say. */
+    readonly data?: unknown;
+    constructor(kind: ProtocolError['kind'], message: string, data?: unknown);
 }

@@ -4,12 +4,13 @@
  * @packageDocumentation
  */
 export type { Answers, Asked, SamplingOutput } from './answering';
+export type { StartOptions } from './calls';
 export { Client } from './client';
 export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export type { ClientInfo, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, ToolDefinition } from './definitions';
+export type { ClientInfo, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
 export { McpError, ProtocolError, ToolError } from './errors';
 export type { ErrorCode } from './errors';
 export type { ClientEvents } from './events';
@@ -21,3 +22,5 @@ export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
+export { ToolTask } from './task';
+export type { TaskInfo, TaskStatus } from './task';

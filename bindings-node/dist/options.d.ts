@@ -15,6 +15,8 @@ export interface ClientOptions extends Answers {
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Lets servers make tasks of calls, from 2026-07-28 on: `callTool` waits for what comes of them, see `startTool`. */
+    tasks?: boolean;
     /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
     extensions?: Readonly<Record<string, object>>;
     /** Shown each message. */

@@ -1,29 +1,9 @@
-import { Context } from './context';
-import type { PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, ToolDefinition } from './definitions';
-import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
-type Awaitable<T> = T | Promise<T>;
+import type { RunOptions, RunReport, ServerOptions } from './definitions';
+import { Offer } from './offer';
 /** A server: what it offers, and the handlers of it. */
-export declare class Server<State = undefined> {
+export declare class Server<State = undefined> extends Offer<State> {
     #private;
     constructor(name: string, version: string, options?: ServerOptions<State>);
-    /** Adds a tool. Arguments that break its schema never reach the handler. */
-    tool<Args = Record<string, any>>(name: string, definition: ToolDefinition<Args>, handler: (args: Args, context: Context<State>) => Awaitable<ToolOutput>): this;
-    /** Adds a resource. */
-    resource(uri: string, definition: ResourceDefinition, handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>): this;
-    /** Adds resources by URI template; the handler takes the URI and the template's variables. */
-    resourceTemplate(template: string, definition: ResourceTemplateDefinition<State>, handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>): this;
-    /** Adds a prompt. */
-    prompt(name: string, definition: PromptDefinition<State>, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
-    /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
-    removeTool(name: string): boolean;
-    /** Takes a resource away; whether there was one. */
-    removeResource(uri: string): boolean;
-    /** Takes a template away; whether there was one. */
-    removeResourceTemplate(template: string): boolean;
-    /** Takes a prompt away; whether there was one. */
-    removePrompt(name: string): boolean;
-    /** Tells the clients that subscribed to it that a resource is another now. */
-    resourceUpdated(uri: string | URL): void;
     /**
      * Serves on stdin and stdout until the client goes away, a signal comes or `close` is called. Meanwhile what else
      * the process prints goes to stderr.
@@ -32,4 +12,3 @@ export declare class Server<State = undefined> {
     /** Ends every connection in good order: what is in flight may still be answered. */
     close(): void;
 }
-export {};

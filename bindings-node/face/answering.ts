@@ -60,11 +60,11 @@ export function rootsJson(roots: readonly (Root | string)[]): string {
 /** @internal What the server asks and is not yet answered. */
 export class Answering {
     readonly #answers: Answers;
-    readonly #client: Client;
+    readonly #client: () => Client;
     readonly #link: () => Link;
     readonly #under = new Map<number, AbortController>();
 
-    constructor(answers: Answers, client: Client, link: () => Link) {
+    constructor(answers: Answers, client: () => Client, link: () => Link) {
         this.#answers = answers;
         this.#client = client;
         this.#link = link;
@@ -76,7 +76,7 @@ export class Answering {
         const controller = new AbortController();
         this.#under.set(number, controller);
         try {
-            const result = await handler(JSON.parse(text), { signal: controller.signal, client: this.#client });
+            const result = await handler(JSON.parse(text), { signal: controller.signal, client: this.#client() });
             if (result === undefined) throw new TypeError('the handler gave nothing back');
             const json = JSON.stringify(what === 'onSampling' ? sampled(result as SamplingOutput) : result);
             this.#link().native.answer(number, true, json);

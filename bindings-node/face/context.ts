@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { McpError } from './errors';
+import { McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { LEVELS } from './protocol';
@@ -17,6 +17,7 @@ export class Context<State = unknown> {
     #reason: string | undefined;
     #controller: AbortController | undefined;
     #questions: Questions | undefined;
+    #meta: Record<string, unknown> | undefined;
 
     /** What `lifespan.start` gave. */
     readonly state: State;
@@ -59,6 +60,31 @@ export class Context<State = unknown> {
     progress(progress: number, total?: number, message = ''): void {
         if (!this.#wantsProgress || !this.#live) return;
         this.#link.push(Outbound.Progress, this.#number, message, progress, total ?? NaN);
+    }
+
+    /**
+     * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
+     * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call
+     * goes on as before.
+     *
+     * What is asked of the client before is answered in rounds, what is asked after through the task: the handler does
+     * not run again. In 2025-11-25 the client asks for tasks, and calls are tasks from their beginning.
+     */
+    beginTask(): boolean {
+        if (!this.#live) return false;
+        // What was reported before belongs to the call.
+        this.#link.flush();
+        return this.#link.native.beginTask(this.#number);
+    }
+
+    /** Whether the call has become a task. */
+    get isTask(): boolean {
+        return this.#live && this.#link.native.isTask(this.#number);
+    }
+
+    /** Says in a sentence how far the task is, if the call has become one; until its status changes. */
+    setTaskMessage(message: string): void {
+        if (this.#live) this.#link.push(Outbound.TaskMessage, this.#number, message);
     }
 
     /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
@@ -140,6 +166,23 @@ export class Context<State = unknown> {
     extension(id: string): object | undefined {
         const json = this.#live ? this.#link.native.extension(this.#number, id) : null;
         return json === null ? undefined : JSON.parse(json);
+    }
+
+    /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
+    get meta(): Readonly<Record<string, unknown>> {
+        if (this.#live) this.#meta ??= JSON.parse(this.#link.native.meta(this.#number));
+        return this.#meta ?? {};
+    }
+
+    /**
+     * Refuses the call unless the client declared a capability, named by its path: `require('elicitation', 'url')`. The
+     * client is told which one to declare.
+     */
+    require(...path: string[]): void {
+        const json = this.#live ? this.#link.native.missing(this.#number, path) : null;
+        if (json === null) return;
+        const { message, data } = JSON.parse(json);
+        throw new ProtocolError('missing capability', message, data);
     }
 
     /** @internal Answers, with what its row wants besides; does nothing when the call is over. */

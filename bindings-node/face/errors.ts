@@ -57,11 +57,14 @@ export class ToolError extends Error {
  */
 export class ProtocolError extends Error {
     override readonly name = 'ProtocolError';
-    readonly kind: 'internal' | 'invalid params' | 'not found' | number;
+    readonly kind: 'internal' | 'invalid params' | 'not found' | 'missing capability' | number;
+    /** What else the client is told: anything that JSON can say. */
+    declare readonly data?: unknown;
 
-    constructor(kind: ProtocolError['kind'], message: string) {
+    constructor(kind: ProtocolError['kind'], message: string, data?: unknown) {
         super(message);
         this.kind = kind;
+        if (data !== undefined) this.data = data;
     }
 }
 

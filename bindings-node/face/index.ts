@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 export type { Answers, Asked, SamplingOutput } from './answering';
+export type { StartOptions } from './calls';
 export { Client } from './client';
 export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
@@ -17,6 +18,7 @@ export type {
     RunOptions,
     RunReport,
     ServerOptions,
+    TaskLimits,
     ToolDefinition
 } from './definitions';
 export { McpError, ProtocolError, ToolError } from './errors';
@@ -30,3 +32,5 @@ export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
+export { ToolTask } from './task';
+export type { TaskInfo, TaskStatus } from './task';

@@ -32,7 +32,8 @@ export const enum Outbound {
     ToolError,
     Error,
     Progress,
-    Log
+    Log,
+    TaskMessage
 }
 
 /** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */

@@ -3,14 +3,15 @@ import type { Change } from './protocol';
 import { arrayOf, type RequestOptions } from './requests';
 
 /** @internal Which list. */
-export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
+export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts' | 'tasks';
 
 /** By the member of the result that holds the items. */
 const LISTS = {
     tools: { capability: 'tools', method: 'tools/list', change: 'toolsChanged' },
     resources: { capability: 'resources', method: 'resources/list', change: 'resourcesChanged' },
     resourceTemplates: { capability: 'resources', method: 'resources/templates/list', change: 'resourcesChanged' },
-    prompts: { capability: 'prompts', method: 'prompts/list', change: 'promptsChanged' }
+    prompts: { capability: 'prompts', method: 'prompts/list', change: 'promptsChanged' },
+    tasks: { capability: 'tasks', method: 'tasks/list', change: undefined }
 } as const;
 
 /** Most pages of one list that are followed. */

@@ -10,6 +10,7 @@ export interface NativeOfferOptions {
     cacheIsPublic: boolean;
     extensions?: string;
     stateKey?: Uint8Array;
+    tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
 }
 
 /** @internal */
@@ -26,17 +27,20 @@ export interface NativeOffer {
 }
 
 /** @internal */
+export type RequestSettings = [
+    timeoutMs: number | undefined,
+    maxTimeoutMs: number | undefined,
+    wantsProgress: boolean,
+    meta: string | undefined
+];
+
+/** @internal */
 export interface NativeLink {
     drain(table: Int32Array): string;
     submit(text: string, table: Float64Array): void;
-    request(
-        method: string,
-        params: string | undefined,
-        timeoutMs: number | undefined,
-        maxTimeoutMs: number | undefined,
-        wantsProgress: boolean,
-        meta: string | undefined
-    ): number;
+    request(method: string, params: string | undefined, ...settings: RequestSettings): number;
+    startTool(params: string, ...settings: RequestSettings): number;
+    followTask(id: string): number;
     cancel(number: number, reason?: string): void;
     strays(): number;
     notify(method: string, params?: string): void;
@@ -45,6 +49,10 @@ export interface NativeLink {
     /** A server's: questions to the client on behalf of a call. */
     ask(call: number, what: number, json: string): number | string | null;
     endRound(call: number): boolean;
+    beginTask(call: number): boolean;
+    isTask(call: number): boolean;
+    meta(call: number): string;
+    missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;
     pageDone(id: string): void;
     /** A client's: answers to what the server asks, and what is settled with it. */
@@ -68,6 +76,7 @@ export interface NativeClientOptions {
     samplingTools: boolean;
     forms: boolean;
     pages: boolean;
+    tasks: boolean;
     roots?: string;
     extensions?: string;
 }

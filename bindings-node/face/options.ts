@@ -17,6 +17,8 @@ export interface ClientOptions extends Answers {
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /** Lets servers make tasks of calls, from 2026-07-28 on: `callTool` waits for what comes of them, see `startTool`. */
+    tasks?: boolean;
     /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
     extensions?: Readonly<Record<string, object>>;
     /** Shown each message. */
@@ -53,6 +55,7 @@ export function introduction(options: ClientOptions): NativeClientOptions {
         samplingTools: options.samplingTools ?? false,
         forms: options.onElicitation !== undefined,
         pages: options.onElicitationUrl !== undefined,
+        tasks: options.tasks ?? false,
         ...(roots && { roots: rootsJson(roots) }),
         ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(opening && { opening }),

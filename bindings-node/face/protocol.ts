@@ -36,8 +36,14 @@ export interface Tool {
     inputSchema: JsonSchema;
     outputSchema?: JsonSchema;
     annotations?: ToolAnnotations;
+    icons?: Icon[];
+    /** Whether its calls may go on as tasks (2025-11-25). */
+    execution?: { taskSupport?: TaskSupport };
     [more: string]: unknown;
 }
+
+/** Whether the calls of a tool may go on as tasks. */
+export type TaskSupport = 'forbidden' | 'optional' | 'required';
 
 /** Hints on what a tool does; not to be trusted unless the server is. */
 export interface ToolAnnotations {

@@ -2,7 +2,7 @@ import { onAbort } from './abort';
 import { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Link, Waiting } from './link';
-import type { NativeLink } from './native';
+import type { NativeLink, RequestSettings } from './native';
 import type { LogLevel, Progress } from './protocol';
 
 export interface RequestOptions {
@@ -34,15 +34,23 @@ export class Requests {
     }
 
     send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
-        const { onProgress, maxTimeout } = options;
-        const timeout = options.timeout ?? this.#timeout;
         const json = jsonOf(params);
-        const meta = this.#meta(options);
-        return this.wait(
-            link => link.request(method, json, timeout, maxTimeout, onProgress !== undefined, meta),
-            options,
-            isRaw
-        );
+        return this.wait(link => link.request(method, json, ...this.#settings(options)), options, isRaw);
+    }
+
+    /** Calls a tool; where the call becomes a task, the answer says so. */
+    startTool(params: object, options: RequestOptions): Promise<any> {
+        return this.wait(link => link.startTool(jsonOf(params)!, ...this.#settings(options)), options);
+    }
+
+    /** Waits for what comes of a task; `onProgress` is told each state of it. */
+    followTask(id: string, options: RequestOptions): Promise<any> {
+        return this.wait(link => link.followTask(id), options);
+    }
+
+    #settings(options: RequestOptions): RequestSettings {
+        const { onProgress, maxTimeout, timeout = this.#timeout } = options;
+        return [timeout, maxTimeout, onProgress !== undefined, this.#meta(options)];
     }
 
     #meta({ meta }: RequestOptions): string | undefined {

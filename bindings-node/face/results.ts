@@ -67,18 +67,20 @@ export function promptAnswer(value: unknown): Answer {
     return [Outbound.Object, stringify(Array.isArray(messages) ? { messages } : messages)];
 }
 
-/** As `src/submit.rs` counts them. */
-const KINDS = ['internal', 'invalid params', 'not found'];
+/** As `src/answers.rs` counts them. */
+const KINDS = ['internal', 'invalid params', 'not found', 'missing capability'];
 
 /** @internal The failure of a handler, told without its text unless it is meant to be told. */
 export function refuse(context: Context, error: unknown, isTool: boolean): void {
     if (error instanceof ProtocolError) {
-        const { kind, message } = error;
-        if (typeof kind === 'number') return context.answer(Outbound.Error, message, kind);
-        return context.answer(Outbound.Error, message, 0, KINDS.indexOf(kind));
+        const { kind, message, data } = error;
+        const json = JSON.stringify({ message, data });
+        if (typeof kind === 'number') return context.answer(Outbound.Error, json, kind);
+        return context.answer(Outbound.Error, json, 0, KINDS.indexOf(kind));
     }
-    const text = error instanceof ToolError ? error.message : 'the handler failed unexpectedly';
-    context.answer(isTool ? Outbound.ToolError : Outbound.Error, text);
+    const message = error instanceof ToolError ? error.message : 'the handler failed unexpectedly';
+    if (isTool) context.answer(Outbound.ToolError, message);
+    else context.answer(Outbound.Error, JSON.stringify({ message }));
 }
 
 /** A `CallToolResult` is told from structured content by its blocks. */

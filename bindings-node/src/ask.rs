@@ -123,6 +123,24 @@ impl Link {
         context.extension(&id).map(str::to_owned)
     }
 
+    /// The `_meta` of a call's request, as JSON.
+    #[napi]
+    pub fn meta(&self, call: u32) -> String {
+        let call = self.calls.get(call);
+        call.map_or("{}", |call| call.meta()).to_owned()
+    }
+
+    /// Nothing when the client of a call declared the capability at `path`; else what it is to be
+    /// told, message and data as JSON (R-ERR-16).
+    #[napi]
+    pub fn missing(&mut self, call: u32, path: Vec<String>) -> Option<String> {
+        let path: Vec<_> = path.iter().map(|name| &**name).collect();
+        let context = self.calls.get_mut(call)?.context(&self.handle);
+        let why = context.require(&path).err()?;
+        let data: Option<Value> = why.data().and_then(|data| serde_json::from_str(data).ok());
+        Some(json!({ "message": why.to_string(), "data": data }).to_string())
+    }
+
     /// Tells the client that the user has done what a page asked for, where the revision has a
     /// word for it (R-ELI-10).
     #[napi]

@@ -1,44 +1,68 @@
 //! Calls of the peer under way in JavaScript, and what they ask of it.
 
-use mcpbolt::connection::{Call, CallKey, Handle, ReplyTo};
+use std::sync::Arc;
+
+use mcpbolt::connection::{Call, CallKey, Handle, Progress, Replies, ReplyTo};
 use mcpbolt::correlate::CancelToken;
-use mcpbolt::mcp::Era;
-use mcpbolt::message::Field;
-use mcpbolt::server::{Context, Seal};
+use mcpbolt::handler::Operation;
+use mcpbolt::mcp::{Era, ErrorKind};
+use mcpbolt::message::{Field, Message};
+use mcpbolt::server::{Context, Registry, Seal, TaskCall};
+
+use crate::inbox::Inbox;
+use crate::tasks::GivenUp;
 
 /// A call on its way to JavaScript.
 #[derive(Debug)]
 pub struct Arrived {
     pub call: Call,
-    /// What it takes rounds by, where its client may be asked in that way.
+    /// What it takes rounds by, where its client may be asked in that way, or goes on by as a task.
     context: Option<Box<Context>>,
 }
 
 impl Arrived {
-    /// A call as it came.
-    ///
-    /// # Errors
-    /// As [`Context::new`].
-    pub fn new(call: Call, handle: &Handle, seal: Option<&Seal>) -> Result<Self, Refused> {
-        if !takes_rounds(&call) {
-            return Ok(Self {
+    /// A call as it came. What its client wants to be a task becomes one. `None` when it is not to
+    /// be carried out: then it is answered.
+    pub fn new(
+        call: Call,
+        handle: &Handle,
+        seal: Option<&Seal>,
+        registry: &Arc<Registry>,
+    ) -> Option<Self> {
+        let tool = match Operation::from_target(call.target) {
+            Operation::CallTool(number) => Some(number),
+            _ => None,
+        };
+        let tool = tool.filter(|number| registry.supports_tasks(*number));
+        if tool.is_none() && !takes_rounds(&call) {
+            return Some(Self {
                 call,
                 context: None,
             });
         }
-        match Context::new(handle.clone(), &call, seal) {
-            Ok(context) => Ok(Self {
-                call,
-                context: Some(Box::new(context)),
-            }),
-            Err(why) => Err(Refused(call.reply, why)),
+        let mut context = match Context::new(handle.clone(), &call, seal) {
+            Ok(context) => context,
+            Err(why) => return refuse(handle, &call, ErrorKind::InvalidParams, why),
+        };
+        if let Some(number) = tool {
+            context = context.with_task(registry, number, &call);
         }
+        // R-TSK-06
+        let mut asked = context.task().filter(|task| task.is_asked());
+        if asked.take_if(|task| !task.begin()).is_some() {
+            return refuse(handle, &call, ErrorKind::Overloaded, "too many tasks");
+        }
+        Some(Self {
+            call,
+            context: Some(Box::new(context)),
+        })
     }
 }
 
-/// A call that is not carried out, and the sentence its client gets.
-#[derive(Debug)]
-pub struct Refused(pub ReplyTo, pub &'static str);
+fn refuse(handle: &Handle, call: &Call, kind: ErrorKind, why: &str) -> Option<Arrived> {
+    handle.replies().error(&call.reply, kind, why, None);
+    None
+}
 
 /// Whether the client may be asked by an answer: it repeats the call then.
 fn takes_rounds(call: &Call) -> bool {
@@ -53,21 +77,26 @@ fn takes_rounds(call: &Call) -> bool {
 #[derive(Debug)]
 pub struct Underway {
     pub reply: ReplyTo,
+    message: Message,
     cancel: CancelToken,
     context: Option<Box<Context>>,
-}
-
-impl From<Arrived> for Underway {
-    fn from(Arrived { call, context }: Arrived) -> Self {
-        Self {
-            reply: call.reply,
-            cancel: call.cancel,
-            context,
-        }
-    }
+    given_up: Option<GivenUp>,
 }
 
 impl Underway {
+    /// A call that JavaScript begins now.
+    pub fn new(Arrived { call, context }: Arrived, inbox: &Arc<Inbox>) -> Self {
+        let mut underway = Self {
+            reply: call.reply,
+            message: call.message,
+            cancel: call.cancel,
+            context,
+            given_up: None,
+        };
+        underway.watch(inbox);
+        underway
+    }
+
     pub fn is(&self, key: CallKey) -> bool {
         self.reply.key() == key
     }
@@ -78,5 +107,37 @@ impl Underway {
             let (reply, cancel) = (self.reply.clone(), self.cancel.clone());
             Box::new(Context::without_rounds(handle.clone(), reply, cancel))
         })
+    }
+
+    /// The `_meta` of the request: an object.
+    pub fn meta(&self) -> &str {
+        self.message.as_ref().raw(Field::Meta).unwrap_or("{}")
+    }
+
+    /// The task that it has become.
+    pub fn task(&self) -> Option<&Arc<TaskCall>> {
+        let task = self.context.as_ref()?.task()?;
+        task.is_task().then_some(task)
+    }
+
+    /// Has it go on as a task, where it may. Whether it does.
+    pub fn begin_task(&mut self, inbox: &Arc<Inbox>) -> bool {
+        let begun = self.context.as_ref().is_some_and(|own| own.begin_task());
+        self.watch(inbox);
+        begun
+    }
+
+    fn watch(&mut self, inbox: &Arc<Inbox>) {
+        if self.given_up.is_none() && self.task().is_some() {
+            self.given_up = Some(GivenUp::watch(inbox, self.reply.key(), &self.cancel));
+        }
+    }
+
+    /// Tells how far it is.
+    pub fn progress(&self, replies: &mut Replies, progress: Progress<'_>) {
+        match self.context.as_ref().filter(|own| own.is_task()) {
+            None => replies.progress(&self.reply, progress),
+            Some(task) => task.progress(progress.progress, progress.total, progress.message),
+        }
     }
 }

@@ -9,7 +9,9 @@ use mcpbolt::connection::{
 };
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
-use mcpbolt::mcp::{Elicitation, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side};
+use mcpbolt::mcp::{
+    Elicitation, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side, TaskForm,
+};
 use mcpbolt::message::MessageRef;
 use mcpbolt::server::HandlerError;
 use napi_derive::napi;
@@ -45,6 +47,8 @@ pub struct ClientOptions {
     pub pages: bool,
     /// Its roots, as JSON.
     pub roots: Option<String>,
+    /// Servers may make tasks of its calls.
+    pub tasks: bool,
     /// Extensions that it declares: names and settings in pairs, as JSON.
     pub extensions: Option<String>,
 }
@@ -74,6 +78,9 @@ impl ClientOptions {
         }
         if let Some(json) = &self.roots {
             builder = builder.roots(roots(json)?);
+        }
+        if self.tasks {
+            builder = builder.tasks();
         }
         if let Some(json) = &self.extensions {
             let pairs: Vec<(String, Box<RawValue>)> =
@@ -252,6 +259,12 @@ pub fn peer_json(handle: &Handle) -> String {
         let defined = method.defined(revision, Side::Client);
         json.push_str(&format!(",\"{key}\":{defined}"));
     }
+    let tasks = match revision.rules().tasks {
+        None => "null",
+        Some(TaskForm::Core) => "\"core\"",
+        Some(TaskForm::Extension) => "\"extension\"",
+    };
+    json.push_str(&format!(",\"tasks\":{tasks}"));
     for (key, value) in [
         ("peer", &peer.implementation),
         ("capabilities", &peer.capabilities),

@@ -1,6 +1,6 @@
 //! What JavaScript registers, as the JSON it comes in.
 
-use mcpbolt::server::{Prompt, PromptArgument, Resource, Tool};
+use mcpbolt::server::{Prompt, PromptArgument, Resource, TaskSupport, Tool};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,6 +17,7 @@ pub struct ToolDefinition {
     icons: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
+    task_support: Option<String>,
 }
 
 /// A resource, or a template.
@@ -67,9 +68,11 @@ fn text(raw: Option<Box<RawValue>>) -> Option<String> {
     raw.map(|raw| raw.get().to_owned())
 }
 
-impl From<ToolDefinition> for Tool {
-    fn from(definition: ToolDefinition) -> Self {
-        let mut tool = Self::new(definition.name);
+impl ToolDefinition {
+    /// The tool; `None` when there is no such support of tasks.
+    pub fn read(self) -> Option<Tool> {
+        let definition = self;
+        let mut tool = Tool::new(definition.name);
         tool.title = definition.title;
         tool.description = definition.description;
         tool.output_schema = text(definition.output_schema);
@@ -79,7 +82,10 @@ impl From<ToolDefinition> for Tool {
         if let Some(schema) = text(definition.input_schema) {
             tool.input_schema = schema;
         }
-        tool
+        if let Some(name) = definition.task_support {
+            tool.task_support = TaskSupport::parse(&name)?;
+        }
+        Some(tool)
     }
 }
 

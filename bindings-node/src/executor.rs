@@ -2,29 +2,33 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Batch, Call, CallKey, Handle};
+use mcpbolt::connection::{Batch, CallKey, Handle};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::Executor;
-use mcpbolt::mcp::ErrorKind;
-use mcpbolt::server::Seal;
+use mcpbolt::server::{Seal, View};
 
-use crate::calls::{Arrived, Refused};
+use crate::calls::Arrived;
 use crate::client::peer_json;
 use crate::inbox::{Event, Farewell, Inbox};
+use crate::offer::{Served, Templates};
 
 /// Hands operations over to JavaScript, a turn's at once.
 pub struct Handlers {
-    pub inbox: Arc<Inbox>,
-    pub handle: Handle,
+    inbox: Arc<Inbox>,
+    handle: Handle,
+    view: View<Templates>,
     /// Signs what clients keep between the rounds of a call.
-    pub seal: Option<Seal>,
+    seal: Option<Seal>,
     /// Dropped last, where the thread has nothing else to say.
-    pub _farewell: Option<Farewell>,
+    _farewell: Option<Farewell>,
 }
 
 impl Executor for Handlers {
     fn run(&mut self, batch: Batch) {
-        let calls = batch.calls().filter_map(|call| self.begin(call));
+        let registry = self.view.offer().registry.clone();
+        let (handle, seal) = (&self.handle, self.seal.as_ref());
+        let arrived = |call| Arrived::new(call, handle, seal, &registry);
+        let calls = batch.calls().filter_map(arrived);
         self.inbox.push_calls(calls);
     }
 
@@ -48,14 +52,19 @@ impl Executor for Handlers {
 }
 
 impl Handlers {
-    fn begin(&self, call: Call) -> Option<Arrived> {
-        match Arrived::new(call, &self.handle, self.seal.as_ref()) {
-            Ok(arrived) => Some(arrived),
-            Err(Refused(reply, why)) => {
-                let mut replies = self.handle.replies();
-                replies.error(&reply, ErrorKind::InvalidParams, why, None);
-                None
-            }
+    /// Those of what is served, on the connection of `handle`.
+    pub fn new(
+        served: &Served,
+        handle: Handle,
+        inbox: Arc<Inbox>,
+        farewell: Option<Farewell>,
+    ) -> Self {
+        Self {
+            inbox,
+            handle,
+            view: View::of(&served.live),
+            seal: served.seal.clone(),
+            _farewell: farewell,
         }
     }
 }

@@ -13,6 +13,7 @@
 //! arguments that break their schema, calls that were cancelled while they waited. Those are
 //! answered on the engine's thread, however busy JavaScript is.
 
+mod answers;
 mod ask;
 mod calls;
 mod child;
@@ -32,3 +33,4 @@ mod serve;
 mod settings;
 mod slots;
 mod submit;
+mod tasks;

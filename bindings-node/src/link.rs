@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use mcpbolt::client::Client;
+use mcpbolt::client::{Asking, Client};
 use mcpbolt::connection::{Direction, Handle, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::Stop;
+use mcpbolt::mcp::Method;
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
@@ -43,6 +44,9 @@ pub struct Link {
     pub(crate) outputs: Outputs,
     text: String,
 }
+
+/// Timeouts in ms, whether progress is wanted, more members of `_meta`.
+type Options = (Option<f64>, Option<f64>, bool, Option<String>);
 
 impl Link {
     pub fn new(inbox: Arc<Inbox>, handle: Handle, stop: Option<Stop>) -> Self {
@@ -83,6 +87,37 @@ impl Link {
         let way = Way::Task(make(number));
         self.requests.wait(number, way, &self.inbox);
         number
+    }
+
+    fn send(
+        &mut self,
+        method: &str,
+        params: Option<&str>,
+        (timeout_ms, max_timeout_ms, wants_progress, meta): Options,
+        adjust: impl FnOnce(&mut Asking),
+    ) -> Result<u32> {
+        let number = self.requests.reserve();
+        let options = RequestOptions {
+            timeout: timeout_ms.and_then(duration),
+            max_timeout: max_timeout_ms.and_then(duration),
+            progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
+            meta: meta.map(Into::into),
+        };
+        let asking = self.client().and_then(|client| {
+            let asking = client.request(method, params, options);
+            asking.map_err(|why| error::request(&why))
+        });
+        match asking {
+            Ok(mut asking) => {
+                adjust(&mut asking);
+                self.requests.wait(number, Way::Asking(asking), &self.inbox);
+                Ok(number)
+            }
+            Err(why) => {
+                self.requests.forget(number);
+                Err(why)
+            }
+        }
     }
 
     fn write_event(&mut self, rows: &mut Rows<'_>, event: Event) {
@@ -167,7 +202,7 @@ impl Link {
             let Some(live) = &self.live else { continue };
             let number = self.calls.vacant();
             rows.call(number, &arrived.call, live);
-            self.calls.insert(arrived.into());
+            self.calls.insert(Underway::new(arrived, &self.inbox));
         }
         let string = rows.finish(env, more);
         if text.capacity() <= KEEP_BYTES {
@@ -194,27 +229,23 @@ impl Link {
         wants_progress: bool,
         meta: Option<String>,
     ) -> Result<u32> {
-        let number = self.requests.reserve();
-        let options = RequestOptions {
-            timeout: timeout_ms.and_then(duration),
-            max_timeout: max_timeout_ms.and_then(duration),
-            progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
-            meta: meta.map(Into::into),
-        };
-        let asking = self.client().and_then(|client| {
-            let asking = client.request(&method, params.as_deref(), options);
-            asking.map_err(|why| error::request(&why))
-        });
-        match asking {
-            Ok(asking) => {
-                self.requests.wait(number, Way::Asking(asking), &self.inbox);
-                Ok(number)
-            }
-            Err(why) => {
-                self.requests.forget(number);
-                Err(why)
-            }
-        }
+        let options = (timeout_ms, max_timeout_ms, wants_progress, meta);
+        self.send(&method, params.as_deref(), options, |_| ())
+    }
+
+    /// The same for the call of a tool that may become a task: then the answer is that it has.
+    #[napi]
+    pub fn start_tool(
+        &mut self,
+        params: String,
+        timeout_ms: Option<f64>,
+        max_timeout_ms: Option<f64>,
+        wants_progress: bool,
+        meta: Option<String>,
+    ) -> Result<u32> {
+        let options = (timeout_ms, max_timeout_ms, wants_progress, meta);
+        let method = Method::CallTool.name();
+        self.send(method, Some(&params), options, Asking::hand_over)
     }
 
     /// Gives up what is waited for, and tells the peer.

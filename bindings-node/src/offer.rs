@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
-use mcpbolt::server::{CacheScope, Change, Live, Registry, RegistryError, Seal, Template};
+use mcpbolt::server::{
+    CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
+};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use serde::Deserialize;
@@ -33,8 +35,38 @@ pub struct OfferOptions {
     pub cache_is_public: bool,
     /// Extensions that it offers: names and settings in pairs, as JSON.
     pub extensions: Option<String>,
+    /// How much is kept of tasks.
+    pub tasks: Option<TaskOptions>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
+}
+
+/// How much of its tasks a server keeps: what is not said is as the engine has it.
+#[napi(object)]
+pub struct TaskOptions {
+    /// Most tasks, the ended ones included.
+    pub count: Option<u32>,
+    /// Most bytes of all results.
+    pub bytes: Option<f64>,
+    /// How long one is kept from its creation, in ms.
+    pub ttl_ms: Option<f64>,
+    /// How often clients are told to ask, in ms.
+    pub poll_ms: Option<f64>,
+}
+
+impl From<TaskOptions> for TaskLimits {
+    fn from(options: TaskOptions) -> Self {
+        let usual = Self::default();
+        Self {
+            tasks: options.count.map_or(usual.tasks, |count| count as usize),
+            bytes: options.bytes.map_or(usual.bytes, |bytes| bytes as usize),
+            ttl: options.ttl_ms.and_then(duration).unwrap_or(usual.ttl),
+            poll_interval: options
+                .poll_ms
+                .and_then(duration)
+                .unwrap_or(usual.poll_interval),
+        }
+    }
 }
 
 /// A server's registry.
@@ -87,6 +119,9 @@ impl Offer {
                 added.map_err(|why| error::registry(&why))?;
             }
         }
+        if let Some(tasks) = options.tasks {
+            registry.set_task_limits(tasks.into());
+        }
         let seal = match options.state_key {
             None => Seal::random(),
             Some(key) => Some(Seal::new(key.as_ref().try_into().map_err(|_| {
@@ -107,8 +142,15 @@ impl Offer {
     /// Adds a tool, defined in JSON; gives its number, as the others do.
     #[napi]
     pub fn tool(&mut self, json: String) -> Result<u32> {
-        let tool: ToolDefinition = read(&json)?;
-        self.change(|registry, _| registry.add_tool(tool.into()))
+        let tool = read::<ToolDefinition>(&json)?.read();
+        let misuse = || {
+            error(
+                "ERR_MCP_MISUSE",
+                "taskSupport is forbidden, optional or required",
+            )
+        };
+        let tool = tool.ok_or_else(misuse)?;
+        self.change(|registry, _| registry.add_tool(tool))
     }
 
     /// Adds a resource.

@@ -29,7 +29,7 @@ pub fn pair(
         Arc::new(Inbox::new(&wake_server)?),
         Arc::new(Inbox::new(&wake_client)?),
     );
-    let config = io::traced(served.config).map_err(|why| error::io(&why))?;
+    let config = io::traced(served.config.clone()).map_err(|why| error::io(&why))?;
     let made = options.prepare(&client_inbox)?;
     let server = Connection::new(config, Instant::now());
     let client = Connection::new(made.config.clone(), Instant::now());
@@ -40,12 +40,8 @@ pub fn pair(
         Link::new(inbox.clone(), server.handle(), None).of_server(served.live.clone()),
         Link::new(client_inbox, client.handle(), None).of_client(caller, questions),
     ];
-    let handlers = Handlers {
-        handle: server.handle(),
-        seal: served.seal,
-        _farewell: Some(Farewell::new(&inbox)),
-        inbox,
-    };
+    let farewell = Some(Farewell::new(&inbox));
+    let handlers = Handlers::new(&served, server.handle(), inbox, farewell);
     let server_host = ServerHost::live(served.live, server.handle(), handlers);
     io::join((server, server_host), (client, client_host)).map_err(|why| error::io(&why))?;
     Ok(links)

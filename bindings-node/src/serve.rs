@@ -48,12 +48,7 @@ pub fn serve_stdio(
     let run = move || {
         let mut farewell = Farewell::new(&inbox);
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
-        let handlers = Handlers {
-            inbox: inbox.clone(),
-            handle: handle.clone(),
-            seal: served.seal,
-            _farewell: None,
-        };
+        let handlers = Handlers::new(&served, handle.clone(), inbox.clone(), None);
         let mut host = ServerHost::live(served.live, handle, handlers);
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let outcome = stdio.run(&mut machine);

@@ -4,11 +4,11 @@
 //! depend on the kind. The texts follow each other in the string, with one unit between them.
 //! The kinds are those of `Outbound` in the face.
 
-use mcpbolt::connection::{Handle, Progress, Replies, ReplyTo, ResultWriter};
-use mcpbolt::json::{reader, string};
-use mcpbolt::mcp::{ErrorKind, LogLevel};
-use mcpbolt::server::{Live, ToolResult};
+use mcpbolt::connection::{Handle, Progress, Replies};
+use mcpbolt::mcp::LogLevel;
+use mcpbolt::server::Live;
 
+use crate::answers::Answer;
 use crate::calls::Underway;
 use crate::offer::Templates;
 use crate::slots::Slots;
@@ -16,7 +16,7 @@ use crate::slots::Slots;
 const ROW: usize = 5;
 
 /// What a row asks for.
-enum Kind {
+pub enum Kind {
     /// One block of text. The last number of this and the next two is the tool's, counted from
     /// one, if it has an output schema.
     Text,
@@ -28,16 +28,18 @@ enum Kind {
     Contents,
     /// A tool's failure, told to the model.
     ToolError,
-    /// A JSON-RPC error: its code; or 0 and its kind, internal, invalid params or not found.
+    /// A JSON-RPC error, its message and data as JSON: its code; or 0 and its kind.
     Error,
     /// Progress: how far, and of how much (NaN when unknown).
     Progress,
     /// A log message: level, and the length of the logger's name before the JSON.
     Log,
+    /// A sentence on how far the task is that the call has become.
+    TaskMessage,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Text,
         Self::Structured,
         Self::Object,
@@ -46,10 +48,11 @@ impl Kind {
         Self::Error,
         Self::Progress,
         Self::Log,
+        Self::TaskMessage,
     ];
 
     fn is_answer(&self) -> bool {
-        !matches!(self, Self::Progress | Self::Log)
+        !matches!(self, Self::Progress | Self::Log | Self::TaskMessage)
     }
 }
 
@@ -74,112 +77,38 @@ pub fn submit(
         let number = number as u32;
         if !kind.is_answer() {
             if let Some(call) = calls.get(number) {
-                news(&mut replies, &call.reply, kind, piece, a, b);
+                news(&mut replies, call, kind, piece, a, b);
             }
         } else if let Some(call) = calls.remove(number) {
-            match misfit(live, kind, piece, b) {
-                None => answer(&mut replies, &call.reply, kind, piece, (a, b)),
-                Some(why) => replies.error(&call.reply, ErrorKind::Internal, &why, None),
+            let answer = Answer::read(kind, piece, (a, b), live);
+            match call.task() {
+                None => answer.send(&mut replies, &call.reply),
+                Some(task) => answer.end(task),
             }
         }
     }
 }
 
-fn news(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, a: f64, b: f64) {
-    if let Kind::Progress = kind {
-        let progress = Progress {
-            progress: a,
-            total: (!b.is_nan()).then_some(b),
-            message: (!piece.is_empty()).then_some(piece),
-        };
-        return replies.progress(to, progress);
-    }
-    let level = LogLevel::ALL.get(a as usize).copied();
-    let (logger, data) = piece.split_at(boundary(piece, b as usize));
-    let logger = (!logger.is_empty()).then_some(logger);
-    replies.log(to, level.unwrap_or(LogLevel::Info), logger, data);
-}
-
-/// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
-/// tool's number, counted from one (R-STR-01).
-fn misfit(live: Option<&Live<Templates>>, kind: &Kind, piece: &str, tool: f64) -> Option<String> {
-    if tool == 0.0 {
-        return None;
-    }
-    let member = |name| reader::find(piece, name);
-    let (structured, is_error) = match kind {
-        Kind::Structured => (Some(piece), false),
-        Kind::Object => (
-            member("structuredContent"),
-            member("isError") == Some("true"),
-        ),
-        Kind::Text => (None, false),
-        _ => return None,
-    };
-    let result = ToolResult {
-        structured: structured.map(str::to_owned),
-        is_error,
-        ..ToolResult::default()
-    };
-    let registry = live?.offer().registry;
-    registry.check_result(tool as u32 - 1, &result).err()
-}
-
-fn answer(replies: &mut Replies, to: &ReplyTo, kind: &Kind, piece: &str, (code, what): (f64, f64)) {
+fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64, b: f64) {
     match kind {
-        Kind::Text => replies.result(to, |result| text_block(result, piece)),
-        Kind::ToolError => replies.result(to, |result| {
-            text_block(result, piece);
-            result.raw("isError", "true");
-        }),
-        Kind::Structured => replies.result(to, |result| {
-            let structured = Some(piece.to_owned());
-            ToolResult {
-                structured,
-                ..ToolResult::default()
+        Kind::Progress => call.progress(
+            replies,
+            Progress {
+                progress: a,
+                total: (!b.is_nan()).then_some(b),
+                message: (!piece.is_empty()).then_some(piece),
+            },
+        ),
+        Kind::TaskMessage => {
+            if let Some(task) = call.task() {
+                task.set_message(piece);
             }
-            .write(result);
-        }),
-        Kind::Object => replies.result(to, |result| object(result, piece)),
-        Kind::Contents => replies.result(to, |result| {
-            result.raw("contents", piece);
-            if result.revision().rules().cache_hints {
-                result.raw("ttlMs", "0");
-                result.raw("cacheScope", "\"private\"");
-            }
-        }),
-        Kind::Error if code != 0.0 => replies.error_code(to, code as i64, piece, None),
-        Kind::Error => {
-            let kinds = [
-                ErrorKind::Internal,
-                ErrorKind::InvalidParams,
-                ErrorKind::ResourceNotFound,
-            ];
-            let kind = kinds.get(what as usize).unwrap_or(&ErrorKind::Internal);
-            replies.error(to, *kind, piece, None);
         }
-        Kind::Progress | Kind::Log => {}
-    }
-}
-
-fn text_block(result: &mut ResultWriter<'_>, text: &str) {
-    result.with("content", |out| {
-        out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
-        string::append(out, text);
-        out.extend_from_slice(b"}]");
-    });
-}
-
-/// A result that JavaScript put together; what its revision does not know is left out.
-fn object(result: &mut ResultWriter<'_>, json: &str) {
-    if result.revision().rules().structured_content {
-        return result.object(json);
-    }
-    for (key, value) in reader::members(json) {
-        match key.raw() {
-            "structuredContent" => {}
-            "_meta" => result.meta(value),
-            key => result.raw(key, value),
+        _ => {
+            let level = LogLevel::ALL.get(a as usize).copied();
+            let (logger, data) = piece.split_at(boundary(piece, b as usize));
+            let logger = (!logger.is_empty()).then_some(logger);
+            replies.log(&call.reply, level.unwrap_or(LogLevel::Info), logger, data);
         }
     }
 }

@@ -1,0 +1,107 @@
+import type { Connection } from './connection';
+import { Json } from './content';
+import { McpError } from './errors';
+import type { CallToolResult, Tool } from './protocol';
+import { arrayOf, type RequestOptions } from './requests';
+import { createdTask, readTask, ToolTask, type TaskInfo } from './task';
+
+export interface StartOptions extends RequestOptions {
+    /** How long the server is to keep the task, in ms, where the client asks for it (2025-11-25). */
+    ttl?: number;
+}
+
+/** @internal The calls of a client, and what is known of the tools that it has listed. */
+export class Calls {
+    readonly #connection: Connection;
+    #tools = new Map<string, Tool>();
+
+    constructor(connection: Connection) {
+        this.#connection = connection;
+    }
+
+    /** Takes a whole list over. */
+    learn(tools: readonly Tool[]): void {
+        this.#tools = new Map(tools.map(tool => [tool.name, tool]));
+        const described = tools.filter(({ outputSchema }) => outputSchema !== undefined);
+        const schemas = described.map(({ name, outputSchema }) => [name, outputSchema]);
+        this.#connection.link.native.learnOutputs(JSON.stringify(schemas));
+    }
+
+    /** The result; by way of a task where the tool cannot be called otherwise (R-TSK-03). */
+    call(name: string, args: object | Json, options?: RequestOptions): Promise<CallToolResult> {
+        if (this.#asks && this.#supportOf(name) === 'required')
+            return this.start(name, args, options).then(task => task.result());
+        const result = this.#connection.ask<CallToolResult>('tools', 'tools/call', paramsOf(name, args), options);
+        return this.#hasOutput(name) ? result.then(result => this.#held(name, result)) : result;
+    }
+
+    async start(name: string, args: object | Json, options: StartOptions = {}): Promise<ToolTask> {
+        const connection = this.#connection;
+        const missing = connection.lacks('tools') ?? (this.#asks ? this.#refusal(name) : undefined);
+        if (missing) throw missing;
+        const { ttl } = options;
+        const more = this.#asks && { task: ttl === undefined ? {} : { ttl } };
+        const answer = await connection.requests.startTool(paramsOf(name, args, more || {}), options);
+        const id = createdTask(answer);
+        if (id !== undefined) return this.task(id, options, name);
+        return new ToolTask(connection, undefined, async () => this.#checked(name, answer as CallToolResult));
+    }
+
+    /** The task of that id, which is a call of the tool, if that is known. */
+    task(id: string, { signal }: Pick<RequestOptions, 'signal'> = {}, tool?: string): ToolTask {
+        const connection = this.#connection;
+        return new ToolTask(connection, id, async seen => {
+            const result = await connection.requests.followTask(id, { ...(signal && { signal }), onProgress: seen });
+            return tool === undefined ? result : this.#checked(tool, result);
+        });
+    }
+
+    async tasks(options?: RequestOptions): Promise<TaskInfo[]> {
+        const connection = this.#connection;
+        const missing = this.#asks ? connection.lacks('tasks', 'list') : new McpError('ERR_MCP_UNSUPPORTED', 'this revision lists no tasks');
+        if (missing) throw missing;
+        const tasks = await connection.lists.all<Record<string, unknown>>('tasks', options);
+        return tasks.map(readTask);
+    }
+
+    /** Whether tasks are made where the client asks for them (2025-11-25). */
+    get #asks(): boolean {
+        return this.#connection.opened.tasks === 'core';
+    }
+
+    /** Why the call of a tool cannot become a task. */
+    #refusal(name: string): McpError | undefined {
+        if (this.#supportOf(name) === 'forbidden') return new McpError('ERR_MCP_UNSUPPORTED', `the tool ${name} makes no tasks`);
+        return this.#connection.lacks('tasks', 'requests', 'tools', 'call');
+    }
+
+    /** What a tool says of tasks, if it was listed. */
+    #supportOf(name: string): string | undefined {
+        const tool = this.#tools.get(name);
+        return tool && (tool.execution?.taskSupport ?? 'forbidden');
+    }
+
+    #hasOutput(tool: string): boolean {
+        return this.#tools.get(tool)?.outputSchema !== undefined;
+    }
+
+    #checked(tool: string, result: CallToolResult): CallToolResult {
+        return this.#hasOutput(tool) ? this.#held(tool, result) : result;
+    }
+
+    /** R-STR-02, R-STR-07 */
+    #held(tool: string, result: CallToolResult): CallToolResult {
+        if (result.isError) return result;
+        const { structuredContent: content } = result;
+        const { native } = this.#connection.link;
+        const wrong = content === undefined ? 'there is none' : native.misfit(tool, JSON.stringify(content));
+        if (wrong === null) return result;
+        throw new McpError('ERR_MCP_BAD_ANSWER', `the structured content does not fit the output schema of ${tool}: ${wrong}`);
+    }
+}
+
+function paramsOf(name: string, args: object | Json, more: object = {}): object {
+    if (!(args instanceof Json)) return { name, arguments: args, ...more };
+    const head = JSON.stringify({ name, ...more });
+    return new Json(`${head.slice(0, -1)},"arguments":${args.text}}`);
+}

@@ -1,0 +1,39 @@
+import type { Context } from './context';
+import { ProtocolError, ToolError } from './errors';
+import type { Entry } from './offer';
+import { refuse } from './results';
+
+/** Told of what handlers throw. */
+type Report = (error: unknown, what: string) => void;
+
+/** @internal One operation from its handler to its answer. */
+export function carryOut(entry: Entry, text: string, context: Context<any>, report: Report = print): void {
+    const fail = (error: unknown) => {
+        // What a handler throws because it was cancelled is no news.
+        if (!context.isLive) return;
+        refuse(context, error, entry.isTool);
+        report(error, entry.what);
+    };
+    try {
+        const args = text === '' ? {} : JSON.parse(text);
+        const settle = (value: unknown) => {
+            if (!context.isLive) return;
+            try {
+                const [kind, text] = entry.answer(value, args);
+                context.answer(kind, text, 0, entry.checked);
+            } catch (error) {
+                fail(error);
+            }
+        };
+        const made = entry.call(args, context);
+        const isPromise = typeof (made as Promise<unknown> | undefined)?.then === 'function';
+        if (isPromise) (made as Promise<unknown>).then(settle, fail);
+        else settle(made);
+    } catch (error) {
+        fail(error);
+    }
+}
+
+function print(error: unknown, what: string): void {
+    if (!(error instanceof ToolError || error instanceof ProtocolError)) console.error(`mcpbolt: ${what} failed:`, error);
+}

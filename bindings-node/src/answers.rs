@@ -1,0 +1,159 @@
+//! What a handler gave back, as its call is answered with it or its task ends with it.
+
+use std::borrow::Cow;
+
+use mcpbolt::connection::{Replies, ReplyTo, ResultWriter};
+use mcpbolt::json::{reader, string};
+use mcpbolt::mcp::ErrorKind;
+use mcpbolt::server::{Live, TaskCall, ToolResult};
+
+use crate::offer::Templates;
+use crate::submit::Kind;
+
+/// What becomes of a call.
+pub enum Answer<'a> {
+    Result(&'a Kind, &'a str),
+    Error(Refusal, Cow<'a, str>, Option<&'a str>),
+}
+
+/// The number of an error: that of its kind in each revision, or its own.
+pub enum Refusal {
+    Kind(ErrorKind),
+    Code(i64),
+}
+
+/// As the face counts them.
+const KINDS: [ErrorKind; 4] = [
+    ErrorKind::Internal,
+    ErrorKind::InvalidParams,
+    ErrorKind::ResourceNotFound,
+    ErrorKind::MissingClientCapability,
+];
+
+impl<'a> Answer<'a> {
+    /// A row of the kind, with its text and its two numbers.
+    pub fn read(
+        kind: &'a Kind,
+        text: &'a str,
+        (a, b): (f64, f64),
+        live: Option<&Live<Templates>>,
+    ) -> Self {
+        match kind {
+            Kind::Error => {
+                let message = reader::find(text, "message").and_then(reader::as_str);
+                let refusal = match a as i64 {
+                    0 => Refusal::Kind(*KINDS.get(b as usize).unwrap_or(&ErrorKind::Internal)),
+                    code => Refusal::Code(code),
+                };
+                Self::Error(
+                    refusal,
+                    message.unwrap_or_default(),
+                    reader::find(text, "data"),
+                )
+            }
+            _ => match misfit(live, kind, text, b) {
+                None => Self::Result(kind, text),
+                Some(why) => Self::Error(Refusal::Kind(ErrorKind::Internal), why.into(), None),
+            },
+        }
+    }
+
+    /// Answers a call.
+    pub fn send(self, replies: &mut Replies, to: &ReplyTo) {
+        match self {
+            Self::Result(kind, text) => replies.result(to, |result| write(result, kind, text)),
+            Self::Error(Refusal::Kind(kind), text, data) => replies.error(to, kind, &text, data),
+            Self::Error(Refusal::Code(code), text, data) => {
+                replies.error_code(to, code, &text, data);
+            }
+        }
+    }
+
+    /// Ends a task. Its errors have the numbers of their kinds.
+    pub fn end(self, task: &TaskCall) {
+        match self {
+            Self::Result(kind, text) => {
+                task.end_with(is_error(kind, text), |result| write(result, kind, text));
+            }
+            Self::Error(Refusal::Kind(kind), text, _) => drop(task.fail(kind, &text)),
+            Self::Error(Refusal::Code(_), text, _) => drop(task.fail(ErrorKind::Internal, &text)),
+        }
+    }
+}
+
+fn is_error(kind: &Kind, text: &str) -> bool {
+    match kind {
+        Kind::ToolError => true,
+        Kind::Object => reader::find(text, "isError") == Some("true"),
+        _ => false,
+    }
+}
+
+/// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
+/// tool's number, counted from one (R-STR-01).
+fn misfit(live: Option<&Live<Templates>>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
+    if tool == 0.0 {
+        return None;
+    }
+    let structured = match kind {
+        Kind::Structured => Some(text),
+        Kind::Object => reader::find(text, "structuredContent"),
+        Kind::Text => None,
+        _ => return None,
+    };
+    let result = ToolResult {
+        structured: structured.map(str::to_owned),
+        is_error: is_error(kind, text),
+        ..ToolResult::default()
+    };
+    let registry = live?.offer().registry;
+    registry.check_result(tool as u32 - 1, &result).err()
+}
+
+fn write(result: &mut ResultWriter<'_>, kind: &Kind, text: &str) {
+    match kind {
+        Kind::Text => text_block(result, text),
+        Kind::ToolError => {
+            text_block(result, text);
+            result.raw("isError", "true");
+        }
+        Kind::Structured => {
+            let structured = Some(text.to_owned());
+            ToolResult {
+                structured,
+                ..ToolResult::default()
+            }
+            .write(result);
+        }
+        Kind::Contents => {
+            result.raw("contents", text);
+            if result.revision().rules().cache_hints {
+                result.raw("ttlMs", "0");
+                result.raw("cacheScope", "\"private\"");
+            }
+        }
+        _ => object(result, text),
+    }
+}
+
+fn text_block(result: &mut ResultWriter<'_>, text: &str) {
+    result.with("content", |out| {
+        out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+        string::append(out, text);
+        out.extend_from_slice(b"}]");
+    });
+}
+
+/// A result that JavaScript put together; what its revision does not know is left out.
+fn object(result: &mut ResultWriter<'_>, json: &str) {
+    if result.revision().rules().structured_content {
+        return result.object(json);
+    }
+    for (key, value) in reader::members(json) {
+        match key.raw() {
+            "structuredContent" => {}
+            "_meta" => result.meta(value),
+            key => result.raw(key, value),
+        }
+    }
+}
