@@ -218,12 +218,15 @@ export interface SamplingResult {
 }
 /** A form that the user is asked to fill in. */
 export interface FormRequest {
+    /** Said from 2025-11-25 on. */
+    mode?: 'form';
     message: string;
     /** A flat object of strings, numbers, booleans and choices. */
     requestedSchema: JsonSchema;
 }
 /** A page that the user is asked to visit: show the whole URL, ask, and open it outside this program. */
 export interface PageRequest {
+    mode: 'url';
     message: string;
     url: string;
     /** What the event `elicitationComplete` will name; there is none from 2026-07-28 on. */

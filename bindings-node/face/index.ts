@@ -32,5 +32,4 @@ export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
-export { ToolTask } from './task';
-export type { TaskInfo, TaskStatus } from './task';
+export type { TaskInfo, TaskStatus, ToolTask } from './task';

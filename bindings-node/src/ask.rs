@@ -1,12 +1,12 @@
 //! What a handler asks of the client: one function for each kind of question.
 
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Elicitation, Elicited, Method, Sampling, Side};
+use mcpbolt::mcp::{Elicitation, Method, Sampling, Side};
 use mcpbolt::server::Context;
 use napi::Either;
 use napi_derive::napi;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::link::Link;
 use crate::requests::Task;
@@ -32,26 +32,6 @@ struct Page {
     id: String,
 }
 
-/// What became of a form or a page.
-#[derive(Deserialize)]
-pub struct Outcome {
-    action: String,
-    #[serde(default)]
-    content: Option<Map<String, Value>>,
-}
-
-impl Outcome {
-    /// As the engine says it; `None` when the action is none.
-    pub fn read(self) -> Option<Elicited> {
-        match &*self.action {
-            "accept" => Some(Elicited::Accepted(self.content.unwrap_or_default())),
-            "decline" => Some(Elicited::Declined),
-            "cancel" => Some(Elicited::Cancelled),
-            _ => None,
-        }
-    }
-}
-
 /// The future of a question. The face writes `json` itself.
 fn question(context: Context, what: &Question, json: String) -> Task {
     match what {
@@ -61,17 +41,13 @@ fn question(context: Context, what: &Question, json: String) -> Task {
         }),
         Question::Form => Box::pin(async move {
             let Form { message, schema } = read(&json)?;
-            Ok(told(
-                context.elicit(Elicitation::form(message, schema)).await?,
-                true,
-            ))
+            let told = context.elicit(Elicitation::form(message, schema)).await?;
+            Ok(told.to_json(true).to_string())
         }),
         Question::Page => Box::pin(async move {
             let Page { message, url, id } = read(&json)?;
-            Ok(told(
-                context.elicit(Elicitation::url(message, url, id)).await?,
-                false,
-            ))
+            let told = context.elicit(Elicitation::url(message, url, id)).await?;
+            Ok(told.to_json(false).to_string())
         }),
         Question::Roots => Box::pin(async move { write(&context.roots().await?) }),
     }
@@ -83,16 +59,6 @@ fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, RequestError> {
 
 fn write(value: &impl serde::Serialize) -> Result<String, RequestError> {
     serde_json::to_string(value).map_err(|_| RequestError::Misuse("this cannot be JSON"))
-}
-
-fn told(elicited: Elicited, form: bool) -> String {
-    let told = match elicited {
-        Elicited::Accepted(content) if form => json!({ "action": "accept", "content": content }),
-        Elicited::Accepted(_) => json!({ "action": "accept" }),
-        Elicited::Declined => json!({ "action": "decline" }),
-        Elicited::Cancelled => json!({ "action": "cancel" }),
-    };
-    told.to_string()
 }
 
 #[napi]

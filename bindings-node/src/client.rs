@@ -10,15 +10,14 @@ use mcpbolt::connection::{
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
 use mcpbolt::mcp::{
-    Elicitation, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side, TaskForm,
+    Elicitation, Elicited, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side,
+    TaskForm,
 };
 use mcpbolt::message::MessageRef;
 use mcpbolt::server::HandlerError;
 use napi_derive::napi;
-use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::ask::Outcome;
 use crate::drain::quote;
 use crate::error::{self, Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
@@ -120,11 +119,13 @@ impl ClientOptions {
         }
         if self.forms {
             let questions = questions.clone();
-            builder = builder.on_form(move |form, _| elicit(questions.clone(), form));
+            builder = builder
+                .on_form(move |form, asked| elicit(questions.clone(), form, asked.revision()));
         }
         if self.pages {
             let questions = questions.clone();
-            builder = builder.on_page(move |page, _| elicit(questions.clone(), page));
+            builder = builder
+                .on_page(move |page, asked| elicit(questions.clone(), page, asked.revision()));
         }
         builder
     }
@@ -144,25 +145,15 @@ async fn sample(questions: Arc<Questions>, sampling: Sampling) -> Answered<Sampl
 async fn elicit(
     questions: Arc<Questions>,
     elicitation: Elicitation,
-) -> Answered<mcpbolt::mcp::Elicited> {
-    let (topic, json) = match elicitation {
-        Elicitation::Form { message, schema } => {
-            let params = json!({ "message": message, "requestedSchema": schema });
-            (Topic::Form, params)
-        }
-        Elicitation::Url { message, url, id } => {
-            let mut params = json!({ "message": message, "url": url });
-            if let Some(id) = id {
-                params["elicitationId"] = id.into();
-            }
-            (Topic::Page, params)
-        }
-        _ => return Err(HandlerError::new("there is no such way to ask")),
+    revision: Revision,
+) -> Answered<Elicited> {
+    let topic = match elicitation {
+        Elicitation::Form { .. } => Topic::Form,
+        _ => Topic::Page,
     };
-    let answer = questions.ask(topic, json.to_string()).await?;
-    let outcome = serde_json::from_str::<Outcome>(&answer).ok();
-    let outcome = outcome.and_then(Outcome::read);
-    outcome.ok_or_else(|| HandlerError::new("the handler gave no action"))
+    let params = elicitation.to_json(revision).to_string();
+    let answer = questions.ask(topic, params).await?;
+    Elicited::parse(&answer).map_err(|_| HandlerError::new("the handler gave no action"))
 }
 
 type Answered<T> = std::result::Result<T, HandlerError>;

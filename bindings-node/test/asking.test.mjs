@@ -29,7 +29,7 @@ eras('a form is filled in, refused, or left (R-ELI-07, R-ELI-11)', async opening
     for (const outcome of outcomes) {
         assert.deepEqual((await client.callTool('ask')).structuredContent, outcome);
     }
-    assert.deepEqual(asked[0], { message: 'Who?', requestedSchema: FORM });
+    assert.deepEqual(asked[0], { mode: 'form', message: 'Who?', requestedSchema: FORM });
     await client.close();
 });
 
@@ -74,7 +74,7 @@ eras('a page is visited; its end is told where there is a word for it (R-ELI-10)
         on: { elicitationComplete: id => done.push(id) }
     });
     assert.equal(textOf(await client.callTool('ask')), 'accept');
-    const page = { message: 'Log in', url: 'https://example.com/login' };
+    const page = { mode: 'url', message: 'Log in', url: 'https://example.com/login' };
     const isNamed = opening === 'handshake';
     assert.deepEqual(pages, [isNamed ? { ...page, elicitationId: 'errand' } : page]);
     assert.deepEqual(done, isNamed ? ['errand'] : []);
