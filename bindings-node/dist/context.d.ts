@@ -31,7 +31,7 @@ export declare class Context<State = unknown> {
     /** Whether the call has become a task. */
     get isTask(): boolean;
     /** Says in a sentence how far the task is, if the call has become one; until its status changes. */
-    setTaskMessage(message: string): void;
+    taskMessage(message: string): void;
     /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
     log(level: LogLevel, data: unknown, logger?: string): void;
     /**

@@ -83,7 +83,7 @@ export class Context<State = unknown> {
     }
 
     /** Says in a sentence how far the task is, if the call has become one; until its status changes. */
-    setTaskMessage(message: string): void {
+    taskMessage(message: string): void {
         if (this.#live) this.#link.push(Outbound.TaskMessage, this.#number, message);
     }
 

@@ -101,7 +101,7 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
         ),
         Kind::TaskMessage => {
             if let Some(task) = call.task() {
-                task.set_message(piece);
+                task.say(piece);
             }
         }
         _ => {

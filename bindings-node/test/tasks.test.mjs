@@ -27,7 +27,7 @@ function tools(heard = {}) {
         .tool('stages', optional, async (_, ctx) => {
             ctx.beginTask();
             for (const stage of ['first', 'second']) {
-                ctx.setTaskMessage(stage);
+                ctx.taskMessage(stage);
                 await heard[stage];
             }
             return 'staged';
