@@ -42,7 +42,7 @@ class Answers:
         if what == "sample" and self._on_sampling:
             return self._on_sampling(SamplingRequest(params))
         if on_elicitation := self._on_elicitation.get(what):
-            return on_elicitation(ElicitationRequest(**params))
+            return on_elicitation(ElicitationRequest.parse(params))
         raise ToolError("this client does not offer that")
 
     async def _answer(self, number: int, what: str, params: Wire) -> None:

@@ -11,49 +11,15 @@ from typing import Any, TypeVar
 
 from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
+from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices, pairs
 from ._content import ResourceContents, Wire
-from ._errors import BadAnswer, Misuse, Unsupported
+from ._errors import Misuse, Unsupported
 from ._questions import Root
 from ._server import Server
+from ._skill import Skill
+from ._task import Task, TaskInfo
 
-OnProgress = Callable[[float, "float | None", "str | None"], object]
-OnLog = Callable[[dict[str, Any]], object]
 _T = TypeVar("_T")
-_MAX_PAGES = 10_000  # stops a server whose list never ends
-
-
-class _Setup:
-    """A client's side, as the engine reads it."""
-
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        opening: str,
-        revision: str | None,
-        timeout: float | None,
-        trace: str | PathLike[str] | None,
-        on_stderr: Callable[[str], object] | None,
-        roots: Iterable[Root | str] | None,
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.opening = opening
-        self.revision = revision
-        self.timeout = timeout
-        self.trace = trace
-        self.on_stderr = on_stderr
-        self.roots = None if roots is None else _pairs(roots)
-        self.sampling = self.sampling_tools = self.forms = self.pages = False
-        self.on_notice: Callable[[str, Wire], object]
-        self.on_asked: Callable[[int, str, Wire], object]
-        self.on_given_up: Callable[[int], object]
-        self.opened: asyncio.Future[None]
-        self.ended: asyncio.Future[None]
-
-
-def _pairs(roots: Iterable[Root | str]) -> list[tuple[str, str | None]]:
-    return [(root, None) if isinstance(root, str) else (root.uri, root.name) for root in roots]
 
 
 class Client:
@@ -76,6 +42,8 @@ class Client:
         on_list_changed: Called with "tools", "prompts" or "resources" when that list of the
             server's has changed.
         on_resource_updated: Called with the URI of a resource that `subscribe` or `listen` named.
+        on_elicitation_complete: Called with the id of a page's errand that the user has done.
+        on_notification: Called with the method and the params of any other notification.
         on_sampling: Lets servers ask the program's model: called with a `SamplingRequest`, gives
             back what the model said. A coroutine function or a plain one, like the next two.
         sampling_tools: Whether that model can use tools.
@@ -83,6 +51,10 @@ class Client:
             `ElicitationRequest`, gives back a dict, `False` for "declined", `None` for "cancelled".
         on_elicitation_url: Lets servers send the user to a web page: gives back whether the user
             agreed. Show the whole URL and ask before opening it.
+        tasks: Lets servers make tasks of calls, from 2026-07-28 on: `call_tool` waits for what comes
+            of them, and `start_tool` gives them.
+        extensions: Extensions that are declared, from 2026-07-28 on: settings by name. A server uses
+            one if it declares it, too: see `ServerInfo.extensions`.
         roots: The folders and files, at `file://` URIs, that servers should keep to.
         on_stderr: Called with each line that the child writes to its stderr, which otherwise
             goes where this program's goes.
@@ -103,10 +75,14 @@ class Client:
         on_log: OnLog | None = None,
         on_list_changed: Callable[[str], object] | None = None,
         on_resource_updated: Callable[[str], object] | None = None,
+        on_elicitation_complete: Callable[[str], object] | None = None,
+        on_notification: OnNotification | None = None,
         on_sampling: OnSampling | None = None,
         sampling_tools: bool = False,
         on_elicitation: OnElicitation | None = None,
         on_elicitation_url: OnElicitation | None = None,
+        tasks: bool = False,
+        extensions: Mapping[str, Mapping[str, Any]] = {},
         roots: Iterable[Root | str] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         trace: str | PathLike[str] | None = None,
@@ -119,15 +95,29 @@ class Client:
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
         self._inherit = list(inherit_env)
-        setup = self._setup = _Setup(name, version, opening, revision, timeout, trace, on_stderr, roots)
+        setup = self._setup = ClientSetup(
+            name,
+            version,
+            opening=opening,
+            revision=revision,
+            timeout=timeout,
+            trace=trace,
+            on_stderr=on_stderr,
+            roots=roots,
+            tasks=tasks,
+            extensions=extensions,
+        )
         setup.sampling, setup.sampling_tools = on_sampling is not None, sampling_tools
         setup.forms, setup.pages = on_elicitation is not None, on_elicitation_url is not None
         self._answers = Answers(on_sampling, on_elicitation, on_elicitation_url)
         setup.on_asked, setup.on_given_up = self._answers.asked, self._answers.given_up
-        setup.on_notice = _notices(on_log, on_list_changed, on_resource_updated)
+        setup.on_notice = notices(
+            on_log, on_list_changed, on_resource_updated, on_elicitation_complete, on_notification
+        )
         self._stack = AsyncExitStack()
         self._link: _core.Link | None = None
         self._strays = 0
+        self._known: set[str] = set()  # tools that are called in the way that their list asks for
 
     async def __aenter__(self) -> Client:
         if self._link is not None:
@@ -193,9 +183,17 @@ class Client:
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> _core.Answer:
         """Sends any request. Cancelling the task cancels it on the wire too.
+
+        Args:
+            timeout: Seconds to wait without news; progress starts them again.
+            max_timeout: Seconds to wait in all, whatever the progress.
+            on_progress: Called with how far, of how much, and a sentence.
+            meta: Members for its `_meta`, as `traceparent`; those of the engine's own stay as they are.
 
         Raises:
             PeerError: The server answered with an error.
@@ -203,7 +201,8 @@ class Client:
             ConnectionClosed: The connection ended first.
         """
         link = self._connected
-        return await self._made(lambda future: link.request(method, params, future, timeout, on_progress))
+        options = Options(timeout, max_timeout, on_progress, meta)
+        return await self._made(lambda future: link.request(method, params, future, options))
 
     async def _made(self, begin: Callable[[asyncio.Future[_T]], int]) -> _T:
         """The outcome of something that the engine does."""
@@ -220,32 +219,31 @@ class Client:
         if not self._connected.offers(capability):
             raise Unsupported(f"the server offers no {capability}")
 
-    async def _pages(
-        self, method: str, capability: str, key: str, make: Callable[[Wire], _T]
-    ) -> AsyncIterator[list[_T]]:
-        self._offered(capability)
-        params: dict[str, Any] = {}
-        for _ in range(_MAX_PAGES):
-            page = (await self.request(method, params)).parse()
-            found = page.get(key)
-            if not isinstance(found, list):
-                raise BadAnswer(f"the answer to {method} has no list of {key}")
-            yield [make(wire) for wire in found]
-            cursor = page.get("nextCursor")
-            if cursor is None:
+    async def _pages(self, kind: str, make: Callable[[Wire], _T]) -> AsyncIterator[list[_T]]:
+        link = self._connected
+        pages = _core.Pages(link, kind)
+        while True:
+            page: list[Wire] | None = await self._made(lambda future: pages.next(link, future))
+            if page is None:
                 return
-            if cursor == params.get("cursor"):
-                raise BadAnswer("the same page again and again")
-            params = {"cursor": cursor}
-        raise BadAnswer("a list without end")
+            yield [make(wire) for wire in page]
+
+    async def _list(self, kind: str, make: Callable[[Wire], _T]) -> list[_T]:
+        link = self._connected
+        wires: list[Wire] = await self._made(lambda future: _core.whole_list(link, kind, future))
+        return [make(wire) for wire in wires]
 
     def tool_pages(self) -> AsyncIterator[list[_results.Tool]]:
         """The server's tools, page by page."""
-        return self._pages("tools/list", "tools", "tools", _results.Tool)
+        return self._pages("tools", _results.Tool)
 
     async def list_tools(self) -> list[_results.Tool]:
-        """The server's tools, all pages."""
-        return [tool async for page in self.tool_pages() for tool in page]
+        """The server's tools, all pages. From then on, results are held against the output schemas of
+        this list. This and the other lists are kept for as long as the server lets clients keep
+        them, or until it tells that they are others."""
+        tools = await self._list("tools", _results.Tool)
+        self._known = {tool.name for tool in tools if tool.output_schema is not None or tool.task == "required"}
+        return tools
 
     async def call_tool(
         self,
@@ -253,58 +251,152 @@ class Client:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> _results.CallToolResult:
         """Calls a tool. A tool that fails still gives a result: see its `is_error`.
 
-        Args:
-            timeout: Seconds to wait without news; progress starts them again.
-            on_progress: Called with how far, of how much, and a sentence.
-
         Raises:
             As `request`.
+            BadAnswer: The result does not fit the tool's output schema, if the tools were listed.
         """
         self._offered("tools")
-        params = {"name": name, "arguments": arguments or {}}
-        answer = await self.request("tools/call", params, timeout=timeout, on_progress=on_progress)
+        if name in self._known:
+            options = Options(timeout, max_timeout, on_progress, meta)
+            answer = await self._call(name, arguments, options)
+            assert isinstance(answer, _core.Answer)
+        else:
+            params = {"name": name, "arguments": arguments or {}}
+            answer = await self.request(
+                "tools/call", params, timeout=timeout, max_timeout=max_timeout, on_progress=on_progress, meta=meta
+            )
         return _results.CallToolResult(answer)
+
+    async def start_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl: float | None = None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Task:
+        """Calls a tool by way of a task, which may outlive this connection. In 2025-11-25 it asks
+        for one; from 2026-07-28 on the server decides, if the client was made with `tasks=True`. A
+        call that is answered at once gives a task that has ended.
+
+        Args:
+            ttl: Seconds that the server is to keep the task (2025-11-25).
+
+        Raises:
+            Unsupported: The server makes no tasks, or none of this tool (2025-11-25).
+        """
+        options = Options(timeout, None, on_progress, meta)
+        return Task(self, await self._call(name, arguments, options, start=True, ttl=ttl))
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        options: Options,
+        start: bool = False,
+        ttl: float | None = None,
+    ) -> _core.Answer | _core.RemoteTask:
+        link = self._connected
+        return await self._made(lambda future: link.call_tool(name, arguments or {}, future, options, start, ttl))
+
+    def task(self, id: str) -> Task:
+        """The task of that id: in 2025-11-25 one of this connection, later of any."""
+        return Task(self, _core.RemoteTask(self._connected, id))
+
+    async def list_tasks(self) -> list[TaskInfo]:
+        """The tasks of this client (2025-11-25)."""
+        link = self._connected
+        wires: list[Wire] = await self._made(lambda future: _core.list_tasks(link, future))
+        return [TaskInfo(**wire) for wire in wires]
 
     def resource_pages(self) -> AsyncIterator[list[_results.Resource]]:
         """The server's resources, page by page."""
-        return self._pages("resources/list", "resources", "resources", _results.Resource)
+        return self._pages("resources", _results.Resource)
 
     async def list_resources(self) -> list[_results.Resource]:
         """The server's resources, all pages."""
-        return [resource async for page in self.resource_pages() for resource in page]
+        return await self._list("resources", _results.Resource)
 
     def resource_template_pages(self) -> AsyncIterator[list[_results.ResourceTemplate]]:
         """The server's resource templates, page by page."""
-        return self._pages("resources/templates/list", "resources", "resourceTemplates", _results.ResourceTemplate)
+        return self._pages("resource_templates", _results.ResourceTemplate)
 
     async def list_resource_templates(self) -> list[_results.ResourceTemplate]:
         """The server's resource templates, all pages."""
-        return [template async for page in self.resource_template_pages() for template in page]
+        return await self._list("resource_templates", _results.ResourceTemplate)
 
-    async def read_resource(self, uri: str, *, timeout: float | None = None) -> list[ResourceContents]:
+    async def read_resource(
+        self, uri: str, *, timeout: float | None = None, meta: Mapping[str, Any] | None = None
+    ) -> list[ResourceContents]:
         """Reads a resource."""
         self._offered("resources")
-        return _results.contents(await self.request("resources/read", {"uri": uri}, timeout=timeout))
+        return _results.contents(await self.request("resources/read", {"uri": uri}, timeout=timeout, meta=meta))
 
     def prompt_pages(self) -> AsyncIterator[list[_results.Prompt]]:
         """The server's prompts, page by page."""
-        return self._pages("prompts/list", "prompts", "prompts", _results.Prompt)
+        return self._pages("prompts", _results.Prompt)
 
     async def list_prompts(self) -> list[_results.Prompt]:
         """The server's prompts, all pages."""
-        return [prompt async for page in self.prompt_pages() for prompt in page]
+        return await self._list("prompts", _results.Prompt)
 
     async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> _results.PromptResult:
         """Renders a prompt."""
         self._offered("prompts")
         params = {"name": name, "arguments": arguments or {}}
-        return _results.PromptResult(await self.request("prompts/get", params, timeout=timeout))
+        return _results.PromptResult(await self.request("prompts/get", params, timeout=timeout, meta=meta))
+
+    async def list_skills(self) -> list[Skill]:
+        """The server's skills, all pages (2026-07-28). Nothing of them is read.
+
+        Raises:
+            Unsupported: The server does not offer the extension.
+        """
+        link = self._connected
+        wires: list[Wire] = await self._made(lambda future: _core.list_skills(link, future))
+        return [Skill(wire) for wire in wires]
+
+    async def get_skill(self, uri: str) -> Skill:
+        """What the server says of the skill whose manifest is at that URI."""
+        link = self._connected
+        return Skill(await self._made(lambda future: _core.get_skill(link, uri, future)))
+
+    async def read_skill(self, skill: Skill) -> str:
+        """Reads the manifest of a skill: instructions for the model, behind what the list said.
+
+        Raises:
+            BadAnswer: It is not what the skill's entry says: of another length, digest or frontmatter.
+        """
+        link, json = self._connected, _core.to_json(skill.wire)
+        text: str = await self._made(lambda future: _core.read_skill(link, json, None, future))
+        return text
+
+    async def read_skill_file(self, skill: Skill, uri: str) -> bytes:
+        """Reads a file of a skill, held against the skill's entry likewise."""
+        link, json = self._connected, _core.to_json(skill.wire)
+        data: bytes = await self._made(lambda future: _core.read_skill(link, json, uri, future))
+        return data
+
+    async def read_directory(self, uri: str) -> list[_results.Resource]:
+        """What lies directly in a folder of a skill; folders are of the type `inode/directory`."""
+        link = self._connected
+        wires: list[Wire] = await self._made(lambda future: _core.read_directory(link, uri, future))
+        return [_results.Resource(wire) for wire in wires]
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Asks for a sign of life."""
@@ -368,28 +460,9 @@ class Client:
     def set_roots(self, roots: Iterable[Root | str]) -> None:
         """Replaces the roots that the server may see, and tells it. The client must have been
         made with roots."""
-        self._connected.set_roots(_pairs(roots))
+        self._connected.set_roots(pairs(roots))
 
     @property
     def stray_count(self) -> int:
         """Answers nobody waited for and frames that were no messages, while it was connected."""
         return self._link.stray_count() if self._link else self._strays
-
-
-def _notices(
-    on_log: OnLog | None,
-    on_list_changed: Callable[[str], object] | None,
-    on_resource_updated: Callable[[str], object] | None,
-) -> Callable[[str, Wire], object]:
-    """Hands each notification of the server to who wants it."""
-
-    def told(method: str, params: Wire) -> None:
-        match method.split("/")[1:]:
-            case ["message"] if on_log:
-                on_log({name: params[name] for name in params if name != "_meta"})
-            case [kind, "list_changed"] if on_list_changed:
-                on_list_changed(kind)
-            case ["resources", "updated"] if on_resource_updated:
-                on_resource_updated(params["uri"])
-
-    return told

@@ -10,12 +10,39 @@ from ._content import Message
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo
 
-__all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
+__all__ = [
+    "__version__",
+    "Answer",
+    "Catalog",
+    "Context",
+    "Job",
+    "Link",
+    "Pages",
+    "RemoteTask",
+    "Serving",
+    "get_skill",
+    "list_skills",
+    "list_tasks",
+    "read_directory",
+    "read_skill",
+    "to_json",
+    "whole_list",
+]
 
 __version__: str
 
 def to_json(value: object) -> str:
     """A value as the JSON text that goes on the wire."""
+
+def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
+def list_tasks(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
+def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
+def get_skill(link: Link, uri: str, future: Future[dict[str, Any]]) -> int: ...
+def read_skill(link: Link, skill: str, uri: str | None, future: Future[Any]) -> int: ...
+def read_directory(link: Link, uri: str, future: Future[list[dict[str, Any]]]) -> int: ...
+
+class _Options(Protocol):
+    """How a request is made."""
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
@@ -177,8 +204,16 @@ class Link:
         method: str,
         params: object,
         future: Future[Answer],
-        timeout: float | None = None,
-        progress: Callable[[float, float | None, str | None], object] | None = None,
+        options: _Options,
+    ) -> int: ...
+    def call_tool(
+        self,
+        name: str,
+        arguments: object,
+        future: Future[Answer | RemoteTask],
+        options: _Options,
+        start: bool,
+        ttl: float | None,
     ) -> int: ...
     def cancel(self, number: int, reason: str | None) -> None: ...
     def subscribe(self, uri: str, wanted: bool, future: Future[None]) -> int: ...
@@ -198,6 +233,20 @@ class Link:
     def ping_method(self) -> str: ...
     def stray_count(self) -> int: ...
     def close(self) -> None: ...
+
+@final
+class Pages:
+    def __new__(cls, link: Link, kind: str) -> Pages: ...
+    def next(self, link: Link, future: Future[list[dict[str, Any]] | None]) -> int: ...
+
+@final
+class RemoteTask:
+    def __new__(cls, link: Link, id: str) -> RemoteTask: ...
+    @property
+    def id(self) -> str: ...
+    def info(self, link: Link, future: Future[dict[str, Any]]) -> int: ...
+    def answer(self, link: Link, future: Future[Answer]) -> int: ...
+    def cancel(self, link: Link, future: Future[None]) -> int: ...
 
 @final
 class Serving:
