@@ -6,13 +6,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
 
 use mcpbolt::client::{Client, Interests, Listening};
-use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::io::{ChildCommand, Hosted, Stderr, join, traced};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{LogLevel, Method, Side};
 use pyo3::IntoPyObjectExt;
@@ -23,15 +20,13 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Answer, exception};
 use crate::asked::Asked;
-use crate::catalog::Catalog;
-use crate::client_setup::{Ears, Setup, root, seconds, value_error};
+use crate::client_setup::{Ears, root, seconds, value_error};
 use crate::future::tell;
 use crate::inbox::Inbox;
 use crate::news::News;
 use crate::options::Options;
 use crate::remote_task::RemoteTask;
-use crate::serving::{Serving, shown};
-use crate::session::{Bridge, Interpreter, Session};
+use crate::serving::shown;
 use crate::work::{Made, Work};
 use crate::{future, read, write};
 
@@ -99,76 +94,6 @@ impl Link {
 
 #[pymethods]
 impl Link {
-    /// To a server that is started as a child process.
-    #[staticmethod]
-    #[pyo3(signature = (setup, command, cwd, env, inherit))]
-    fn child(
-        setup: Setup,
-        command: Vec<String>,
-        cwd: Option<String>,
-        env: Vec<(String, String)>,
-        inherit: Vec<String>,
-    ) -> PyResult<Self> {
-        let begun = setup.begin()?;
-        let mut words = command.into_iter();
-        let program = words
-            .next()
-            .ok_or_else(|| PyValueError::new_err("the command is empty"))?;
-        let mut child = ChildCommand::new(program).args(words);
-        if let Some(directory) = cwd {
-            child = child.cwd(directory);
-        }
-        child = inherit.into_iter().fold(child, ChildCommand::inherit_env);
-        child = env
-            .into_iter()
-            .fold(child, |child, (name, value)| child.env(name, value));
-        if begun.ears.on_stderr.is_some() {
-            let inbox = begun.inbox.clone();
-            let pass_on = move |line: &str| inbox.push(News::Stderr(line.into()));
-            child = child.stderr(Stderr::Lines(Box::new(pass_on)));
-        }
-        let child = child.spawn()?;
-        let mut connection = Connection::new(begun.config.clone(), Instant::now());
-        connection.set_wake(child.wake().clone());
-        let (link, mut host) = begun.link(connection.handle());
-        std::thread::Builder::new()
-            .name("mcpbolt".into())
-            .spawn(move || {
-                // How the child ended is in the connection's reason.
-                let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
-            })?;
-        Ok(link)
-    }
-
-    /// To a server of this process; gives the server's side too.
-    #[staticmethod]
-    #[pyo3(signature = (setup, catalog, state, context, spawn = None, call_soon = None))]
-    fn pair(
-        py: Python<'_>,
-        setup: Setup,
-        catalog: &Catalog,
-        state: Py<PyAny>,
-        context: Py<PyAny>,
-        spawn: Option<Py<PyAny>>,
-        call_soon: Option<Py<PyAny>>,
-    ) -> PyResult<(Self, Serving)> {
-        let begun = setup.begin()?;
-        let now = Instant::now();
-        let near = Connection::new(begun.config.clone(), now);
-        let far = Connection::new(traced(catalog.shared.config.clone())?, now);
-        let interpreter = Interpreter {
-            state,
-            context,
-            spawn,
-            call_soon,
-        };
-        let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
-        let (link, host) = begun.link(near.handle());
-        let serving = Serving::new(session.clone(), None);
-        join((near, host), (far, Bridge::host(session)))?;
-        Ok((link, serving))
-    }
-
     /// Sends a request; `future` gets its answer. Gives a number to cancel it by.
     fn request(
         &self,
@@ -253,12 +178,20 @@ impl Link {
         drop(gone);
     }
 
-    /// Sets how severe a log message must be; `future` gets `None`.
+    /// Sets how severe a log message must be; `future` gets whether it is settled so: where it is
+    /// not, each request says it.
     fn set_log_level(&self, level: &str, future: Py<PyAny>) -> PyResult<u64> {
         let level = LogLevel::parse(level)
             .ok_or_else(|| PyValueError::new_err(format!("there is no level {level:?}")))?;
         let client = self.client.clone();
-        Ok(self.start(future, async move { client.set_log_level(level).await }))
+        let defined = |revision| Method::SetLevel.defined(revision, Side::Client);
+        let settles = client.revision().is_none_or(defined);
+        Ok(self.start(future, async move {
+            if settles {
+                client.set_log_level(level).await?;
+            }
+            Ok(Made::Json(settles.to_string()))
+        }))
     }
 
     /// Replaces the roots that the server may see.

@@ -13,6 +13,7 @@ mod catalog;
 mod client;
 mod client_setup;
 mod client_skills;
+mod connect;
 mod context;
 mod definition;
 mod future;
@@ -46,6 +47,8 @@ mod _core {
     use crate::client::Link;
     #[pymodule_export]
     use crate::client_skills::{get_skill, list_skills, read_directory, read_skill};
+    #[pymodule_export]
+    use crate::connect::{connect_child, connect_pair};
     #[pymodule_export]
     use crate::context::{Context, Job};
     #[pymodule_export]

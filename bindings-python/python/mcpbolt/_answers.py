@@ -38,6 +38,11 @@ class Answers:
         if task := self._tasks.pop(number, None):
             task.cancel()
 
+    def close(self) -> None:
+        """The connection is over: nobody waits for any of them."""
+        for number in list(self._tasks):
+            self.given_up(number)
+
     def _call(self, what: str, params: Wire) -> Any:
         if what == "sample" and self._on_sampling:
             return self._on_sampling(SamplingRequest(params))

@@ -20,6 +20,8 @@ __all__ = [
     "Pages",
     "RemoteTask",
     "Serving",
+    "connect_child",
+    "connect_pair",
     "get_skill",
     "list_skills",
     "list_tasks",
@@ -34,6 +36,21 @@ __version__: str
 def to_json(value: object) -> str:
     """A value as the JSON text that goes on the wire."""
 
+def connect_child(
+    setup: _Setup,
+    command: Sequence[str],
+    cwd: str | None,
+    env: Sequence[tuple[str, str]],
+    inherit: Sequence[str],
+) -> Link: ...
+def connect_pair(
+    setup: _Setup,
+    catalog: Catalog,
+    state: object,
+    context: Variables,
+    spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
+    call_soon: Callable[..., Any] | None = None,
+) -> tuple[Link, Serving]: ...
 def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
 def list_tasks(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
 def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
@@ -144,6 +161,14 @@ class Context:
         """The settings that the client declared with this call for an extension; `None` when it
         did not. Before 2026-07-28 there are none."""
 
+    def require(self, *capability: str) -> None:
+        """Refuses the call unless its client declared a capability, as `"elicitation", "url"`: with
+        the error that says which.
+
+        Raises:
+            ProtocolError: The client did not.
+        """
+
     def _ask(self, what: str, params: object, future: Future[Any]) -> int: ...
     def _forget(self, number: int) -> None: ...
     def _wait(self, what: str, params: object) -> Any: ...
@@ -182,23 +207,6 @@ class Job:
 
 @final
 class Link:
-    @staticmethod
-    def child(
-        setup: _Setup,
-        command: Sequence[str],
-        cwd: str | None,
-        env: Sequence[tuple[str, str]],
-        inherit: Sequence[str],
-    ) -> Link: ...
-    @staticmethod
-    def pair(
-        setup: _Setup,
-        catalog: Catalog,
-        state: object,
-        context: Variables,
-        spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
-        call_soon: Callable[..., Any] | None = None,
-    ) -> tuple[Link, Serving]: ...
     def request(
         self,
         method: str,
@@ -221,7 +229,7 @@ class Link:
         self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[int]
     ) -> int: ...
     def unlisten(self, number: int) -> None: ...
-    def set_log_level(self, level: str, future: Future[None]) -> int: ...
+    def set_log_level(self, level: str, future: Future[bool]) -> int: ...
     def set_roots(self, roots: Sequence[tuple[str, str | None]]) -> None: ...
     def answer(self, number: int, answer: object) -> None: ...
     def refuse(self, number: int, why: str) -> None: ...
