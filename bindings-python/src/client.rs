@@ -236,12 +236,13 @@ impl Link {
                 }
                 News::Outcome(number, outcome) => self.settle(py, number, *outcome),
                 News::Progress(number, progress, total, message) => {
-                    let report = {
-                        let waiting = lock(&self.waiting);
-                        let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
-                        report.map(|report| report.clone_ref(py))
-                    };
+                    let report = self.report(py, number);
                     tell(py, report.as_ref(), (progress, total, message));
+                }
+                News::State(number, json) => {
+                    if let Ok(state) = read::value(py, &json) {
+                        tell(py, self.report(py, number).as_ref(), (state,));
+                    }
                 }
                 News::Notice(method, params) => {
                     if let Ok(params) = read::value(py, &params) {
@@ -356,9 +357,31 @@ impl Link {
         future: Py<PyAny>,
         work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
     ) -> u64 {
+        self.start_watched(future, None, |_, _| work)
+    }
+
+    /// The same with a function that is told of its progress, by news of the number that `work` is
+    /// given.
+    pub fn start_watched<T: Into<Made>, F>(
+        &self,
+        future: Py<PyAny>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(u64, Arc<Inbox<News>>) -> F,
+    ) -> u64
+    where
+        F: Future<Output = Result<T, RequestError>> + Send + 'static,
+    {
         let number = self.number();
-        self.begin(number, Work::other(work), future, None);
+        let work = Work::other(work(number, self.inbox.clone()));
+        self.begin(number, work, future, progress);
         number
+    }
+
+    /// Who is told of the progress of something under way.
+    fn report(&self, py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
+        let waiting = lock(&self.waiting);
+        let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
+        report.map(|report| report.clone_ref(py))
     }
 
     fn number(&self) -> u64 {

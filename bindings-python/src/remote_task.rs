@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::client::Link;
+use crate::news::News;
 use crate::work::Made;
 
 /// A call that goes on at the server.
@@ -35,10 +36,19 @@ impl RemoteTask {
         })
     }
 
-    /// The answer that the call would have had.
-    fn answer(&self, link: &Link, future: Py<PyAny>) -> u64 {
+    /// The answer that the call would have had. `seen` is told how far the task is whenever it is
+    /// asked.
+    #[pyo3(signature = (link, future, seen = None))]
+    fn answer(&self, link: &Link, future: Py<PyAny>, seen: Option<Py<PyAny>>) -> u64 {
         let task = self.0.clone();
-        link.start(future, async move { task.answer(|_| ()).await })
+        link.start_watched(future, seen, |number, inbox| async move {
+            let tell = |state: &str| {
+                if let Ok(info) = TaskInfo::parse(state) {
+                    inbox.push(News::State(number, shown(&info).to_string()));
+                }
+            };
+            task.answer(tell).await
+        })
     }
 
     /// Nothing, once the server is asked to give it up.

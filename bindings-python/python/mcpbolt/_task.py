@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._content import _Value
+from ._content import Wire, _Value
 from ._errors import Misuse
 from ._results import CallToolResult
 
 if TYPE_CHECKING:
     from ._client import Client
-
-_POLL_INTERVAL = 1.0  # seconds, where the server does not say
 
 
 class TaskInfo(_Value):
@@ -81,11 +79,14 @@ class Task:
             PeerError: It failed.
             RequestCancelled: It was given up.
         """
+        return await self._result()
+
+    async def _result(self, seen: Callable[[Wire], object] | None = None) -> CallToolResult:
         made = self._made
         if isinstance(made, _core.Answer):
             return CallToolResult(made)
         link = self._client._connected
-        return CallToolResult(await self._client._made(lambda future: made.answer(link, future)))
+        return CallToolResult(await self._client._made(lambda future: made.answer(link, future, seen)))
 
     async def info(self) -> TaskInfo:
         """How far it is.
@@ -104,15 +105,25 @@ class Task:
 
     async def __aiter__(self) -> AsyncIterator[TaskInfo]:
         """How far it is, now and after each change, up to its end; asks as often as the server says.
-        What the task asks is answered only while `result` is awaited."""
+        What the task asks meanwhile is answered as in `result`."""
+        if self.id is None:
+            return
+        states: asyncio.Queue[Wire | None] = asyncio.Queue()
+        result = asyncio.ensure_future(self._result(states.put_nowait))
+        result.add_done_callback(lambda _: states.put_nowait(None))
         last: TaskInfo | None = None
-        while self.id is not None and not (last and last.has_ended):
-            info = await self.info()
-            if info != last:
-                yield info
-            if not info.has_ended:
-                await asyncio.sleep(info.poll_interval or _POLL_INTERVAL)
-            last = info
+        try:
+            while state := await states.get():
+                if (info := TaskInfo(**state)) != last:
+                    yield info
+                last = info
+            if last is None or not last.has_ended:
+                yield await self.info()
+        finally:
+            result.cancel()
+            # Whatever came of it, `result` tells who asks.
+            await asyncio.wait([result])
+            result.cancelled() or result.exception()
 
     @property
     def _remote(self) -> _core.RemoteTask:
