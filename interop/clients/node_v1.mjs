@@ -1,32 +1,39 @@
-// Drives a stdio server with @modelcontextprotocol/sdk, the first TypeScript SDK.
+// A client on @modelcontextprotocol/sdk, the first TypeScript SDK.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { run } from './checks.mjs';
+import * as types from '@modelcontextprotocol/sdk/types.js';
+import * as z from 'zod/v4';
+import { answers, args, capabilities, command, info, notices, revision, run } from './node_steps.mjs';
+
+const schemas = {
+    'sampling/createMessage': types.CreateMessageRequestSchema,
+    'elicitation/create': types.ElicitRequestSchema,
+    'roots/list': types.ListRootsRequestSchema,
+    'notifications/message': types.LoggingMessageNotificationSchema,
+    'notifications/tools/list_changed': types.ToolListChangedNotificationSchema,
+    'notifications/resources/updated': types.ResourceUpdatedNotificationSchema
+};
 
 /** The SDK offers only its newest revision; this one offers the revision asked for. */
 class PinnedClient extends Client {
-    constructor(revision) {
-        super({ name: 'interop-node-v1', version: '1' });
-        this.revision = revision;
-    }
-
     async request(request, schema, options) {
         if (request.method !== 'initialize') return super.request(request, schema, options);
-        request.params.protocolVersion = this.revision;
+        request.params.protocolVersion = revision;
         const result = await super.request(request, schema, options);
         this.negotiated = result.protocolVersion;
         return result;
     }
 }
 
-await run(async (revision, command, args) => {
-    const client = new PinnedClient(revision);
+await run(async () => {
+    const client = new PinnedClient(info, { capabilities });
+    for (const [method, handler] of Object.entries(answers)) client.setRequestHandler(schemas[method], handler);
+    for (const [method, handler] of Object.entries(notices)) client.setNotificationHandler(schemas[method], handler);
     await client.connect(new StdioClientTransport({ command, args }));
     return {
         client,
         version: () => client.negotiated,
-        request: method => client.request({ method }, EmptyResultSchema),
+        request: (method, params) => client.request({ method, params }, z.looseObject({})),
         callTool: (params, options) => client.callTool(params, undefined, options)
     };
 });

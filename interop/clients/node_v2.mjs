@@ -1,21 +1,21 @@
-// Drives a stdio server with @modelcontextprotocol/client, the second TypeScript SDK.
+// A client on @modelcontextprotocol/client, the second TypeScript SDK.
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import * as z from 'zod/v4';
-import { run } from './checks.mjs';
+import { answers, args, capabilities, command, info, modern, notices, revision, run } from './node_steps.mjs';
 
-await run(async (revision, command, args) => {
-    const client = new Client(
-        { name: 'interop-node-v2', version: '1' },
-        revision >= '2026'
-            ? { versionNegotiation: { mode: { pin: revision } } }
-            : { supportedProtocolVersions: [revision] }
-    );
+await run(async () => {
+    const held = modern
+        ? { versionNegotiation: { mode: { pin: revision } } }
+        : { supportedProtocolVersions: [revision] };
+    const client = new Client(info, { capabilities, ...held });
+    for (const [method, handler] of Object.entries(answers)) client.setRequestHandler(method, handler);
+    for (const [method, handler] of Object.entries(notices)) client.setNotificationHandler(method, handler);
     await client.connect(new StdioClientTransport({ command, args }));
     return {
         client,
         version: () => client.getNegotiatedProtocolVersion(),
-        request: method => client.request({ method }, z.object({})),
+        request: (method, params) => client.request({ method, params }, z.looseObject({})),
         callTool: (params, options) => client.callTool(params, options)
     };
 });

@@ -1,7 +1,4 @@
-"""A server on the official Python SDK, with the diagnostic tools, one resource and one prompt.
-
-The interop clients are proved on it, and our own clients drive it.
-"""
+"""A server on the official Python SDK, with everything that ../features.py looks at."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,10 +6,23 @@ from dataclasses import asdict, dataclass
 import anyio
 import mcp_types as types
 from jsonschema import ValidationError, validate
-from mcp.server.lowlevel import Server
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import INVALID_PARAMS
+
+from python_rounds import Rounds, Unanswered, answer
+
+GREETING, PIXEL, ITEM = "test://greeting", "test://pixel", "test://item/{id}"
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+EXTENSION = "example.com/interop"
+PAGE = 5
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 def schema(**properties: str) -> dict:
@@ -20,17 +30,19 @@ def schema(**properties: str) -> dict:
     return {"type": "object", "properties": members, "required": list(properties)}
 
 
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        types.Tool(name="echo", description="Returns the text.", input_schema=schema(text="string")),
-        types.Tool(name="resize", description="Returns n bytes.", input_schema=schema(text="string", n="integer")),
-        types.Tool(name="sleep", description="Waits.", input_schema=schema(ms="integer")),
-        types.Tool(name="progress", description="Reports n times.", input_schema=schema(n="integer")),
-        types.Tool(name="stats", description="Counts sleepers.", input_schema=schema()),
-    )
-}
-GREETING = "test://greeting"
+ICON = types.Icon(src="https://example.com/icon.png", mime_type="image/png")
+ARGUMENTS = {
+    "echo": {"text": "string"},
+    "sleep": {"ms": "integer"},
+    "progress": {"n": "integer"},
+    "add": {"a": "integer", "b": "integer"},
+    "ask_model": {"text": "string"},
+    "ask_user": {"message": "string"},
+} | dict.fromkeys(("stats", "log", "touch", "context", "ask_tools", "ask_page", "ask_roots", "interview"), {})
+TOOLS = {name: types.Tool(name=name, input_schema=schema(**arguments)) for name, arguments in ARGUMENTS.items()}
+TOOLS["add"].title, TOOLS["add"].icons = "Addition", [ICON]
+TOOLS["add"].annotations = types.ToolAnnotations(read_only_hint=True)
+TOOLS["add"].output_schema = schema(sum="integer")
 
 
 @dataclass
@@ -42,9 +54,12 @@ class Sleeps:
 
 
 SLEEPS = Sleeps()
+BUS = InMemorySubscriptionBus()
+subscribed: set[str] = set()
+level = "debug"
 
 
-async def sleep(seconds: float) -> None:
+async def sleep(seconds: float) -> str:
     SLEEPS.active += 1
     SLEEPS.started += 1
     try:
@@ -55,51 +70,122 @@ async def sleep(seconds: float) -> None:
         raise
     finally:
         SLEEPS.active -= 1
+    return "slept"
 
 
-def text_result(text: str, is_error: bool = False) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+def text_result(text: str, **members) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], **members)
 
 
-async def list_tools(_ctx, _params) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=list(TOOLS.values()))
+async def list_tools(_ctx, params) -> types.ListToolsResult:
+    at = int(params.cursor) if params and params.cursor else 0
+    following = str(at + PAGE) if at + PAGE < len(TOOLS) else None
+    return types.ListToolsResult(tools=list(TOOLS.values())[at : at + PAGE], next_cursor=following)
 
 
-async def call_tool(ctx, params) -> types.CallToolResult:
+async def touch(ctx) -> str:
+    if ctx.protocol_version >= "2026":
+        await BUS.publish(ToolsListChanged())
+        await BUS.publish(ResourceUpdated(GREETING))
+        return "touched"
+    await ctx.session.send_tool_list_changed()
+    if GREETING in subscribed:
+        await ctx.session.send_resource_updated(GREETING)
+    return "touched"
+
+
+async def log(ctx) -> str:
+    for one in ("debug", "info", "warning", "error"):
+        if ctx.protocol_version >= "2026" or LEVELS.index(one) >= LEVELS.index(level):
+            await ctx.session.send_log_message(one, {"level": one}, "interop", ctx.request_id)
+    return "logged"
+
+
+def context(ctx) -> types.CallToolResult:
+    meta = dict(ctx.meta or {})
+    given = {key: value for key, value in meta.items() if key == "traceparent" or key.startswith("example.com/")}
+    declared = ctx.session.client_capabilities
+    extension = ((declared and declared.extensions) or {}).get(EXTENSION)
+    return text_result(json.dumps({"meta": given, "extension": extension}), _meta={"example.com/seen": True})
+
+
+async def perform(ctx, params) -> types.CallToolResult:
     args = params.arguments or {}
-    if params.name not in TOOLS:
-        raise MCPError(INVALID_PARAMS, f"unknown tool {params.name}")
-    try:
-        validate(args, TOOLS[params.name].input_schema)
-    except ValidationError as error:
-        if ctx.protocol_version < "2025-11-25":
-            raise MCPError(INVALID_PARAMS, error.message) from None
-        return text_result(error.message, is_error=True)
     match params.name:
         case "echo":
             return text_result(args["text"])
-        case "resize":
-            return text_result(args["text"][:16] + "x" * (args["n"] - 16))
         case "sleep":
-            await sleep(args["ms"] / 1000)
-            return text_result("slept")
+            return text_result(await sleep(args["ms"] / 1000))
         case "progress":
             for i in range(1, args["n"] + 1):
                 await ctx.session.report_progress(i, args["n"])
             return text_result("done")
-        case _:
+        case "stats":
             return text_result(json.dumps(asdict(SLEEPS)))
+        case "add":
+            total = {"sum": args["a"] + args["b"]}
+            return text_result(json.dumps(total), structured_content=total)
+        case "log":
+            return text_result(await log(ctx))
+        case "touch":
+            return text_result(await touch(ctx))
+        case "context":
+            return context(ctx)
+    rounds = Rounds(ctx.session, ctx.protocol_version >= "2026", params.input_responses, params.request_state)
+    return text_result(await answer(params.name, args, rounds))
+
+
+async def call_tool(ctx, params) -> types.CallToolResult | types.InputRequiredResult:
+    if params.name not in TOOLS:
+        raise MCPError(INVALID_PARAMS, f"unknown tool {params.name}")
+    try:
+        validate(params.arguments or {}, TOOLS[params.name].input_schema)
+        return await perform(ctx, params)
+    except ValidationError as error:
+        if ctx.protocol_version < "2025-11-25":
+            raise MCPError(INVALID_PARAMS, error.message) from None
+        return text_result(error.message, is_error=True)
+    except Unanswered as question:
+        return question.result
 
 
 async def list_resources(_ctx, _params) -> types.ListResourcesResult:
-    return types.ListResourcesResult(resources=[types.Resource(uri=GREETING, name="greeting", mime_type="text/plain")])
+    greeting = types.Resource(uri=GREETING, name="greeting", mime_type="text/plain")
+    return types.ListResourcesResult(resources=[greeting, types.Resource(uri=PIXEL, name="pixel", mime_type="image/png")])
+
+
+async def list_templates(_ctx, _params) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=[types.ResourceTemplate(uri_template=ITEM, name="item")])
 
 
 async def read_resource(_ctx, params) -> types.ReadResourceResult:
-    if str(params.uri) != GREETING:
-        raise MCPError(INVALID_PARAMS, "no such resource", {"uri": str(params.uri)})
-    contents = types.TextResourceContents(uri=GREETING, mime_type="text/plain", text="hello")
+    uri = str(params.uri)
+    if uri == GREETING:
+        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text="hello")
+    elif uri == PIXEL:
+        contents = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)
+    elif uri.startswith("test://item/"):
+        item = uri.removeprefix("test://item/").replace("%20", " ")
+        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"item {item}")
+    else:
+        raise MCPError(INVALID_PARAMS, "no such resource", {"uri": uri})
     return types.ReadResourceResult(contents=[contents])
+
+
+async def subscribe(_ctx, params) -> types.EmptyResult:
+    subscribed.add(str(params.uri))
+    return types.EmptyResult()
+
+
+async def unsubscribe(_ctx, params) -> types.EmptyResult:
+    subscribed.discard(str(params.uri))
+    return types.EmptyResult()
+
+
+async def set_level(_ctx, params) -> types.EmptyResult:
+    global level
+    level = params.level
+    return types.EmptyResult()
 
 
 async def list_prompts(_ctx, _params) -> types.ListPromptsResult:
@@ -114,21 +200,35 @@ async def get_prompt(_ctx, params) -> types.GetPromptResult:
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text)])
 
 
+async def complete(_ctx, params) -> types.CompleteResult:
+    values = [name for name in ("Ada", "Adele", "Grace") if name.startswith(params.argument.value)]
+    return types.CompleteResult(completion=types.Completion(values=values))
+
+
 server = Server(
-    "interop-python-server",
+    "mcp",
     version="1",
+    cache_hints={"tools/list": CacheHint(60_000, "public")},
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_list_resources=list_resources,
+    on_list_resource_templates=list_templates,
     on_read_resource=read_resource,
+    on_subscribe_resource=subscribe,
+    on_unsubscribe_resource=unsubscribe,
+    on_subscriptions_listen=ListenHandler(BUS),
     on_list_prompts=list_prompts,
     on_get_prompt=get_prompt,
+    on_completion=complete,
+    on_set_logging_level=set_level,
 )
+server.extensions[EXTENSION] = {"version": 1}
 
 
 async def main() -> None:
+    changing = NotificationOptions(tools_changed=True)
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+        await server.run(read, write, server.create_initialization_options(changing))
 
 
 anyio.run(main)

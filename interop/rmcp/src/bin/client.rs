@@ -1,36 +1,147 @@
-//! Drives a stdio server with rmcp's client.
+//! A client on rmcp, driven by the steps of ../../../scripts.py.
 //!
-//! `client REVISION -- COMMAND [ARGUMENT...]`: one JSON object a line for each check, as the
-//! clients in the other languages print them.
+//! `client REVISION -- COMMAND [ARGUMENT...]`
 
-use std::sync::{Arc, Mutex};
+#![allow(deprecated)] // sampling, roots and logging, which earlier revisions have
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::model::*;
 use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, PeerRequestOptions,
-    RunningService, ServiceError,
+    ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions, RequestContext,
+    RunningService, ServiceError, Subscription,
 };
 use rmcp::transport::TokioChildProcess;
-use rmcp::{ClientHandler, RoleClient};
-use serde_json::{Value, json};
+use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, from_value, json, to_value};
+use tokio::time::sleep;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Running = RunningService<RoleClient, Client>;
 
-/// Offers one revision and keeps the progress that arrives.
+/// After this, whatever a call made the server tell has been handled.
+const SETTLED: Duration = Duration::from_millis(100);
+/// What the handlers call when they call tools themselves.
+static RUNNING: Mutex<Option<Arc<Running>>> = Mutex::new(None);
+
+fn running() -> Result<Arc<Running>, Failure> {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.clone().ok_or_else(|| "not connected".into())
+}
+
+/// Offers one revision, and keeps what the server tells.
 #[derive(Clone)]
 struct Client {
     revision: ProtocolVersion,
+    heard: Arc<Mutex<Vec<String>>>,
     seen: Arc<Mutex<Vec<(f64, Option<f64>)>>>,
+}
+
+impl Client {
+    fn hear(&self, what: String) {
+        self.heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(what);
+    }
+
+    fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+/// The model: see scripts.py.
+fn model(
+    asked: Value,
+) -> Pin<Box<dyn Future<Output = Result<CreateMessageResult, Failure>> + Send>> {
+    Box::pin(async move { said(&asked).await })
+}
+
+async fn said(asked: &Value) -> Result<CreateMessageResult, Failure> {
+    if asked["tools"].is_array() {
+        let uses =
+            json!({"type": "tool_use", "id": "1", "name": asked["tools"][0]["name"], "input": {}});
+        let said =
+            json!({"role": "assistant", "model": "m", "stopReason": "toolUse", "content": uses});
+        return Ok(from_value(said)?);
+    }
+    let content = &asked["messages"][0]["content"];
+    let text = content["text"]
+        .as_str()
+        .or(content[0]["text"].as_str())
+        .unwrap_or_default();
+    let depth: u32 = text
+        .strip_prefix("nest ")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
+    let said = if depth == 0 {
+        format!("said {text}")
+    } else {
+        let nested = json!({"text": format!("nest {}", depth - 1)});
+        let answer = running()?
+            .call_tool(params(json!({"name": "ask_model", "arguments": nested}))?)
+            .await?;
+        format!(
+            "({})",
+            to_value(&answer)?["content"][0]["text"]
+                .as_str()
+                .unwrap_or_default()
+        )
+    };
+    let content = json!({"type": "text", "text": said});
+    Ok(from_value(
+        json!({"role": "assistant", "model": "m", "content": content}),
+    )?)
 }
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            ClientCapabilities::default(),
-            Implementation::new("interop-rmcp", "1"),
-        )
-        .with_protocol_version(self.revision.clone())
+        let capabilities = json!({
+            "roots": {}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}},
+            "extensions": {"example.com/interop": {"version": 2}},
+        });
+        let info = Implementation::new("interop-rmcp", "1");
+        ClientConfig::new(from_value(capabilities).unwrap_or_default(), info)
+            .with_protocol_version(self.revision.clone())
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        model(to_value(params).map_err(broken)?)
+            .await
+            .map_err(broken)
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        from_value(json!({"roots": [{"uri": "file:///interop"}]})).map_err(broken)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = to_value(request).map_err(broken)?;
+        let answer = match asked["message"].as_str() {
+            _ if asked["url"].is_string() => json!({"action": "accept"}),
+            Some("Who?") => json!({"action": "accept", "content": {"name": "Ada"}}),
+            Some("No?") => json!({"action": "decline"}),
+            _ => json!({"action": "cancel"}),
+        };
+        from_value(answer).map_err(broken)
     }
 
     async fn on_progress(
@@ -38,171 +149,307 @@ impl ClientHandler for Client {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        if let Ok(mut seen) = self.seen.lock() {
-            seen.push((params.progress, params.total));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.push((params.progress, params.total));
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.hear(
+            to_value(params.level)
+                .ok()
+                .and_then(|l| l.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+        );
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.hear(format!("resources/updated {}", params.uri));
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.hear("tools/list_changed".into());
+    }
+}
+
+fn params<T: DeserializeOwned>(value: Value) -> Result<T, ServiceError> {
+    from_value(value).map_err(|error| ServiceError::McpError(broken(error)))
+}
+
+fn told(result: &CallToolResult) -> Value {
+    let result = json!(result);
+    json!({
+        "text": result["content"][0]["text"], "is_error": result["isError"] == true,
+        "structured": result["structuredContent"], "meta": result["_meta"],
+    })
+}
+
+async fn call(running: &Running, step: &Value) -> Result<Value, ServiceError> {
+    let mut asked = json!({"name": step["tool"], "arguments": step["arguments"]});
+    if step["meta"].is_object() {
+        asked["_meta"] = step["meta"].clone();
+    }
+    let asked: CallToolRequestParams = params(asked)?;
+    let limit = step["timeout_ms"].as_u64().map(Duration::from_millis);
+    if limit.is_some() || step["cancel_ms"].is_u64() {
+        let options = limit.map_or_else(
+            PeerRequestOptions::no_options,
+            PeerRequestOptions::with_timeout,
+        );
+        let handle = running
+            .send_cancellable_request(CallToolRequest::new(asked).into(), options)
+            .await?;
+        if let Some(ms) = step["cancel_ms"].as_u64() {
+            sleep(Duration::from_millis(ms)).await;
+            handle.cancel(None).await?;
+            return Ok(json!({"ended": "cancelled"}));
         }
+        return Ok(match handle.await_response().await {
+            Err(ServiceError::Timeout { .. }) => json!({"ended": "timed out"}),
+            other => json!({"ended": format!("{other:?}")}),
+        });
     }
-}
-
-fn say(check: &str, mut facts: Value) {
-    facts["check"] = check.into();
-    println!("{facts}");
-}
-
-fn tool(name: &'static str, arguments: Value) -> CallToolRequestParams {
-    let arguments = arguments.as_object().cloned().unwrap_or_default();
-    CallToolRequestParams::new(name).with_arguments(arguments)
-}
-
-fn text_of(result: &CallToolResult) -> Result<String, Failure> {
-    let text = result.content.first().and_then(|block| block.as_text());
-    match text {
-        Some(text) if result.is_error != Some(true) => Ok(text.text.clone()),
-        _ => Err(format!("not a text: {result:?}").into()),
+    let mut outcome = told(&running.call_tool(asked).await?);
+    if step["progress"] == true {
+        // Notifications are handled by tasks of their own, beside the answer.
+        sleep(SETTLED).await;
+        let mut seen = running
+            .service()
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        seen.sort_by(|a, b| a.0.total_cmp(&b.0));
+        outcome["seen"] = json!(seen);
     }
+    Ok(outcome)
 }
 
-/// What came of a request that ought to fail.
-fn outcome<T>(answer: Result<T, ServiceError>, is_error: impl Fn(&T) -> Option<bool>) -> Value {
-    match answer {
-        Ok(result) => json!({ "is_error": is_error(&result) }),
-        Err(ServiceError::McpError(error)) => {
-            json!({ "code": error.code.0, "message": error.message })
-        }
-        Err(other) => json!({ "message": other.to_string() }),
-    }
-}
-
-type Running = RunningService<RoleClient, Client>;
-
-async fn call(running: &Running, name: &'static str, args: Value) -> Result<String, Failure> {
-    text_of(&running.call_tool(tool(name, args)).await?)
-}
-
-async fn stats(running: &Running) -> Result<Value, Failure> {
-    Ok(serde_json::from_str(
-        &call(running, "stats", json!({})).await?,
-    )?)
-}
-
-async fn errors(running: &Running, modern: bool) {
-    let unknown = running.call_tool(tool("no_such_tool", json!({}))).await;
-    say("unknown_tool", outcome(unknown, |r| r.is_error));
-    let bad = running.call_tool(tool("echo", json!({ "text": 7 }))).await;
-    say("bad_arguments", outcome(bad, |r| r.is_error));
-    let method = ClientRequest::CustomRequest(CustomRequest::new("no/such_method", None));
-    let unknown = running.send_request(method).await;
-    say("unknown_method", outcome(unknown, |_| None));
-    if !modern {
-        let ping = ClientRequest::PingRequest(PingRequest::default());
-        say("ping", outcome(running.send_request(ping).await, |_| None));
-    }
-}
-
-async fn cancel(running: &Running) -> Result<(), Failure> {
-    let before = stats(running).await?;
-    let sleep = CallToolRequest::new(tool("sleep", json!({ "ms": 60_000 })));
-    let handle = running
-        .send_cancellable_request(sleep.into(), PeerRequestOptions::no_options())
-        .await?;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let during = stats(running).await?;
-    handle.cancel(None).await?;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let after = stats(running).await?;
-    say(
-        "cancel",
-        json!({ "before": before, "during": during, "after": after }),
-    );
-    Ok(())
-}
-
-async fn concurrent(peer: &Peer<RoleClient>) -> Result<(), Failure> {
-    let calls: Vec<_> = (0..300)
+async fn many(running: &Arc<Running>, step: &Value) -> Result<Value, ServiceError> {
+    let argument = step["argument"].as_str().unwrap_or_default();
+    let calls: Vec<_> = (0..step["count"].as_u64().unwrap_or(0))
         .map(|i| {
-            let peer = peer.clone();
+            let (running, step) = (running.clone(), step.clone());
+            let arguments = json!({ argument: format!("call {i}") });
             tokio::spawn(async move {
-                let text = format!("call {i}");
-                let answer = peer
-                    .call_tool_once(tool("echo", json!({ "text": text })))
-                    .await;
-                match answer {
-                    Ok(CallToolResponse::Complete(r)) => text_of(&r).is_ok_and(|t| t == text),
-                    _ => false,
-                }
+                call(
+                    &running,
+                    &json!({"tool": step["tool"], "arguments": arguments}),
+                )
+                .await
             })
         })
         .collect();
-    let mut wrong = Vec::new();
-    for (i, call) in calls.into_iter().enumerate() {
-        if !call.await? {
-            wrong.push(i);
+    let mut answers = Vec::new();
+    for call in calls {
+        let answer = call
+            .await
+            .map_err(|error| ServiceError::McpError(broken(error)))??;
+        answers.push(answer["text"].clone());
+    }
+    Ok(json!({ "answers": answers }))
+}
+
+/// A list by that method, with all its pages; its items are named by that member.
+async fn list(running: &Running, of: &str, name: &str) -> Result<Value, ServiceError> {
+    let (mut items, mut pages, mut cursor) = (Vec::new(), 0, None);
+    while pages == 0 || cursor.is_some() {
+        let page = Some(PaginatedRequestParams::default().with_cursor(cursor.take()));
+        let page = match of {
+            "tools" => json!(running.list_tools(page).await?),
+            "resources" => json!(running.list_resources(page).await?),
+            "resourceTemplates" => json!(running.list_resource_templates(page).await?),
+            _ => json!(running.list_prompts(page).await?),
+        };
+        items.extend(page[of].as_array().into_iter().flatten().cloned());
+        cursor = page["nextCursor"].as_str().map(str::to_owned);
+        pages += 1;
+    }
+    let names: Vec<_> = items.iter().map(|item| item[name].clone()).collect();
+    Ok(json!({"names": names, "pages": pages, "items": items}))
+}
+
+async fn logs(running: &Running, step: &Value, modern: bool) -> Result<Value, ServiceError> {
+    let mut step = step.clone();
+    if modern {
+        step["meta"] = json!({"io.modelcontextprotocol/logLevel": step["level"]});
+    } else {
+        running
+            .set_level(params(json!({"level": step["level"]}))?)
+            .await?;
+    }
+    running.service().heard();
+    call(running, &step).await?;
+    sleep(SETTLED).await;
+    Ok(json!({"levels": running.service().heard()}))
+}
+
+/// What is told on a stream of its own until nothing more comes.
+async fn drain(subscription: &mut Subscription, client: &Client) -> Result<(), ServiceError> {
+    while let Ok(next) = tokio::time::timeout(SETTLED, subscription.next()).await {
+        match next? {
+            Some(ServerNotification::ToolListChangedNotification(_)) => {
+                client.hear("tools/list_changed".into())
+            }
+            Some(ServerNotification::ResourceUpdatedNotification(updated)) => {
+                client.hear(format!("resources/updated {}", updated.params.uri));
+            }
+            Some(_) => {}
+            None => break,
         }
     }
-    say("concurrent", json!({ "wrong": wrong }));
     Ok(())
 }
 
-async fn checks(running: &Running, modern: bool) -> Result<(), Failure> {
-    let info = running.peer_info().ok_or("no server info")?;
-    say(
-        "connect",
-        json!({
-            "revision": info.protocol_version.as_str(),
-            "name": info.server_info.as_ref().map(|i| &i.name),
-        }),
-    );
-    let tools = running.list_tools(None).await?.tools;
-    let names: Vec<_> = tools.iter().map(|tool| &tool.name).collect();
-    say("list", json!({ "tools": names }));
-    let texts: serde_json::Map<String, Value> = serde_json::from_reader(std::io::stdin())?;
-    for (of, text) in &texts {
-        let same = call(running, "echo", json!({ "text": text })).await? == *text;
-        say("echo", json!({ "of": of, "same": same }));
+async fn listen(running: &Running, step: &Value, modern: bool) -> Result<Value, ServiceError> {
+    let client = running.service();
+    let about = || params(json!({"uri": step["uris"][0]}));
+    client.heard();
+    if modern {
+        let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": step["uris"]});
+        let mut subscription = running.listen(params(wanted)?).await?;
+        call(running, step).await?;
+        drain(&mut subscription, client).await?;
+        subscription.cancel().await?;
+    } else {
+        running.subscribe(about()?).await?;
+        call(running, step).await?;
+        sleep(SETTLED).await;
     }
-    let args = json!({ "text": "0123456789abcdefgh", "n": 100_000 });
-    let same =
-        call(running, "resize", args).await? == format!("0123456789abcdef{}", "x".repeat(99_984));
-    say("resize", json!({ "same": same }));
-    errors(running, modern).await;
-    let text = call(running, "progress", json!({ "n": 20 })).await?;
-    // Notifications are handled by tasks of their own, beside the answer.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let mut seen = running
-        .service()
-        .seen
-        .lock()
-        .map_err(|e| e.to_string())?
-        .clone();
-    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
-    say("progress", json!({ "text": text, "seen": seen }));
-    cancel(running).await?;
-    concurrent(running.peer()).await
+    let mut during = client.heard();
+    if !modern {
+        running
+            .unsubscribe(params(json!({"uri": step["uris"][0]}))?)
+            .await?;
+    }
+    call(running, step).await?;
+    sleep(SETTLED).await;
+    let mut after = client.heard();
+    for heard in [&mut during, &mut after] {
+        heard.sort();
+        heard.dedup();
+    }
+    Ok(json!({"heard": during, "after": after}))
+}
+
+async fn complete(running: &Running, step: &Value) -> Result<Value, ServiceError> {
+    let of = match step["prompt"].as_str() {
+        Some(name) => json!({"type": "ref/prompt", "name": name}),
+        None => json!({"type": "ref/resource", "uri": step["template"]}),
+    };
+    let argument = json!({"name": step["argument"], "value": step["value"]});
+    let found = json!(
+        running
+            .complete(params(json!({"ref": of, "argument": argument}))?)
+            .await?
+    );
+    Ok(json!({"values": found["completion"]["values"]}))
+}
+
+async fn outcome(
+    running: &Arc<Running>,
+    step: &Value,
+    modern: bool,
+) -> Result<Value, ServiceError> {
+    Ok(match step["do"].as_str().unwrap_or_default() {
+        "info" => {
+            let info = running.peer_info();
+            let info = info.as_deref();
+            json!({
+                "revision": info.map(|i| i.protocol_version.as_str()),
+                "name": info.and_then(|i| i.server_info.as_ref()).map(|i| &i.name),
+                "extensions": info.and_then(|i| i.capabilities.extensions.as_ref()),
+            })
+        }
+        "tools" | "pages" => list(running, "tools", "name").await?,
+        "resources" => list(running, "resources", "uri").await?,
+        "templates" => list(running, "resourceTemplates", "uriTemplate").await?,
+        "prompts" => list(running, "prompts", "name").await?,
+        "read" => {
+            let read = json!(
+                running
+                    .read_resource(params(json!({"uri": step["uri"]}))?)
+                    .await?
+            );
+            let first = &read["contents"][0];
+            json!({"text": first["text"], "blob": first["blob"], "mime": first["mimeType"]})
+        }
+        "prompt" => {
+            let asked = json!({"name": step["name"], "arguments": step["arguments"]});
+            let prompt = json!(running.get_prompt(params(asked)?).await?);
+            json!({"text": prompt["messages"][0]["content"]["text"]})
+        }
+        "complete" => complete(running, step).await?,
+        "ping" => {
+            running
+                .send_request(ClientRequest::PingRequest(PingRequest::default()))
+                .await?;
+            json!({})
+        }
+        "request" => {
+            let method = step["method"].as_str().unwrap_or_default();
+            let request = ClientRequest::CustomRequest(CustomRequest::new(method, None));
+            running.send_request(request).await?;
+            json!({})
+        }
+        "call" => call(running, step).await?,
+        "many" => many(running, step).await?,
+        "logs" => logs(running, step, modern).await?,
+        "listen" => listen(running, step, modern).await?,
+        other => json!({"unknown": other}),
+    })
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let revision: ProtocolVersion = serde_json::from_value(arguments.next().into())?;
+    let revision: ProtocolVersion = from_value(arguments.next().into())?;
     let mut command = tokio::process::Command::new(arguments.nth(1).ok_or("no command")?);
     command.args(arguments);
     let modern = !revision.has_initialize();
     let lifecycle = if modern {
-        ClientLifecycleMode::Discover {
-            preferred_versions: vec![revision.clone()],
-        }
+        let preferred_versions = vec![revision.clone()];
+        ClientLifecycleMode::Discover { preferred_versions }
     } else {
         ClientLifecycleMode::Initialize
     };
     let client = Client {
         revision,
+        heard: Arc::default(),
         seen: Arc::default(),
     };
-    let transport = TokioChildProcess::new(command)?;
-    let mut running = client.serve_with_lifecycle(transport, lifecycle).await?;
-    checks(&running, modern).await?;
+    let steps: Vec<Value> = serde_json::from_reader(std::io::stdin())?;
+    let connected = client
+        .serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)
+        .await?;
+    let connected = Arc::new(connected);
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(connected.clone());
+    for step in steps.iter().take_while(|step| step["do"] != "close") {
+        let outcome = match outcome(&connected, step, modern).await {
+            Ok(outcome) => outcome,
+            Err(ServiceError::McpError(error)) => {
+                json!({"code": error.code.0, "message": error.message})
+            }
+            Err(other) => json!({"failed": other.to_string()}),
+        };
+        println!("{outcome}");
+    }
     let began = Instant::now();
-    running.close().await?;
-    say("close", json!({ "seconds": began.elapsed().as_secs_f64() }));
+    RUNNING
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    Arc::into_inner(connected)
+        .ok_or("a handler still runs")?
+        .close()
+        .await?;
+    println!("{}", json!({"ms": began.elapsed().as_millis() as u64}));
     Ok(())
 }

@@ -1,0 +1,46 @@
+// A server on @modelcontextprotocol/sdk, the first TypeScript SDK.
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import * as types from '@modelcontextprotocol/sdk/types.js';
+import { capabilities, overheard, requests } from './node_features.mjs';
+
+const schemas = {
+    'tools/list': types.ListToolsRequestSchema,
+    'tools/call': types.CallToolRequestSchema,
+    'resources/list': types.ListResourcesRequestSchema,
+    'resources/templates/list': types.ListResourceTemplatesRequestSchema,
+    'resources/read': types.ReadResourceRequestSchema,
+    'resources/subscribe': types.SubscribeRequestSchema,
+    'resources/unsubscribe': types.UnsubscribeRequestSchema,
+    'prompts/list': types.ListPromptsRequestSchema,
+    'prompts/get': types.GetPromptRequestSchema,
+    'completion/complete': types.CompleteRequestSchema
+};
+
+const server = new Server({ name: 'node-v1', version: '1' }, { capabilities });
+const ask = (_name, method, params) => {
+    if (method === 'sampling/createMessage') return server.createMessage(params);
+    return method === 'roots/list' ? server.listRoots() : server.elicitInput(params);
+};
+
+let revision;
+const context = extra => ({
+    revision: revision(),
+    signal: extra.signal,
+    meta: extra._meta,
+    ask,
+    progress: (progress, total) => {
+        const params = { progressToken: extra._meta?.progressToken, progress, total };
+        return extra.sendNotification({ method: 'notifications/progress', params });
+    },
+    log: (level, data, logger) => server.sendLoggingMessage({ level, data, logger }),
+    listChanged: () => server.sendToolListChanged(),
+    updated: uri => server.sendResourceUpdated({ uri })
+});
+const refused = (code, message) => new types.McpError(code, message);
+for (const [method, handler] of Object.entries(requests(refused)))
+    server.setRequestHandler(schemas[method], ({ params }, extra) => handler(params, context(extra)));
+const transport = new StdioServerTransport();
+await server.connect(transport);
+revision = overheard(transport);
+process.stdin.on('end', () => server.close());
