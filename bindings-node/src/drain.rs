@@ -127,9 +127,11 @@ impl<'a> Rows<'a> {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
                 None => self.put([kind as i32, number as i32, target as i32, -1, -1]),
             },
-            Operation::Complete => self.text(kind, number, target, |out| {
-                out.push_str(message.params().unwrap_or("{}"));
-            }),
+            Operation::Complete | Operation::Extension(_) => {
+                self.text(kind, number, target, |out| {
+                    out.push_str(message.params().unwrap_or("{}"));
+                })
+            }
             Operation::ReadResource(_) => self.text(kind, number, target, |out| {
                 quote(out, &message.uri().unwrap_or_default());
             }),

@@ -31,7 +31,6 @@ mod questions;
 mod requests;
 mod serve;
 mod settings;
-mod skills;
 mod slots;
 mod submit;
 mod tasks;

@@ -32,7 +32,7 @@ pub fn arguments<'py>(
     let Work { call, target, .. } = work;
     let message = call.message.as_ref();
     let mut arguments = match Operation::from_target(call.target) {
-        Operation::ReadResource(_) => PyDict::new(py),
+        Operation::ReadResource(_) | Operation::Extension(_) => PyDict::new(py),
         Operation::Complete => {
             let arguments = PyDict::new(py);
             let params = message.params().unwrap_or("{}");

@@ -61,6 +61,7 @@ impl Targets {
             Operation::ReadTemplate(index) => self.templates.get(index as usize),
             Operation::GetPrompt(index) => self.prompts.get(index as usize),
             Operation::Complete => self.completion.as_ref(),
+            Operation::Extension(_) => None,
         }
     }
 

@@ -82,6 +82,12 @@ impl RequestError {
         }
     }
 
+    /// Whether the peer says that there is no such resource, in the words of any revision: what
+    /// reading one fails with then (R-ERR-08).
+    pub fn is_resource_not_found(&self) -> bool {
+        matches!(self.code(), Some(-32002 | -32602))
+    }
+
     /// The peer's code, when the peer answered. Local failures have none, so that they cannot
     /// be mistaken for the peer's (R-ERR-26).
     pub fn code(&self) -> Option<i64> {

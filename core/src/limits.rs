@@ -43,6 +43,22 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// How long an era probe waits before the client falls back to `initialize` (R-ERA-07).
     pub probe_timeout: Duration,
+    /// How fast the peer may send requests; those beyond it are refused as overload, with
+    /// `retryAfter` (R-TOL-03, R-CMP-04). Pings and discovery are free. No limit when `None`.
+    pub request_rate: Option<Rate>,
+    /// How fast this side reports progress and logs; beyond it only the newest progress of each
+    /// request is kept, and log messages are left out (R-PRG-04, R-LOG-05). When `None`, only how
+    /// fast the peer reads limits it.
+    pub report_rate: Option<Rate>,
+}
+
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// So often at once; at least once.
+    pub burst: u32,
+    /// So often in each second, on average.
+    pub per_second: u32,
 }
 
 impl Limits {
@@ -64,6 +80,8 @@ impl Limits {
         max_request_timeout: Duration::from_secs(600),
         handshake_timeout: Duration::from_secs(30),
         probe_timeout: Duration::from_secs(5),
+        request_rate: None,
+        report_rate: None,
     };
 
     /// Bounds for a peer across a network.
@@ -160,6 +178,10 @@ pub const MAX_TASK_BYTES: usize = 64 << 20;
 
 /// Longest that a task is kept, from its creation.
 pub const MAX_TASK_TTL: Duration = Duration::from_secs(3600);
+
+/// Most states of clients that a server remembers as used up, where each is good for one use. When
+/// there are more, the oldest are forgotten, and all that are as old are refused.
+pub const MAX_USED_STATES: usize = 65_536;
 
 /// How often clients are told to ask how far a task is.
 pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);

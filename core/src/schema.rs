@@ -338,6 +338,38 @@ mod tests {
         }
     }
 
+    /// R-SCH-04: the two dialects that the documentation of [`Schema`] names, each where they
+    /// differ.
+    #[test]
+    fn two_dialects_are_spoken() {
+        let of = |dialect: &str, list: &str| {
+            let head = format!(r#""type":"object"{dialect}"#);
+            let json = format!(r#"{{{head},"properties":{{"a":{{"type":"array",{list}}}}}}}"#);
+            Schema::input(&json).unwrap()
+        };
+        let newest = r#","$schema":"https://json-schema.org/draft/2020-12/schema""#;
+        let older = r#","$schema":"http://json-schema.org/draft-07/schema#""#;
+        let pair = r#"{"a":["x",1]}"#;
+        let swapped = r#"{"a":[1,"x"]}"#;
+        let types = r#"[{"type":"string"},{"type":"integer"}]"#;
+        let (items, prefix) = (
+            format!(r#""items":{types}"#),
+            format!(r#""prefixItems":{types}"#),
+        );
+        for dialect in ["", newest] {
+            let schema = of(dialect, &prefix);
+            assert!(schema.check(pair).is_ok() && schema.check(swapped).is_err());
+        }
+        let schema = of(older, &items);
+        assert!(schema.check(pair).is_ok() && schema.check(swapped).is_err());
+        assert!(
+            of(older, &prefix).check(swapped).is_ok(),
+            "a word that draft-07 lacks"
+        );
+        let said = include_str!("schema.rs").split("mod cost;").next().unwrap();
+        assert!(said.contains("2020-12") && said.contains("draft-07"));
+    }
+
     #[test]
     fn an_error_names_the_place() {
         let error = Schema::input(ECHO)

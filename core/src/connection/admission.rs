@@ -319,11 +319,7 @@ impl Core {
     }
 }
 
-fn refuse(answer: Answer<'_>) {
+pub(super) fn refuse(answer: Answer<'_>) {
     let data = Some("{\"retryAfter\":1}");
-    answer.error(
-        ErrorKind::Overloaded,
-        "too many requests are in flight",
-        data,
-    );
+    answer.error(ErrorKind::Overloaded, "too many requests", data);
 }

@@ -10,6 +10,7 @@ use super::handle::Handle;
 use super::host::{CallKey, Host, StreamId};
 use super::liveness::Liveness;
 use super::opening::Phase;
+use super::pace::Pace;
 use super::pending::{Pending, Timer};
 use super::queue::{Encoded, FrameKind, Submission};
 use super::session::Session;
@@ -19,7 +20,7 @@ use super::stream::{Exchange, Stream};
 use crate::correlate::{RequestKey, TimerWheel};
 use crate::error::ConnectionError;
 use crate::json::{number, string};
-use crate::limits::{Limits, later};
+use crate::limits::{Limits, Rate, later};
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -39,14 +40,20 @@ pub(crate) struct Core {
     share: Share,
     /// A notification found the output at its cap.
     overrun: bool,
+    /// How fast the peer may ask, if that is limited.
+    asking: Option<Pace>,
+    /// How fast this side reports, if that is limited.
+    reporting: Option<Pace>,
+    /// Progress is held back until a timer comes.
+    waits_to_report: bool,
     pub begun: Instant,
 }
 
 impl Core {
     pub fn new(handle: Handle, now: Instant) -> Self {
+        let pace = |rate: Option<Rate>| rate.map(|rate| Pace::new(rate, now));
         Self {
             config: handle.config().clone(),
-            handle,
             phase: Phase::default(),
             pending: Pending::default(),
             timers: TimerWheel::new(now),
@@ -57,6 +64,10 @@ impl Core {
             liveness: Liveness::new(now),
             share: Share::default(),
             overrun: false,
+            asking: pace(handle.config().limits.request_rate),
+            reporting: pace(handle.config().limits.report_rate),
+            waits_to_report: false,
+            handle,
             begun: now,
         }
     }
@@ -79,6 +90,19 @@ impl Core {
         exchange.output.len() > self.limits().output_mark_bytes || self.is_over_budget()
     }
 
+    /// Whether the peer asks faster than it may.
+    pub fn is_asking_too_fast(&mut self, now: Instant) -> bool {
+        self.asking.as_mut().is_some_and(|pace| !pace.take(now))
+    }
+
+    /// Whether progress, or a log message, may be written now.
+    fn may_report(&mut self, exchange: &Exchange, now: Instant) -> bool {
+        let is_paced = |pace: &mut Pace| pace.take(now);
+        !self.is_crowded(exchange)
+            && !self.waits_to_report
+            && self.reporting.as_mut().is_none_or(is_paced)
+    }
+
     /// Takes over one submission of another thread. Its frame, if it is small, is the head of
     /// `frames`, and is taken off there.
     pub fn submitted(
@@ -90,7 +114,7 @@ impl Core {
     ) {
         match submission {
             Submission::Frame { frame, kind } => {
-                self.submitted_frame(streams, frame.find(frames), kind);
+                self.submitted_frame(streams, frame.find(frames), kind, now);
             }
             Submission::Request { frame, request } => {
                 let frame = frame.find(frames);
@@ -114,7 +138,13 @@ impl Core {
         }
     }
 
-    fn submitted_frame(&mut self, streams: &mut [Stream], frame: Encoded<'_>, kind: FrameKind) {
+    fn submitted_frame(
+        &mut self,
+        streams: &mut [Stream],
+        frame: Encoded<'_>,
+        kind: FrameKind,
+        now: Instant,
+    ) {
         let stream = match &kind {
             #[cfg(feature = "server")]
             FrameKind::Event(key) => key.stream,
@@ -138,11 +168,14 @@ impl Core {
                 exchange.take_over(frame);
             }
             FrameKind::Progress(CallKey { incoming, .. }) => {
-                let crowded = self.is_crowded(exchange);
+                if exchange.incoming.get(incoming).is_none() {
+                    return;
+                }
+                let may_report = self.may_report(exchange, now);
                 let Some(entry) = exchange.incoming.get_mut(incoming) else {
                     return;
                 };
-                if crowded {
+                if !may_report {
                     if entry.held.replace((*frame).into()).is_none() {
                         exchange.held.push(incoming);
                     }
@@ -154,7 +187,7 @@ impl Core {
             FrameKind::Log(key) => {
                 let live =
                     key.is_none_or(|key: CallKey| exchange.incoming.get(key.incoming).is_some());
-                if live && !self.is_crowded(exchange) {
+                if live && self.may_report(exchange, now) {
                     exchange.take_over(frame);
                 }
             }
@@ -205,6 +238,10 @@ impl Core {
                 Timer::Stall => self.stalled(streams, now),
                 Timer::Silence => self.silent(streams, now),
                 Timer::Idle => self.idle(streams, now),
+                Timer::Report => {
+                    self.waits_to_report = false;
+                    None
+                }
                 Timer::Sleep(alarm) => {
                     drop(alarm);
                     None
@@ -234,17 +271,34 @@ impl Core {
     pub fn stop_timers(&mut self) {
         self.pending.stop_timers();
         self.timers = TimerWheel::new(self.begun);
+        self.waits_to_report = false;
         self.stall = Stall::default();
     }
 
     /// Writes the progress that was held back, where there is room again.
-    fn release_held(&self, exchange: &mut Exchange) {
-        while !exchange.held.is_empty() && !self.is_crowded(exchange) {
-            let key = exchange.held.swap_remove(0);
+    fn release_held(&mut self, exchange: &mut Exchange, now: Instant) {
+        let is_there = |exchange: &Exchange, key| {
+            let entry = exchange.incoming.get(key);
+            entry.is_some_and(|entry| entry.held.is_some())
+        };
+        while let Some(key) = exchange.held.first().copied() {
+            if is_there(exchange, key) && !self.may_report(exchange, now) {
+                break;
+            }
+            exchange.held.swap_remove(0);
             let entry = exchange.incoming.get_mut(key);
             if let Some(held) = entry.and_then(|entry| entry.held.take()) {
                 exchange.append(&held);
             }
+        }
+        if let Some(pace) = &self.reporting
+            && !exchange.held.is_empty()
+            && !self.is_crowded(exchange)
+            && !self.waits_to_report
+        {
+            self.waits_to_report = true;
+            let due = later(now, pace.wait());
+            self.timers.insert(due, Timer::Report);
         }
     }
 
@@ -257,7 +311,7 @@ impl Core {
     ) -> Option<ConnectionError> {
         let (mut output, mut waiting, mut longest) = (0, 0, 0);
         for (index, Stream { reading, exchange }) in (0..).zip(&mut *streams) {
-            self.release_held(exchange);
+            self.release_held(exchange, now);
             self.begin_waiting(StreamId(index), exchange, host);
             output += exchange.output.len();
             waiting += reading.input.len() + exchange.waiting.bytes();
@@ -284,7 +338,8 @@ impl Core {
         let mut output = 0;
         for Stream { exchange, .. } in streams {
             output += exchange.output.len();
-            if self.can_begin(exchange) || !exchange.held.is_empty() && !self.is_crowded(exchange) {
+            let may_report = !self.waits_to_report && !self.is_crowded(exchange);
+            if self.can_begin(exchange) || !exchange.held.is_empty() && may_report {
                 return true;
             }
         }

@@ -105,6 +105,19 @@ impl Handle {
         &self.shared.config
     }
 
+    /// Who the peer is, as its carrier has verified: see
+    /// [`Connection::set_principal`](super::Connection::set_principal). What the peer says of
+    /// itself is no proof (R-MET-07).
+    pub fn principal(&self) -> Option<&str> {
+        self.shared.principal.get().map(|principal| &**principal)
+    }
+
+    /// How often the driver has taken what was submitted.
+    #[cfg(feature = "server")]
+    pub(crate) fn taken(&self) -> u64 {
+        self.shared.queue.taken()
+    }
+
     /// Whether both lead to one connection.
     #[cfg(feature = "server")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {

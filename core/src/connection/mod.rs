@@ -24,6 +24,7 @@ mod handle;
 mod host;
 mod liveness;
 mod opening;
+mod pace;
 mod params;
 mod pending;
 mod queue;
@@ -55,6 +56,8 @@ pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
+#[cfg(feature = "server")]
+pub(crate) use self::trace::mask;
 pub use self::trace::{Direction, Trace, redact};
 pub use crate::frame::Framing;
 
@@ -92,6 +95,12 @@ impl Connection {
     /// Says how to rouse the driver when a [`Handle`] has submitted something.
     pub fn set_wake(&self, wake: Arc<dyn Wake>) {
         self.core.shared().set_wake(wake);
+    }
+
+    /// Says who the peer is, as the carrier has verified (a token, a certificate, the owner of a
+    /// socket); nobody knows on a pipe. Only the first call counts.
+    pub fn set_principal(&mut self, principal: &str) {
+        let _ = self.core.shared().principal.set(principal.into());
     }
 
     /// Adds a stream.

@@ -7,7 +7,7 @@ use crate::correlate::RequestKey;
 use crate::error::RequestError;
 use crate::json::{number, reader, string, validate_head, writer};
 use crate::limits::Limits;
-use crate::mcp::{Era, Method, Revision, Side, meta};
+use crate::mcp::{Era, Method, Revision, Side, meta, trace_context};
 
 /// The `_meta` members that every request of this side carries in a revision, one behind the
 /// other; `None` where there are none.
@@ -76,6 +76,11 @@ pub(crate) fn request(
     let start = out.len();
     for (name, value) in theirs.into_iter().chain(own).flat_map(reader::members) {
         let name = name.raw();
+        if reader::as_str(value).is_some_and(|value| !trace_context::is_valid(name, &value)) {
+            return Err(RequestError::Misuse(
+                "traceparent, tracestate and baggage are as the W3C has them",
+            ));
+        }
         if name != "progressToken" && !(envelope.is_some() && engine_key(name)) {
             raw_key(out, name);
             writer::append_compact(out, value);

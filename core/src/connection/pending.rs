@@ -29,6 +29,8 @@ pub(crate) enum Timer {
     Silence,
     /// Nothing happened for so long.
     Idle,
+    /// Progress that was held back may go on.
+    Report,
     /// A handler sleeps.
     Sleep(Alarm),
 }

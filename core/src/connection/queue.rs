@@ -95,6 +95,8 @@ struct Waiting {
     batch: Batch,
     bytes: usize,
     closed: bool,
+    /// How often the driver has taken what waited.
+    taken: u64,
 }
 
 impl Queue {
@@ -152,7 +154,16 @@ impl Queue {
         self.bytes
             .store(std::mem::take(&mut waiting.bytes), Relaxed);
         std::mem::swap(&mut waiting.batch, batch);
+        waiting.taken += 1;
         !batch.submissions.is_empty()
+    }
+
+    /// How often the driver has taken what waited. While that stays the same, what was submitted
+    /// since is still here; and who reads it sees to it that the driver, when it takes that, knows
+    /// of everything done before.
+    #[cfg(feature = "server")]
+    pub fn taken(&self) -> u64 {
+        self.lock().taken
     }
 
     /// Nobody takes anything any more: drops what waits, and whatever is submitted later.

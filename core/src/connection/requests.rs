@@ -87,6 +87,9 @@ impl Core {
                 answer.error(ErrorKind::ShuttingDown, "shutting down", None);
                 return;
             }
+            _ if self.is_asking_too_fast(now) => {
+                return super::admission::refuse(exchange.answer(&self.config, id, revision));
+            }
             _ if unwanted => return self.answer_cancelled(exchange, id),
             _ => {}
         }

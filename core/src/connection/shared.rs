@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub openers: Mutex<Vec<Waker>>,
     pub strays: AtomicU64,
     log_level: AtomicU8,
+    /// Who the peer is, as its carrier has verified.
+    pub principal: OnceLock<Box<str>>,
 }
 
 impl Shared {
@@ -61,6 +63,7 @@ impl Shared {
             openers: Mutex::new(Vec::new()),
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(LogLevel::Info as u8),
+            principal: OnceLock::new(),
         }
     }
 

@@ -71,7 +71,16 @@ const SECRET: [&str; 9] = [
 /// any depth), long strings and what is nested deeply are cut. `progressToken` is no secret.
 pub fn redact(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len().min(4096));
-    value(&mut out, json.trim_ascii(), 0);
+    value(&mut out, json.trim_ascii(), 0, MAX_STRING_BYTES);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// JSON whose secrets are masked as in [`redact`], and which is whole otherwise: what may be told
+/// the peer in a log message (R-LOG-05).
+#[cfg(feature = "server")]
+pub(crate) fn mask(json: &str) -> String {
+    let mut out = Vec::with_capacity(json.len());
+    value(&mut out, json.trim_ascii(), 0, usize::MAX);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -86,7 +95,12 @@ fn is_secret(name: &str) -> bool {
         && SECRET.iter().any(|secret| plain.contains(secret))
 }
 
-fn value(out: &mut Vec<u8>, json: &str, depth: usize) {
+/// Whether that is no secret whatever it is called, such as the number of tokens.
+fn is_count(json: &str) -> bool {
+    matches!(json, "true" | "false" | "null") || json.len() < 16 && json.parse::<f64>().is_ok()
+}
+
+fn value(out: &mut Vec<u8>, json: &str, depth: usize, longest: usize) {
     match json.as_bytes().first() {
         Some(b'{') if depth < MAX_DEPTH => {
             out.push(b'{');
@@ -97,9 +111,9 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize) {
                 let name = key.decode().unwrap_or_default();
                 string::append(out, &name);
                 out.push(b':');
-                match is_secret(&name) {
+                match is_secret(&name) && !is_count(member) {
                     true => out.extend_from_slice(b"\"***\""),
-                    false => value(out, member, depth + 1),
+                    false => value(out, member, depth + 1, longest),
                 }
             }
             out.push(b'}');
@@ -110,11 +124,11 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize) {
                 if i > 0 {
                     out.push(b',');
                 }
-                value(out, element, depth + 1);
+                value(out, element, depth + 1, longest);
             }
             out.push(b']');
         }
-        Some(b'"') if json.len() > MAX_STRING_BYTES => {
+        Some(b'"') if json.len() > longest => {
             string::append(out, &format!("<{} bytes>", json.len() - 2));
         }
         Some(b'{' | b'[') => string::append(out, &format!("<{} bytes>", json.len())),
@@ -134,6 +148,23 @@ mod tests {
             shown,
             r#"{"params":{"arguments":{"api_key":"***","nested":[{"Authorization":"***"}],"text":"t"},"_meta":{"progressToken":1}}}"#
         );
+    }
+
+    /// R-LOG-05: all of a log message but its secrets.
+    #[cfg(feature = "server")]
+    #[test]
+    fn what_is_logged_is_whole_but_for_its_secrets() {
+        let long = "x".repeat(1000);
+        let json = format!(
+            r#"{{"tokens":12,"max_tokens":null,"access_token":"t","Set-Cookie":["c"],"text":"{long}"}}"#
+        );
+        let shown = format!(
+            r#"{{"tokens":12,"max_tokens":null,"access_token":"***","Set-Cookie":"***","text":"{long}"}}"#
+        );
+        assert_eq!(mask(&json), shown);
+        for plain in ["1", "\"password\"", "[]", "null"] {
+            assert_eq!(mask(plain), plain);
+        }
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl HandlerError {
         Self::of(ErrorKind::ResourceNotFound, text)
     }
 
+    /// The user does not want it: what a client answers when a server may not use the model.
+    pub fn rejected(text: impl fmt::Display) -> Self {
+        Self::of(ErrorKind::Rejected, text)
+    }
+
     /// The arguments are wrong.
     pub fn invalid(text: impl fmt::Display) -> Self {
         Self::of(ErrorKind::InvalidParams, text)

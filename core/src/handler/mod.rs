@@ -15,7 +15,7 @@ pub use self::error::HandlerError;
 use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming};
 
 /// Something of a server's registry that a request asks for; the number counts the entries of
-/// its kind in the order of registration.
+/// its kind in the order of registration, and is given only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Call a tool.
@@ -28,11 +28,16 @@ pub enum Operation {
     GetPrompt(u32),
     /// Complete an argument.
     Complete,
+    /// Carry a method of an extension out.
+    Extension(u32),
 }
 
-const KINDS: u32 = 5;
+const KINDS: u32 = 6;
 
 impl Operation {
+    /// The largest number of an entry.
+    pub const MAX_NUMBER: u32 = u32::MAX / KINDS - 2;
+
     /// As the number that marks a deferred request.
     pub fn to_target(self) -> u32 {
         match self {
@@ -41,6 +46,7 @@ impl Operation {
             Self::ReadTemplate(index) => index * KINDS + 2,
             Self::GetPrompt(index) => index * KINDS + 3,
             Self::Complete => 4,
+            Self::Extension(index) => index * KINDS + 5,
         }
     }
 
@@ -52,7 +58,8 @@ impl Operation {
             1 => Self::ReadResource(index),
             2 => Self::ReadTemplate(index),
             3 => Self::GetPrompt(index),
-            _ => Self::Complete,
+            4 => Self::Complete,
+            _ => Self::Extension(index),
         }
     }
 }
@@ -97,6 +104,12 @@ pub trait Executor {
     /// The client has other roots now (handshake era).
     fn roots_changed(&mut self) {}
 
+    /// The client tells something that no revision has a word for: the method, and the params, a
+    /// raw JSON object.
+    fn notification(&mut self, method: &str, params: &str) {
+        let _ = (method, params);
+    }
+
     /// The connection has ended.
     fn closed(&mut self) {}
 }
@@ -125,13 +138,14 @@ mod tests {
 
     #[test]
     fn operations_survive_as_numbers() {
-        for index in [0, 1, 77, u32::MAX / KINDS - 1] {
+        for index in [0, 1, 77, Operation::MAX_NUMBER] {
             for operation in [
                 Operation::CallTool(index),
                 Operation::ReadResource(index),
                 Operation::ReadTemplate(index),
                 Operation::GetPrompt(index),
                 Operation::Complete,
+                Operation::Extension(index),
             ] {
                 assert_eq!(Operation::from_target(operation.to_target()), operation);
             }

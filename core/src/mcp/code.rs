@@ -20,6 +20,8 @@ pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// An answer to a cancelled request under one profile; tolerated when received (R-ERR-27).
 pub const REQUEST_CANCELLED: i64 = -32800;
+/// The user does not want it, sampling for example (R-ERR-22).
+pub const REJECTED: i64 = -1;
 /// Too many requests at once; `data.retryAfter` says when to try again, in seconds. Outside the
 /// range that MCP reserves (R-ERR-07).
 pub const OVERLOADED: i64 = -31999;
@@ -56,6 +58,8 @@ pub enum ErrorKind {
     ShuttingDown,
     /// Unexpected failure.
     Internal,
+    /// The user does not want it (R-ERR-22).
+    Rejected,
 }
 
 /// Whose codes are spoken: those of the protocol, or those that a dialect of it puts in place of
@@ -74,7 +78,7 @@ pub enum Codes {
 }
 
 /// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the dialects.
-const CODES: [(ErrorKind, [i64; 5]); 13] = {
+const CODES: [(ErrorKind, [i64; 5]); 14] = {
     use ErrorKind::*;
     [
         (Parse, [PARSE_ERROR; 5]),
@@ -129,6 +133,7 @@ const CODES: [(ErrorKind, [i64; 5]); 13] = {
         (Overloaded, [OVERLOADED; 5]),
         (ShuttingDown, [SHUTTING_DOWN; 5]),
         (Internal, [INTERNAL_ERROR; 5]),
+        (Rejected, [REJECTED; 5]),
     ]
 };
 
@@ -182,6 +187,7 @@ mod tests {
             Overloaded,
             ShuttingDown,
             Internal,
+            Rejected,
         ];
         for kind in kinds.into_iter().chain(more) {
             let code = kind.code(Revision::V2026_07_28);

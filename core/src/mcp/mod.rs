@@ -16,11 +16,16 @@ pub mod revision;
 #[cfg(all(feature = "skills", any(feature = "server", feature = "client")))]
 pub(crate) mod skill;
 mod task;
+pub mod trace_context;
 
 #[cfg(any(feature = "server", feature = "client"))]
-pub use ask::{Block, Elicitation, Elicited, Role, Root, Sampled, Sampling, SamplingMessage};
+pub use ask::{
+    Block, Elicitation, Elicited, MAX_TOOL_ROUNDS, ModelHint, ModelPreferences, Role, Root,
+    Sampled, Sampling, SamplingMessage,
+};
 pub use code::{Codes, ErrorKind};
 pub use level::LogLevel;
 pub use method::{Method, Side};
 pub use revision::{Era, Revision, Revisions};
 pub use task::{TaskForm, TaskStatus, TaskSupport};
+pub use trace_context::TraceContext;

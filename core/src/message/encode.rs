@@ -5,6 +5,8 @@
 //! pretty-printed text does), the whitespace between its tokens is dropped, so that the result
 //! fits on one line (R-STD-01).
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::envelope::{Envelope, Field, Span};
@@ -125,7 +127,29 @@ pub enum ErrorId<'a> {
     Omit,
 }
 
-/// Appends an error; `data` is raw JSON of any type.
+/// Longest message of an error, in characters.
+const MAX_SENTENCE_CHARS: usize = 1000;
+
+/// A text as one sentence of an error: on one line, and not too long (R-RPC-14).
+fn sentence(text: &str) -> Cow<'_, str> {
+    let is_short = text.len() <= MAX_SENTENCE_CHARS;
+    if is_short && !text.contains(['\n', '\r']) && !text.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut line = lines.collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return Cow::Borrowed("unknown error");
+    }
+    if let Some((end, _)) = line.char_indices().nth(MAX_SENTENCE_CHARS - 1) {
+        line.truncate(end);
+        line.push('\u{2026}');
+    }
+    Cow::Owned(line)
+}
+
+/// Appends an error; `data` is raw JSON of any type, and `message` becomes one line of no more than
+/// a thousand characters.
 pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data: Option<&str>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
     match id {
@@ -140,7 +164,7 @@ pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data:
     out.extend_from_slice(b"\"error\":{\"code\":");
     number::append(out, code);
     out.extend_from_slice(b",\"message\":");
-    string::append(out, message);
+    string::append(out, &sentence(message));
     if let Some(data) = data {
         out.extend_from_slice(b",\"data\":");
         writer::append_compact(out, data);

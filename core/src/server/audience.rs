@@ -37,6 +37,16 @@ impl Change<'_> {
         }
     }
 
+    /// Which list it is of.
+    fn list(self) -> Option<usize> {
+        match self {
+            Self::Tools => Some(0),
+            Self::Prompts => Some(1),
+            Self::Resources => Some(2),
+            Self::Resource(_) => None,
+        }
+    }
+
     /// The members of its params.
     pub(super) fn members(self) -> Option<String> {
         let Self::Resource(uri) = self else {
@@ -45,6 +55,21 @@ impl Change<'_> {
         let mut members = b"\"uri\":".to_vec();
         string::append(&mut members, uri);
         String::from_utf8(members).ok()
+    }
+}
+
+/// What was told last of each list, counted in what the driver has taken: what is told and not
+/// taken yet need not be told again, since who hears it asks for the list of that moment.
+#[derive(Debug, Default)]
+pub(super) struct Told([Option<u64>; 3]);
+
+impl Told {
+    /// Whether a change is to be told; it counts as told then.
+    pub fn is_news(&mut self, change: Change<'_>, taken: u64) -> bool {
+        let Some(told) = change.list().and_then(|list| self.0.get_mut(list)) else {
+            return true;
+        };
+        told.replace(taken) != Some(taken)
     }
 }
 
@@ -105,6 +130,7 @@ struct Wants {
     uris: HashSet<Box<str>>,
     /// The streams of one of the stateless era.
     listens: Vec<Listen>,
+    told: Told,
 }
 
 impl Listener {
@@ -152,15 +178,17 @@ impl Listener {
             return;
         }
         // Under the lock, so that no stream hears of anything before its acknowledgement.
-        let wants = lock(&self.wants);
-        for listen in &wants.listens {
-            listen.tell(&self.handle, change);
+        let mut wants = lock(&self.wants);
+        // Before anything is submitted.
+        let taken = self.handle.taken();
+        for listen in &mut wants.listens {
+            listen.tell(&self.handle, change, taken);
         }
         let told = match change {
             Change::Resource(uri) => wants.uris.contains(uri),
             _ => true,
         };
-        if told && self.ready.load(Ordering::Acquire) {
+        if told && self.ready.load(Ordering::Acquire) && wants.told.is_news(change, taken) {
             let params = change.members().map(|members| format!("{{{members}}}"));
             // The params are an object.
             let _ = self

@@ -1,6 +1,6 @@
 //! Building a server from handlers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,19 +13,21 @@ use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
 use super::definition::{Prompt, Resource, Tool};
 use super::live::Live;
+use super::numbered::Numbered;
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
 use super::seal::Seal;
 use super::tasks::TaskLimits;
 use crate::connection::{Call, Config, Handle, Trace};
-use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
+use crate::handler::{HandlerError, Operation};
 use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::{Codes, Revisions};
 
 type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
-type Handler<T> = Arc<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
+type Notice = Arc<dyn Fn(&str, &Handle) + Send + Sync>;
+pub(super) type Handler<T> = Arc<dyn Fn(Call, Context) -> Made<T> + Send + Sync>;
 pub(super) type InlineTool = Arc<dyn Fn(&str) -> ToolResult + Send + Sync>;
 
 #[derive(Clone)]
@@ -39,11 +41,27 @@ pub(super) struct Handlers {
     pub initialized: Option<Hook>,
     pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
-    pub tools: Vec<ToolHandler>,
-    pub resources: Vec<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
-    pub templates: Vec<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
-    pub prompts: Vec<Handler<Result<PromptResult, HandlerError>>>,
+    pub tools: Numbered<ToolHandler>,
+    pub resources: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
+    pub templates: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
+    pub prompts: Numbered<Handler<Result<PromptResult, HandlerError>>>,
     pub completion: Option<Handler<Result<Completions, HandlerError>>>,
+    /// Of extensions: each gives a JSON object.
+    pub methods: Numbered<Handler<Result<String, HandlerError>>>,
+    pub notices: BTreeMap<String, Notice>,
+}
+
+impl Handlers {
+    /// Forgets those of what `registry` offers no more.
+    fn follow(&mut self, registry: &Registry) {
+        self.tools.retain(|n| registry.has(Operation::CallTool(n)));
+        self.resources
+            .retain(|n| registry.has(Operation::ReadResource(n)));
+        self.templates
+            .retain(|n| registry.has(Operation::ReadTemplate(n)));
+        self.prompts
+            .retain(|n| registry.has(Operation::GetPrompt(n)));
+    }
 }
 
 /// A server: what it offers and the handlers of it. Cheap to clone; one server may serve many
@@ -71,6 +89,22 @@ impl Server {
         self.live.offer().registry
     }
 
+    /// What it does against good advice, a sentence each: names that some clients do not take
+    /// (R-NAM-01), resources at URIs that are for what clients can fetch themselves (R-RES-11), and
+    /// what was noticed while it served. Nothing of it is refused.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    /// let server = Server::builder("shop", "1.0.0")
+    ///     .tool(Tool::new("place order"), |_: Arguments, _| async { "ordered" })
+    ///     .build()?;
+    /// assert!(server.warnings()[0].contains("place order"));
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn warnings(&self) -> Vec<String> {
+        self.registry().warnings()
+    }
+
     /// What it brings to a connection.
     pub fn config(&self) -> &Arc<Config> {
         &self.config
@@ -94,10 +128,11 @@ pub struct Builder {
     limits: Limits,
     revisions: Revisions,
     codes: Codes,
-    registry: Registry,
-    handlers: Handlers,
+    pub(super) registry: Registry,
+    pub(super) handlers: Handlers,
     trace: Option<Trace>,
     seal: Option<Seal>,
+    single_use: bool,
     failure: Option<RegistryError>,
 }
 
@@ -115,15 +150,19 @@ impl Builder {
             handlers,
             trace: None,
             seal: None,
+            single_use: false,
             failure: None,
         }
     }
 
     /// What was registered.
-    pub(super) fn into_parts(self) -> Result<(Registry, Handlers), RegistryError> {
+    pub(super) fn into_parts(mut self) -> Result<(Registry, Handlers), RegistryError> {
         match self.failure {
             Some(error) => Err(error),
-            None => Ok((self.registry, self.handlers)),
+            None => {
+                self.handlers.follow(&self.registry);
+                Ok((self.registry, self.handlers))
+            }
         }
     }
 
@@ -132,6 +171,14 @@ impl Builder {
     /// that a client may reach in turn, and keep it secret.
     pub fn state_key(mut self, key: [u8; 32]) -> Self {
         self.seal = Some(Seal::new(key));
+        self
+    }
+
+    /// Takes each of those back only once (R-MRT-09): for calls that must not be made twice with
+    /// one answer of the user's. A client whose call was lost on the way has to ask anew then.
+    /// What was taken back is remembered in this process.
+    pub fn single_use_states(mut self) -> Self {
+        self.single_use = true;
         self
     }
 
@@ -293,7 +340,10 @@ impl Builder {
             })
         });
         match self.registry.add_tool(tool) {
-            Ok(_) => self.handlers.tools.push(ToolHandler::Spawned(made)),
+            Ok(number) => {
+                let tools = &mut self.handlers.tools;
+                tools.insert(number, ToolHandler::Spawned(made));
+            }
             Err(error) => self.fail(error),
         }
         self
@@ -316,7 +366,10 @@ impl Builder {
             Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
         });
         match self.registry.add_tool(tool) {
-            Ok(_) => self.handlers.tools.push(ToolHandler::Inline(made)),
+            Ok(number) => {
+                let tools = &mut self.handlers.tools;
+                tools.insert(number, ToolHandler::Inline(made));
+            }
             Err(error) => self.fail(error),
         }
         self
@@ -331,12 +384,13 @@ impl Builder {
     where
         F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
     {
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+            let made = handler(uri, context);
+            Box::pin(async move { Ok(vec![made.await?]) })
+        });
         match self.registry.add_resource(resource) {
-            Ok(_) => self.handlers.resources.push(Arc::new(move |call, context| {
-                let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
-                let made = handler(uri, context);
-                Box::pin(async move { Ok(vec![made.await?]) })
-            })),
+            Ok(number) => self.handlers.resources.insert(number, made),
             Err(error) => self.fail(error),
         }
         self
@@ -352,17 +406,18 @@ impl Builder {
         F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
     {
         let parsed = super::template::Template::parse(&template.uri);
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+            let variables = parsed
+                .as_ref()
+                .ok()
+                .and_then(|template| template.match_uri(&uri));
+            let variables = variables.unwrap_or_default().into_iter().collect();
+            let made = handler(uri, variables, context);
+            Box::pin(async move { Ok(vec![made.await?]) })
+        });
         match self.registry.add_template(template) {
-            Ok(_) => self.handlers.templates.push(Arc::new(move |call, context| {
-                let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
-                let variables = parsed
-                    .as_ref()
-                    .ok()
-                    .and_then(|template| template.match_uri(&uri));
-                let variables = variables.unwrap_or_default().into_iter().collect();
-                let made = handler(uri, variables, context);
-                Box::pin(async move { Ok(vec![made.await?]) })
-            })),
+            Ok(number) => self.handlers.templates.insert(number, made),
             Err(error) => self.fail(error),
         }
         self
@@ -377,20 +432,19 @@ impl Builder {
     where
         F: Future<Output = Result<PromptResult, HandlerError>> + Send + 'static,
     {
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let arguments = call.message.as_ref().arguments().unwrap_or("{}");
+            let pair = |(key, value): (crate::json::JsonStr<'_>, &str)| {
+                let value = reader::as_str(value)?.into_owned();
+                Some((key.decode().ok()?.into_owned(), value))
+            };
+            Box::pin(handler(
+                reader::members(arguments).filter_map(pair).collect(),
+                context,
+            ))
+        });
         match self.registry.add_prompt(prompt) {
-            Ok(_) => self.handlers.prompts.push(Arc::new(move |call, context| {
-                let arguments = call.message.as_ref().arguments().unwrap_or("{}");
-                let pair = |(key, value): (crate::json::JsonStr<'_>, &str)| {
-                    Some((
-                        key.decode().ok()?.into_owned(),
-                        reader::as_str(value)?.into_owned(),
-                    ))
-                };
-                Box::pin(handler(
-                    reader::members(arguments).filter_map(pair).collect(),
-                    context,
-                ))
-            })),
+            Ok(number) => self.handlers.prompts.insert(number, made),
             Err(error) => self.fail(error),
         }
         self
@@ -443,7 +497,7 @@ impl Builder {
         self
     }
 
-    fn fail(&mut self, error: RegistryError) {
+    pub(super) fn fail(&mut self, error: RegistryError) {
         self.failure.get_or_insert(error);
     }
 
@@ -459,6 +513,8 @@ impl Builder {
         config.revisions = self.revisions;
         config.codes = self.codes;
         let seal = self.seal.take().or_else(Seal::random);
+        let once = self.single_use;
+        let seal = seal.map(|seal| if once { seal.single_use() } else { seal });
         let (registry, handlers) = self.into_parts()?;
         Ok(Server {
             seal,

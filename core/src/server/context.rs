@@ -7,9 +7,12 @@ use super::registry::Registry;
 use super::rounds::Rounds;
 use super::seal::Seal;
 use super::tasks::TaskCall;
-use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
+use crate::connection::{Call, Handle, Progress, Replies, ReplyTo, mask};
 use crate::correlate::CancelToken;
-use crate::mcp::{ErrorKind, LogLevel, Method, Revision, extension};
+use crate::mcp::{
+    Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
+};
+use crate::message::Field;
 
 /// A call under way: progress, log messages, cancellation. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -19,6 +22,10 @@ pub struct Context {
     cancel: CancelToken,
     /// How the client is asked where it cannot be sent requests.
     rounds: Option<Arc<Rounds>>,
+    /// What the client declared on a call that takes no rounds, where each call says it.
+    declared: Option<Arc<str>>,
+    /// Where the call stands in a trace, if it says so.
+    trace: Option<Arc<TraceContext>>,
     /// For a tool that opted in.
     task: Option<Arc<TaskCall>>,
     /// What the next question is called.
@@ -33,12 +40,21 @@ impl Context {
     /// A sentence for the client, when what it brings from an earlier round is not what it should
     /// be (R-MRT-08, R-MRT-10, R-MRT-13): invalid params.
     pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
-        let rounds = seal.map(|seal| Rounds::begin(call, seal));
+        let rounds = seal.map(|seal| Rounds::begin(call, seal, handle.principal()));
+        let rounds = rounds.transpose()?.flatten();
+        let says = match call.reply.revision().era() {
+            Era::Handshake => None,
+            Era::Stateless => call.message.as_ref().raw(Field::ClientCapabilities),
+        };
         Ok(Self {
+            declared: says
+                .filter(|says| rounds.is_none() && *says != "{}")
+                .map(Into::into),
             handle,
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
-            rounds: rounds.transpose()?.flatten(),
+            rounds,
+            trace: traced(call).map(Arc::new),
             task: None,
             question: None,
         })
@@ -51,6 +67,8 @@ impl Context {
             reply,
             cancel,
             rounds: None,
+            declared: None,
+            trace: None,
             task: None,
             question: None,
         }
@@ -110,12 +128,13 @@ impl Context {
         }
     }
 
-    /// Sends a log message, if the client wants messages of that level. `data` is JSON. Not from
-    /// a task: its call is answered.
+    /// Sends a log message, if the client wants messages of that level. `data` is JSON; the values
+    /// of members whose names speak of secrets are masked (R-LOG-05). Not from a task: its call is
+    /// answered.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &serde_json::Value) {
         self.handle
             .replies()
-            .log(&self.reply, level, logger, &data.to_string());
+            .log(&self.reply, level, logger, &mask(&data.to_string()));
     }
 
     /// Whether the client gave up, or went away. What the handler gives back then is discarded.
@@ -133,9 +152,21 @@ impl Context {
         self.handle.sleep(duration)
     }
 
+    /// Who calls, as the carrier has verified; `None` where it cannot know, as on a pipe. Bind to
+    /// it what is kept for somebody, such as the errand of a page (R-ELI-12).
+    pub fn principal(&self) -> Option<&str> {
+        self.handle.principal()
+    }
+
     /// The revision that the call is served in.
     pub fn revision(&self) -> Revision {
         self.reply.revision()
+    }
+
+    /// Where the call stands in a distributed trace, if the client says so in good form: to be
+    /// handed on with what the handler asks of others (R-MET-09).
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.trace.as_deref()
     }
 
     /// The connection that the call came on.
@@ -185,7 +216,8 @@ impl Context {
     /// The settings that the client declared on this request for an extension, a JSON object;
     /// `None` when it did not declare it (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {
-        extension::declared(self.rounds.as_ref()?.capabilities(), id)
+        let rounds = self.rounds.as_ref().map(|rounds| rounds.capabilities());
+        extension::declared(rounds.or(self.declared.as_deref())?, id)
     }
 
     /// What may become of the call beside an answer, if the tool opted in and the client can
@@ -202,4 +234,19 @@ impl Context {
     pub fn reply_to(&self) -> &ReplyTo {
         &self.reply
     }
+}
+
+/// What a call says of its trace. A broken parent is no parent, and then the rest counts for
+/// nothing (W3C Trace Context, 3.3).
+fn traced(call: &Call) -> Option<TraceContext> {
+    let message = call.message.as_ref();
+    let said = |field, key| {
+        let value = message.decoded(field)?.into_owned();
+        trace_context::is_valid(key, &value).then_some(value)
+    };
+    Some(TraceContext {
+        parent: said(Field::Traceparent, "traceparent")?,
+        state: said(Field::Tracestate, "tracestate"),
+        baggage: said(Field::Baggage, "baggage"),
+    })
 }

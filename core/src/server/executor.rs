@@ -58,7 +58,7 @@ impl Executor for HandlerExecutor {
             return Err(answer);
         };
         let offer = self.view.offer();
-        let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number as usize) else {
+        let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number) else {
             return Err(answer);
         };
         let arguments = request.message.arguments().unwrap_or("{}");
@@ -67,6 +67,7 @@ impl Executor for HandlerExecutor {
         if let Some(error) = &result.refusal {
             return Ok(answer.error(error.kind(), &error.to_string(), None));
         }
+        offer.registry.notice(number, &result);
         Ok(match offer.registry.check_result(number, &result) {
             Ok(()) => answer.result(|writer| result.write(writer)),
             Err(why) => answer.error(ErrorKind::Internal, &why, None),
@@ -77,7 +78,7 @@ impl Executor for HandlerExecutor {
         let Operation::CallTool(number) = operation else {
             return false;
         };
-        let handler = self.view.offer().handlers.tools.get(number as usize);
+        let handler = self.view.offer().handlers.tools.get(number);
         matches!(handler, Some(ToolHandler::Spawned(_)))
     }
 
@@ -90,6 +91,12 @@ impl Executor for HandlerExecutor {
     fn roots_changed(&mut self) {
         if let Some(hook) = &self.view.offer().handlers.roots_changed {
             guard_hook(|| hook(&self.handle));
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: &str) {
+        if let Some(hook) = self.view.offer().handlers.notices.get(method) {
+            guard_hook(|| hook(params, &self.handle));
         }
     }
 
@@ -154,8 +161,8 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
     let Offer { registry, handlers } = &offer;
     match operation {
         Operation::CallTool(number) => {
-            let Some(handler) = handlers.tools.get(number as usize) else {
-                return;
+            let Some(handler) = handlers.tools.get(number) else {
+                return debt.refuse_gone();
             };
             let arguments = call.message.as_ref().arguments().unwrap_or("{}");
             if arguments.len() > CHECK_HERE_BYTES
@@ -185,8 +192,8 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
             }
         }
         Operation::ReadResource(number) => {
-            let Some(handler) = handlers.resources.get(number as usize) else {
-                return;
+            let Some(handler) = handlers.resources.get(number) else {
+                return debt.refuse_gone();
             };
             debt.settle(
                 attended(&context.clone(), || handler(call, context)).await,
@@ -196,8 +203,8 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
             );
         }
         Operation::ReadTemplate(number) => {
-            let Some(handler) = handlers.templates.get(number as usize) else {
-                return;
+            let Some(handler) = handlers.templates.get(number) else {
+                return debt.refuse_gone();
             };
             debt.settle(
                 attended(&context.clone(), || handler(call, context)).await,
@@ -215,9 +222,18 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
                 |completions: Completions, writer| completions.write(writer),
             );
         }
+        Operation::Extension(number) => {
+            let Some(handler) = handlers.methods.get(number) else {
+                return debt.refuse_gone();
+            };
+            debt.settle(
+                attended(&context.clone(), || handler(call, context)).await,
+                |object: String, writer| writer.object(&object),
+            );
+        }
         Operation::GetPrompt(number) => {
-            let Some(handler) = handlers.prompts.get(number as usize) else {
-                return;
+            let Some(handler) = handlers.prompts.get(number) else {
+                return debt.refuse_gone();
             };
             debt.settle(
                 attended(&context.clone(), || handler(call, context)).await,
@@ -267,6 +283,7 @@ impl Debt {
 
     /// What a tool gave back goes to the client, or into the task that the call became.
     fn settle_tool(mut self, registry: &Registry, number: u32, result: ToolResult) {
+        registry.notice(number, &result);
         let misfit = registry.check_result(number, &result);
         let refused = match (&result.refusal, misfit) {
             (Some(error), _) => Some(error.clone()),
@@ -287,6 +304,11 @@ impl Debt {
             (None, Some(error)) => self.refuse_with(&error),
             (None, None) => self.pay(|writer| result.write(writer)),
         }
+    }
+
+    /// It was taken away after the call was accepted.
+    fn refuse_gone(&mut self) {
+        self.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
     }
 
     fn refuse(&mut self, kind: ErrorKind, message: &str) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::access::judge;
 use super::audience::Listener;
 use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
@@ -16,9 +17,9 @@ use super::tasks::{RESULT, Rule, declares, missing_extension};
 use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
 use crate::error::ConnectionError;
 use crate::handler::{Executor, Operation};
-use crate::json::{reader, string};
+use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
-use crate::mcp::{ErrorKind, Method, TaskSupport};
+use crate::mcp::{Era, ErrorKind, Method, TaskSupport, extension};
 use crate::message::{Field, MessageRef};
 
 /// The [`Host`] of a server. What the registry alone can answer (lists, unknown names, arguments
@@ -152,7 +153,7 @@ impl<E: Executor> ServerHost<E> {
             match Rule::of(support, &request) {
                 Rule::Goes => {}
                 Rule::Mismatch(why) => return answer.error(ErrorKind::MethodNotFound, why, None),
-                Rule::Missing => return missing_extension(answer),
+                Rule::Missing => return missing_extension(answer, extension::TASKS),
             }
         }
         let later = arguments.len() > CHECK_HERE_BYTES && self.executor.checks_arguments(operation);
@@ -205,6 +206,16 @@ impl<E: Executor> ServerHost<E> {
             );
         }
         let arguments_of = self.registry.prompt_arguments(number);
+        // R-PRM-09: nothing reaches a prompt that it does not ask for.
+        let known = |name: &JsonStr<'_>| {
+            let name = name.decode().unwrap_or_default();
+            arguments_of.iter().any(|argument| argument.name == name)
+        };
+        if let Some((name, _)) = reader::members(arguments).find(|(name, _)| !known(name)) {
+            let name = name.decode().unwrap_or_default();
+            let text = format!("there is no argument {}", quoted(&name));
+            return answer.error(ErrorKind::InvalidParams, &text, None);
+        }
         let required = arguments_of.iter().filter(|a| a.required);
         for argument in required {
             if reader::find(arguments, &argument.name).is_none() {
@@ -224,10 +235,10 @@ impl<E: Executor> ServerHost<E> {
     fn listen(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
         let has_tasks = reader::find_path(params, &["notifications", "taskIds"]).is_some();
-        if has_tasks && self.registry.has_tasks() && !declares(&request) {
-            return missing_extension(answer);
+        if has_tasks && self.registry.has_tasks() && !declares(&request, extension::TASKS) {
+            return missing_extension(answer, extension::TASKS);
         }
-        match Interests::parse(params, &self.registry) {
+        match Interests::parse(params, &self.registry, self.handle.principal()) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
             Ok(_) if !self.listener().has_room() => {
                 answer.error(ErrorKind::Overloaded, "too many streams are open", None)
@@ -259,22 +270,36 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
+    /// A method that no revision has, but perhaps an extension (R-EXT-04).
+    fn extension(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let registry = self.registry.clone();
+        let name = request.message.method().unwrap_or_default();
+        match registry.method(&name) {
+            Some((number, id)) if request.revision.era() == Era::Stateless => {
+                match declares(&request, id) {
+                    true => self.operate(Operation::Extension(number), request, answer),
+                    false => missing_extension(answer, id),
+                }
+            }
+            _ => not_offered(answer, &request),
+        }
+    }
+
     /// R-CMP-03
     fn complete(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
-        let target = match CompletionRequest::parse(params) {
-            Ok(request) => request.target,
+        let asked = match CompletionRequest::parse(params) {
+            Ok(asked) => asked,
             Err(why) => return answer.error(ErrorKind::InvalidParams, why, None),
         };
-        let (known, name) = match &target {
-            CompletionTarget::Prompt(name) => (self.registry.prompt(name).is_some(), name),
-            CompletionTarget::Resource(uri) => (self.registry.has_resource(uri), uri),
+        let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = &asked.target;
+        let refusal = match self.registry.has_argument(&asked.target, &asked.argument) {
+            Some(true) => return self.operate(Operation::Complete, request, answer),
+            // R-CMP-04
+            Some(false) => format!("there is no argument {}", quoted(&asked.argument)),
+            None => format!("nothing is called {}", quoted(name)),
         };
-        if known {
-            return self.operate(Operation::Complete, request, answer);
-        }
-        let text = format!("nothing is called {}", quoted(name));
-        answer.error(ErrorKind::InvalidParams, &text, None)
+        answer.error(ErrorKind::InvalidParams, &refusal, None)
     }
 }
 
@@ -284,6 +309,12 @@ impl<E: Executor> Host for ServerHost<E> {
         let registry = self.registry.clone();
         let lists = || registry.lists(request.revision);
         let resources = registry.has_resources();
+        if registry.has_guard() {
+            let judged = judge(&request, self.handle.principal(), |it| registry.admits(it));
+            if let Err(refusal) = judged {
+                return answer.error(refusal.kind(), &refusal.to_string(), refusal.data());
+            }
+        }
         match request.method {
             Some(Method::CallTool) if registry.has_tools() => self.call_tool(request, answer),
             #[cfg(feature = "skills")]
@@ -340,6 +371,7 @@ impl<E: Executor> Host for ServerHost<E> {
                 // R-ERR-14
                 None => answer.error(ErrorKind::InvalidParams, "unknown log level", None),
             },
+            None => self.extension(request, answer),
             _ => not_offered(answer, &request),
         }
     }
@@ -348,7 +380,8 @@ impl<E: Executor> Host for ServerHost<E> {
         for call in batch.take(LISTEN) {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // It was read before; what changed since then changes nothing.
-            if let Ok(interests) = Interests::parse(params, &self.registry) {
+            if let Ok(interests) = Interests::parse(params, &self.registry, self.handle.principal())
+            {
                 self.listener().listen(&call, interests);
             }
         }
@@ -376,7 +409,12 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn notification(&mut self, message: MessageRef<'_>) {
-        let method = message.method().and_then(|name| Method::parse(&name));
+        let name = message.method().unwrap_or_default();
+        let method = Method::parse(&name);
+        if method.is_none() {
+            let params = message.params().unwrap_or("{}");
+            return self.executor.notification(&name, params);
+        }
         let tells = matches!(method, Some(Method::Initialized | Method::InitializedBare));
         if method == Some(Method::RootsChanged) {
             self.executor.roots_changed();

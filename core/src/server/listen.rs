@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::audience::Change;
+use super::access::Access;
+use super::audience::{Change, Told};
 use super::registry::Registry;
 use crate::connection::{Call, CallKey, Handle, ReplyTo};
 use crate::json::{reader, string};
@@ -25,7 +26,11 @@ impl Interests {
     ///
     /// # Errors
     /// What is wrong with them, as a sentence for the client.
-    pub fn parse(params: &str, registry: &Registry) -> Result<Self, &'static str> {
+    pub fn parse(
+        params: &str,
+        registry: &Registry,
+        principal: Option<&str>,
+    ) -> Result<Self, &'static str> {
         let filter = reader::find(params, "notifications");
         let filter = filter.filter(|filter| filter.starts_with('{'));
         let filter = filter.ok_or("notifications must say what to listen to")?;
@@ -34,7 +39,9 @@ impl Interests {
         if registry.subscribes {
             let wanted = reader::find(filter, "resourceSubscriptions").unwrap_or("[]");
             for uri in reader::elements(wanted).filter_map(reader::as_str) {
-                if registry.reads(&uri) {
+                let (method, name) = (Method::Subscribe, &*uri);
+                let access = Access::new(method, name, principal);
+                if registry.reads(&uri) && registry.admits(&access).is_ok() {
                     uris.insert(uri.into_owned());
                 }
                 if uris.len() > MAX_SUBSCRIPTIONS {
@@ -99,12 +106,18 @@ impl Interests {
 pub(super) struct Listen {
     reply: ReplyTo,
     interests: Interests,
+    told: Told,
 }
 
 impl Listen {
     pub fn new(call: &Call, interests: Interests) -> Self {
         let reply = call.reply.clone();
-        Self { reply, interests }
+        let told = Told::default();
+        Self {
+            reply,
+            interests,
+            told,
+        }
     }
 
     pub fn is(&self, key: CallKey) -> bool {
@@ -131,14 +144,14 @@ impl Listen {
     }
 
     /// Tells of a change, if the client wants to hear of it (R-SUB-05).
-    pub fn tell(&self, handle: &Handle, change: Change<'_>) {
+    pub fn tell(&mut self, handle: &Handle, change: Change<'_>, taken: u64) {
         let wanted = match change {
             Change::Tools => self.interests.tools,
             Change::Prompts => self.interests.prompts,
             Change::Resources => self.interests.resources,
             Change::Resource(uri) => self.interests.uris.contains(uri),
         };
-        if wanted {
+        if wanted && self.told.is_news(change, taken) {
             let members = change
                 .members()
                 .map_or_else(String::new, |members| members + ",");

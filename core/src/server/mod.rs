@@ -22,6 +22,7 @@
 //! The [`Registry`] and the [`ServerHost`] are what the language bindings build on: a registry
 //! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
 
+mod access;
 mod arguments;
 mod ask;
 mod audience;
@@ -32,9 +33,11 @@ mod content;
 mod context;
 mod definition;
 mod executor;
+mod extend;
 mod host;
 mod listen;
 mod live;
+mod numbered;
 mod output;
 mod registry;
 mod rounds;
@@ -43,10 +46,12 @@ mod seal;
 mod skills;
 mod tasks;
 mod template;
+mod used;
 
 pub use crate::handler::HandlerError;
 pub use crate::mcp::{Role, TaskSupport};
 pub use crate::schema::{InvalidSchema, Schema};
+pub use access::Access;
 pub use arguments::{Arguments, FromArguments};
 pub use audience::Change;
 pub use builder::{Builder, Server};

@@ -33,6 +33,8 @@ pub(super) struct Rounds {
     seal: Seal,
     message: Message,
     method: Method,
+    /// Who asks, where that is known.
+    principal: Option<Box<str>>,
     state: Mutex<State>,
 }
 
@@ -63,7 +65,11 @@ impl Rounds {
     /// # Errors
     /// When the state or the answers are not what they should be, as a sentence for the client
     /// (R-MRT-08, R-MRT-10, R-MRT-13).
-    pub fn begin(call: &Call, seal: &Seal) -> Result<Option<Arc<Self>>, &'static str> {
+    pub fn begin(
+        call: &Call,
+        seal: &Seal,
+        principal: Option<&str>,
+    ) -> Result<Option<Arc<Self>>, &'static str> {
         // R-MRT-01
         let (Some(method), Era::Stateless) = (call.method, call.reply.revision().era()) else {
             return Ok(None);
@@ -80,6 +86,7 @@ impl Rounds {
             seal: seal.clone(),
             message: call.message.clone(),
             method,
+            principal: principal.map(Into::into),
             state: Mutex::default(),
         };
         let params = view.params().unwrap_or("{}");
@@ -114,7 +121,8 @@ impl Rounds {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stands for what is asked of the server, without what belongs to a round.
+    /// Stands for who asks what of the server, without what belongs to a round (R-MRT-09,
+    /// R-ELI-12).
     fn context(&self) -> [u8; 32] {
         let params = self.message.as_ref().params().unwrap_or("{}");
         let mut params: Value = serde_json::from_str(params).unwrap_or_default();
@@ -123,7 +131,8 @@ impl Rounds {
                 members.remove(name);
             }
         }
-        context_of(self.method.name(), &params)
+        let asked = serde_json::json!([params, self.principal]);
+        context_of(self.method.name(), &asked)
     }
 
     /// Asks; the answer is there, or the round ends. An answer that `read` does not accept ends

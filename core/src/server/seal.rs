@@ -8,12 +8,15 @@
 //! HMAC is that of RFC 2104. The payload is signed, not encrypted: it holds nothing that the
 //! client did not say itself.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+use super::used::Used;
 
 /// How long a state may be kept: the user has to find the answer meanwhile.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -22,7 +25,11 @@ const BLOCK_LEN: usize = 64;
 
 /// A server's key for what clients keep for it between the rounds of a call.
 #[derive(Clone)]
-pub struct Seal([u8; 32]);
+pub struct Seal {
+    key: [u8; 32],
+    /// What was taken back, if that may be only once.
+    used: Option<Arc<Used>>,
+}
 
 impl std::fmt::Debug for Seal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -33,37 +40,60 @@ impl std::fmt::Debug for Seal {
 impl Seal {
     /// Of a key that is kept secret, and shared by all processes of one server.
     pub fn new(key: [u8; 32]) -> Self {
-        Self(key)
+        Self { key, used: None }
+    }
+
+    /// The same, but what it sealed is taken back only once (R-MRT-09).
+    #[must_use]
+    pub fn single_use(mut self) -> Self {
+        self.used = Some(Arc::default());
+        self
     }
 
     /// A key that nobody knows; `None` when the system has no randomness to give.
     pub fn random() -> Option<Self> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).ok()?;
-        Some(Self(key))
+        Some(Self::new(key))
     }
 
     /// Seals a payload for the request that `context` stands for.
     pub(super) fn close(&self, context: &[u8], payload: &str) -> String {
-        self.close_until(context, payload, now() + LIFETIME.as_secs())
+        let end = now() + LIFETIME.as_secs();
+        if self.used.is_none() {
+            return self.close_until(context, payload, end);
+        }
+        // Two that say the same are two all the same.
+        let mut nonce = [0; 16];
+        // Without randomness they are one, and the second is refused.
+        let _ = getrandom::fill(&mut nonce);
+        let nonce = BASE64.encode(nonce);
+        self.close_until(context, &format!("{nonce}:{payload}"), end)
     }
 
     fn close_until(&self, context: &[u8], payload: &str, end: u64) -> String {
         let payload = format!("{end}:{payload}");
-        let mac = mac(&self.0, &[context, payload.as_bytes()]);
+        let mac = mac(&self.key, &[context, payload.as_bytes()]);
         format!("{}.{}", BASE64.encode(payload), BASE64.encode(mac))
     }
 
-    /// The payload; `None` when it is not from here, is for another request or is too old.
+    /// The payload; `None` when it is not from here, is for another request, is too old or was
+    /// taken back before.
     pub(super) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
         let (payload, own) = sealed.split_once('.')?;
         let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
-        if !is_equal(&own, &mac(&self.0, &[context, &payload])) {
+        if !is_equal(&own, &mac(&self.key, &[context, &payload])) {
             return None;
         }
         let payload = String::from_utf8(payload).ok()?;
         let (end, payload) = payload.split_once(':')?;
-        (end.parse::<u64>().ok()? > now()).then(|| payload.to_owned())
+        let end = end.parse::<u64>().ok().filter(|end| *end > now())?;
+        let Some(used) = &self.used else {
+            return Some(payload.to_owned());
+        };
+        let (_, payload) = payload.split_once(':')?;
+        let own = own.first_chunk().copied()?;
+        used.take(end, own, now()).then(|| payload.to_owned())
     }
 }
 

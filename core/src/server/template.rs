@@ -66,6 +66,11 @@ impl Template {
         })
     }
 
+    /// Whether it has a variable of that name.
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.parts.iter().any(|(own, ..)| own == name)
+    }
+
     /// The variables' values, percent-decoded, if the URI is one of this template.
     pub fn match_uri(&self, uri: &str) -> Option<Vec<(String, String)>> {
         let mut rest = uri.strip_prefix(self.prefix.as_str())?;

@@ -4,12 +4,14 @@
 //! answer to the call, which is repeated with what was found. The words are the same.
 
 mod elicitation;
+mod models;
 mod roots;
 mod sampling;
 
 pub use elicitation::{Elicitation, Elicited};
+pub use models::{ModelHint, ModelPreferences};
 pub use roots::Root;
-pub use sampling::{Block, Role, Sampled, Sampling, SamplingMessage};
+pub use sampling::{Block, MAX_TOOL_ROUNDS, Role, Sampled, Sampling, SamplingMessage};
 
 use crate::error::RequestError;
 use crate::json::reader;

@@ -9,6 +9,9 @@ use super::declared;
 use crate::error::RequestError;
 use crate::mcp::Revision;
 
+/// Most messages of one conversation in which the model calls tools (R-SMP-09).
+pub const MAX_TOOL_ROUNDS: usize = 100;
+
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -238,6 +241,9 @@ impl Sampling {
                 return Err(RequestError::Unsupported("sampling.tools"));
             }
         }
+        if !self.preferences().is_valid() {
+            return Err(RequestError::Misuse("priorities lie between 0 and 1"));
+        }
         let context = self.other.get("includeContext").and_then(Value::as_str);
         if rules.sampling_tools && context.is_some_and(|context| context != "none") {
             declared(capabilities, &["sampling", "context"], "sampling.context")?;
@@ -256,6 +262,15 @@ impl Sampling {
 
     /// R-SMP-03, R-SMP-04.
     fn check_uses(&self) -> Result<(), RequestError> {
+        let rounds = self.messages.iter().filter(|message| {
+            let mut blocks = message.content.iter();
+            blocks.any(|block| matches!(block, Block::ToolUse { .. }))
+        });
+        // R-SMP-09: the conversation itself says how often the model has called tools.
+        if rounds.count() > MAX_TOOL_ROUNDS {
+            let why = "the model has called tools again and again";
+            return Err(RequestError::Misuse(why));
+        }
         let mut open = BTreeSet::new();
         for message in &self.messages {
             let mut results = BTreeSet::new();
@@ -344,6 +359,29 @@ mod tests {
             let verdict = with_tools(wrong.clone());
             assert!(matches!(verdict, Err(RequestError::Misuse(_))), "{wrong}");
         }
+    }
+
+    /// R-SMP-09: what is endless ends, on both sides.
+    #[test]
+    fn a_loop_of_tools_has_an_end() {
+        let rounds = |count: usize| {
+            let round = |n: usize| {
+                let id = n.to_string();
+                let uses = json!({"type": "tool_use", "id": id, "name": "a", "input": {}});
+                let result = json!({"type": "tool_result", "toolUseId": id, "content": []});
+                [
+                    json!({"role": "assistant", "content": [uses]}),
+                    json!({"role": "user", "content": [result]}),
+                ]
+            };
+            with_tools((0..count).flat_map(round).collect())
+        };
+        assert_eq!(rounds(MAX_TOOL_ROUNDS), Ok(()));
+        let endless = rounds(MAX_TOOL_ROUNDS + 1);
+        assert!(
+            matches!(endless, Err(RequestError::Misuse(_))),
+            "{endless:?}"
+        );
     }
 
     /// R-CAP-05, R-SMP-02.

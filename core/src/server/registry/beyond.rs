@@ -75,8 +75,8 @@ impl Registry {
     }
 
     pub(in crate::server) fn task_support(&self, number: u32) -> TaskSupport {
-        let tool = self.tools.get(number as usize);
-        tool.map_or(TaskSupport::Forbidden, |tool| tool.task_support)
+        let tool = self.tools.get(number);
+        tool.map_or(TaskSupport::Forbidden, |(tool, _)| tool.task_support)
     }
 
     /// Whether there is a task of the extension of that id.

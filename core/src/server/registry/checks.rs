@@ -22,8 +22,8 @@ impl Registry {
     /// The arguments of a tool that travel in headers, too (2026-07-28).
     #[cfg(feature = "http")]
     pub(crate) fn header_params(&self, number: u32) -> &[HeaderParam] {
-        let schemas = self.schemas.get(number as usize);
-        schemas.map_or(&[], |schemas| &schemas.headers)
+        let tool = self.tools.get(number);
+        tool.map_or(&[], |(_, schemas)| &schemas.headers)
     }
 
     /// Checks the arguments of a call, a validated JSON text, against the tool's input schema
@@ -32,11 +32,11 @@ impl Registry {
     /// # Errors
     /// What is wrong, as a sentence for the caller.
     pub fn check_arguments(&self, number: u32, arguments: &str) -> Result<(), String> {
-        let Some(schemas) = self.schemas.get(number as usize) else {
+        let Some((tool, schemas)) = self.tools.get(number) else {
             return Ok(());
         };
-        let name = &self.tools[number as usize].name;
-        let wrong = |why| format!("invalid arguments for tool {}: {why}", quoted(name));
+        let name = quoted(&tool.name);
+        let wrong = |why| format!("invalid arguments for tool {name}: {why}");
         schemas.input.check(arguments).map_err(wrong)
     }
 
@@ -46,8 +46,10 @@ impl Registry {
     /// # Errors
     /// What is wrong, as a sentence for the tool's author.
     pub fn check_result(&self, number: u32, result: &ToolResult) -> Result<(), String> {
-        let schemas = self.schemas.get(number as usize);
-        let Some(schema) = schemas.and_then(|schemas| schemas.output.as_ref()) else {
+        let Some((tool, schemas)) = self.tools.get(number) else {
+            return Ok(());
+        };
+        let Some(schema) = &schemas.output else {
             return Ok(());
         };
         let verdict = match &result.structured {
@@ -55,9 +57,8 @@ impl Registry {
             Some(json) => schema.check(json),
             None => Err("there is no structured content".to_owned()),
         };
-        let name = &self.tools[number as usize].name;
         verdict.map_err(|why| {
-            let name = quoted(name);
+            let name = quoted(&tool.name);
             format!("the result of tool {name} does not fit its output schema: {why}")
         })
     }

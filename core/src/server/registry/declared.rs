@@ -16,7 +16,8 @@ impl Registry {
         if !self.skills.is_empty() {
             return true;
         }
-        self.may_change || !self.resource_uris.is_empty() || !self.templates.is_empty()
+        let some = !self.resource_uris.is_empty() || !self.templates.is_empty();
+        self.may_change || self.embeds || some
     }
 
     /// Whether prompts are offered.

@@ -3,7 +3,9 @@
 mod beyond;
 mod checks;
 mod declared;
+mod extend;
 mod pages;
+mod remarks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -12,14 +14,20 @@ use std::time::Duration;
 
 use self::checks::Schemas;
 pub(super) use self::checks::quoted;
+use self::extend::ExtensionMethod;
 pub(super) use self::pages::{Pages, Paging, page};
+use self::remarks::Remarks;
+use super::access::Guard;
 use super::audience::{Audience, Change};
 use super::cache::{CacheHint, CacheScope};
+use super::completion::CompletionTarget;
 use super::definition::{Prompt, PromptArgument, Resource, Tool};
+use super::numbered::Numbered;
 #[cfg(feature = "skills")]
 use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
+use crate::handler::Operation;
 use crate::mcp::{LogLevel, Revision, TaskSupport};
 use crate::schema::{InvalidSchema, Schema};
 
@@ -46,6 +54,8 @@ pub enum RegistryError {
     Extension(String),
     /// Clients were not told that there may be changes.
     Fixed,
+    /// Every number has been given, hundreds of millions of them.
+    Exhausted,
 }
 
 impl std::fmt::Display for RegistryError {
@@ -66,6 +76,7 @@ impl std::fmt::Display for RegistryError {
             #[cfg(feature = "skills")]
             Self::Skill(error) => write!(f, "{error}"),
             Self::Fixed => f.write_str("the server was built without list_changes"),
+            Self::Exhausted => f.write_str("there are no numbers left"),
         }
     }
 }
@@ -75,19 +86,17 @@ impl std::error::Error for RegistryError {}
 /// What a server offers.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    /// Those that were removed are still here, so that numbers stay what they are; the same holds
-    /// for resources and prompts. What is not under its name below is not offered.
-    tools: Vec<Tool>,
-    schemas: Vec<Arc<Schemas>>,
-    resources: Vec<Resource>,
-    /// A template that was removed is still here, and not offered.
-    templates: Vec<(Resource, Template, bool)>,
-    pub(super) prompts: Vec<Prompt>,
+    tools: Numbered<(Tool, Arc<Schemas>)>,
+    resources: Numbered<Resource>,
+    templates: Numbered<(Resource, Template)>,
+    prompts: Numbered<Prompt>,
     tool_names: HashMap<String, u32>,
     resource_uris: HashMap<String, u32>,
     prompt_names: HashMap<String, u32>,
     pub(super) completes: bool,
     pub(super) subscribes: bool,
+    /// Resources are offered even if there are none.
+    embeds: bool,
     may_change: bool,
     /// Some tool opted in.
     has_tasks: bool,
@@ -97,6 +106,12 @@ pub struct Registry {
     skills: Skills,
     edits: Edits,
     pub(super) audience: Arc<Audience>,
+    guard: Option<Guard>,
+    /// Methods of extensions, by number and by name.
+    methods: Numbered<ExtensionMethod>,
+    method_names: HashMap<String, u32>,
+    /// What was noticed while it served.
+    pub(super) remarks: Arc<Remarks>,
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
@@ -141,14 +156,14 @@ impl Registry {
         };
         let output = tool.output_schema.as_deref().map(Schema::new);
         let output = output.transpose().map_err(invalid)?;
-        let number = take(&mut self.tool_names, &tool.name, self.tools.len())?;
-        self.schemas.push(Arc::new(Schemas {
+        let number = take(&mut self.tool_names, &tool.name, self.tools.next())?;
+        self.has_tasks |= tool.task_support != TaskSupport::Forbidden;
+        let schemas = Schemas {
             input,
             output,
             headers,
-        }));
-        self.has_tasks |= tool.task_support != TaskSupport::Forbidden;
-        self.tools.push(tool);
+        };
+        self.tools.push((tool, Arc::new(schemas)));
         self.edits.tools += 1;
         self.changed();
         Ok(number)
@@ -162,7 +177,11 @@ impl Registry {
         if let Some(member) = resource.fault() {
             return Err(RegistryError::Json(resource.uri, member));
         }
-        let number = take(&mut self.resource_uris, &resource.uri, self.resources.len())?;
+        let number = take(
+            &mut self.resource_uris,
+            &resource.uri,
+            self.resources.next(),
+        )?;
         self.resources.push(resource);
         self.edits.resources += 1;
         self.changed();
@@ -179,10 +198,11 @@ impl Registry {
             return Err(RegistryError::Json(resource.uri, member));
         }
         let template = Template::parse(&resource.uri).map_err(RegistryError::Template)?;
-        self.templates.push((resource, template, true));
+        let number = self.templates.next().ok_or(RegistryError::Exhausted)?;
+        self.templates.push((resource, template));
         self.edits.resources += 1;
         self.changed();
-        Ok(self.templates.len() as u32 - 1)
+        Ok(number)
     }
 
     /// Adds a prompt; gives its number.
@@ -193,7 +213,7 @@ impl Registry {
         if let Some(member) = prompt.fault() {
             return Err(RegistryError::Json(prompt.name, member));
         }
-        let number = take(&mut self.prompt_names, &prompt.name, self.prompts.len())?;
+        let number = take(&mut self.prompt_names, &prompt.name, self.prompts.next())?;
         self.prompts.push(prompt);
         self.edits.prompts += 1;
         self.changed();
@@ -202,39 +222,48 @@ impl Registry {
 
     /// Takes a tool away; whether there was one. Its number is not given again.
     pub fn remove_tool(&mut self, name: &str) -> bool {
-        let removed = self.tool_names.remove(name).is_some();
-        self.edits.tools += u64::from(removed);
+        let Some(number) = self.tool_names.remove(name) else {
+            return false;
+        };
+        self.tools.remove(number);
+        self.edits.tools += 1;
         self.changed();
-        removed
+        true
     }
 
     /// Takes a resource away; whether there was one. Its number is not given again.
     pub fn remove_resource(&mut self, uri: &str) -> bool {
-        let removed = self.resource_uris.remove(uri).is_some();
-        self.edits.resources += u64::from(removed);
+        let Some(number) = self.resource_uris.remove(uri) else {
+            return false;
+        };
+        self.resources.remove(number);
+        self.edits.resources += 1;
         self.changed();
-        removed
+        true
     }
 
     /// Takes the templates of exactly that URI template away; whether there was one. Their numbers
     /// are not given again.
     pub fn remove_template(&mut self, template: &str) -> bool {
-        let mut removed = false;
-        for (resource, _, offered) in &mut self.templates {
-            removed |= *offered && resource.uri == template;
-            *offered &= resource.uri != template;
+        let own = |(_, (resource, _)): &(u32, &(Resource, Template))| resource.uri == template;
+        let gone: Vec<_> = self.templates.iter().filter(own).map(|(n, _)| n).collect();
+        for number in &gone {
+            self.templates.remove(*number);
         }
-        self.edits.resources += u64::from(removed);
+        self.edits.resources += gone.len() as u64;
         self.changed();
-        removed
+        !gone.is_empty()
     }
 
     /// Takes a prompt away; whether there was one. Its number is not given again.
     pub fn remove_prompt(&mut self, name: &str) -> bool {
-        let removed = self.prompt_names.remove(name).is_some();
-        self.edits.prompts += u64::from(removed);
+        let Some(number) = self.prompt_names.remove(name) else {
+            return false;
+        };
+        self.prompts.remove(number);
+        self.edits.prompts += 1;
         self.changed();
-        removed
+        true
     }
 
     /// Announces that the lists may change: tools, resources and prompts are offered, if only as
@@ -251,6 +280,12 @@ impl Registry {
     /// Lets clients subscribe to resources.
     pub fn offer_subscriptions(&mut self) {
         self.subscribes = true;
+    }
+
+    /// Offers resources even if there are none, for tools that embed some in what they give back
+    /// (R-TOL-13).
+    pub fn offer_resources(&mut self) {
+        self.embeds = true;
     }
 
     /// Tells the clients on all connections that something is another now: every one of a list,
@@ -296,32 +331,59 @@ impl Registry {
 
     /// The tools, in the order of registration (R-TOL-02).
     pub fn tools(&self) -> Vec<&Tool> {
-        offered(&self.tools, &self.tool_names, |tool| &tool.name)
+        self.tools.values().map(|(tool, _)| tool).collect()
     }
 
     /// The resources, in the order of registration.
     pub fn resources(&self) -> Vec<&Resource> {
-        offered(&self.resources, &self.resource_uris, |resource| {
-            &resource.uri
-        })
+        self.resources.values().collect()
     }
 
     /// The templates, in the order of registration.
     pub fn templates(&self) -> impl Iterator<Item = &Resource> {
-        let offered = self.templates.iter().filter(|(_, _, offered)| *offered);
-        offered.map(|(resource, ..)| resource)
+        self.templates.values().map(|(resource, _)| resource)
     }
 
     /// The prompts, in the order of registration.
     pub fn prompts(&self) -> Vec<&Prompt> {
-        offered(&self.prompts, &self.prompt_names, |prompt| &prompt.name)
+        self.prompts.values().collect()
+    }
+
+    /// Whether there is something under that number, so that who carries it out is needed yet.
+    pub fn has(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::CallTool(number) => self.tools.get(number).is_some(),
+            Operation::ReadResource(number) => self.resources.get(number).is_some(),
+            Operation::ReadTemplate(number) => self.templates.get(number).is_some(),
+            Operation::GetPrompt(number) => self.prompts.get(number).is_some(),
+            Operation::Complete => self.completes,
+            Operation::Extension(number) => self.methods.get(number).is_some(),
+        }
     }
 
     /// The arguments of a prompt.
     pub(super) fn prompt_arguments(&self, number: u32) -> &[PromptArgument] {
-        self.prompts
-            .get(number as usize)
-            .map_or(&[], |prompt| &prompt.arguments)
+        let prompt = self.prompts.get(number);
+        prompt.map_or(&[], |prompt| &prompt.arguments)
+    }
+
+    /// Whether what is to be completed has an argument of that name; `None` when there is no such
+    /// thing.
+    pub(super) fn has_argument(&self, target: &CompletionTarget, argument: &str) -> Option<bool> {
+        match target {
+            CompletionTarget::Prompt(name) => {
+                let prompt = self.prompts.get(self.prompt(name)?)?;
+                Some(prompt.arguments.iter().any(|own| own.name == argument))
+            }
+            CompletionTarget::Resource(uri) => {
+                let mut all = self.templates.values();
+                match all.find(|(resource, _)| resource.uri == *uri) {
+                    Some((_, template)) => Some(template.has_variable(argument)),
+                    // A resource by itself has no variables.
+                    None => self.resource(uri).map(|_| false),
+                }
+            }
+        }
     }
 
     /// The number of a tool.
@@ -336,11 +398,11 @@ impl Registry {
 
     /// The number of the first template that a URI matches, and its variables in order.
     pub fn template(&self, uri: &str) -> Option<(u32, Vec<(String, String)>)> {
-        let matched = |(number, (_, template, offered)): (usize, &(Resource, Template, bool))| {
-            let variables = template.match_uri(uri).filter(|_| *offered);
-            variables.map(|variables| (number as u32, variables))
+        let matched = |(number, (_, template)): (u32, &(Resource, Template))| {
+            let variables = template.match_uri(uri);
+            variables.map(|variables| (number, variables))
         };
-        self.templates.iter().enumerate().find_map(matched)
+        self.templates.iter().find_map(matched)
     }
 
     /// Whether there is something to read at that URI, by itself or by a template.
@@ -351,12 +413,6 @@ impl Registry {
     /// The number of a prompt.
     pub fn prompt(&self, name: &str) -> Option<u32> {
         self.prompt_names.get(name).copied()
-    }
-
-    /// Whether there is a resource, or a template, of exactly that URI.
-    pub fn has_resource(&self, uri: &str) -> bool {
-        let mut templates = self.templates();
-        self.resource_uris.contains_key(uri) || templates.any(|template| template.uri == uri)
     }
 
     pub(super) fn lists(&self, revision: Revision) -> &Lists {
@@ -392,26 +448,16 @@ impl Registry {
     }
 }
 
-/// Those of all entries that stand under their name: not the removed ones.
-fn offered<'a, T>(
-    all: &'a [T],
-    names: &HashMap<String, u32>,
-    name: impl Fn(&T) -> &str,
-) -> Vec<&'a T> {
-    let is_offered = |(number, entry): &(usize, &T)| {
-        let named = names.get(name(entry));
-        named.is_some_and(|named| *named as usize == *number)
-    };
-    let entries = all.iter().enumerate().filter(is_offered);
-    entries.map(|(_, entry)| entry).collect()
-}
-
 /// Gives `name` the number of the next entry.
-fn take(names: &mut HashMap<String, u32>, name: &str, next: usize) -> Result<u32, RegistryError> {
+fn take(
+    names: &mut HashMap<String, u32>,
+    name: &str,
+    next: Option<u32>,
+) -> Result<u32, RegistryError> {
     if name.is_empty() {
         return Err(RegistryError::EmptyName);
     }
-    let number = next as u32;
+    let number = next.ok_or(RegistryError::Exhausted)?;
     match names.entry(name.to_owned()) {
         std::collections::hash_map::Entry::Occupied(_) => {
             Err(RegistryError::Duplicate(name.to_owned()))

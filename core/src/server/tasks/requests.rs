@@ -37,7 +37,9 @@ impl Rule {
             (Some(TaskForm::Core), TaskSupport::Forbidden) if asks() => {
                 Self::Mismatch("this tool cannot be called as a task")
             }
-            (Some(TaskForm::Extension), TaskSupport::Required) if !declares(request) => {
+            (Some(TaskForm::Extension), TaskSupport::Required)
+                if !declares(request, extension::TASKS) =>
+            {
                 Self::Missing
             }
             _ => Self::Goes,
@@ -45,23 +47,20 @@ impl Rule {
     }
 }
 
-/// Whether the client declared the extension on this request (R-TSX-20).
-pub(in crate::server) fn declares(request: &Incoming<'_>) -> bool {
+/// Whether the client declared the extension of that id on this request (R-TSX-20).
+pub(in crate::server) fn declares(request: &Incoming<'_>, id: &str) -> bool {
     let declared = request
         .message
         .raw(Field::ClientCapabilities)
         .unwrap_or("{}");
-    extension::declared(declared, extension::TASKS).is_some()
+    extension::declared(declared, id).is_some()
 }
 
-/// The answer to a request that needs the extension (R-ERR-16, R-TSX-05).
-pub(in crate::server) fn missing_extension(answer: Answer<'_>) -> Disposition {
-    let data = format!(
-        "{{\"requiredCapabilities\":{{\"extensions\":{{\"{}\":{{}}}}}}}}",
-        extension::TASKS
-    );
-    let why = "this needs the tasks extension";
-    answer.error(ErrorKind::MissingClientCapability, why, Some(&data))
+/// The answer to a request that needs the extension of that id (R-ERR-16, R-TSX-05).
+pub(in crate::server) fn missing_extension(answer: Answer<'_>, id: &str) -> Disposition {
+    let data = format!("{{\"requiredCapabilities\":{{\"extensions\":{{\"{id}\":{{}}}}}}}}");
+    let why = format!("this needs the extension {id}");
+    answer.error(ErrorKind::MissingClientCapability, &why, Some(&data))
 }
 
 impl Tasks {
@@ -75,8 +74,8 @@ impl Tasks {
     ) -> Disposition {
         let revision = request.revision;
         let is_extension = revision.rules().tasks == Some(TaskForm::Extension);
-        if is_extension && !declares(request) {
-            return missing_extension(answer);
+        if is_extension && !declares(request, extension::TASKS) {
+            return missing_extension(answer, extension::TASKS);
         }
         if method == Method::ListTasks {
             return self.list(handle, request, answer);

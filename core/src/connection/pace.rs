@@ -1,0 +1,74 @@
+//! How fast something may happen: a token bucket, on the clock that the driver brings.
+
+use std::time::{Duration, Instant};
+
+use crate::limits::Rate;
+
+/// What is left of a [`Rate`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    rate: Rate,
+    /// Whole ones, and parts of one.
+    left: f64,
+    since: Instant,
+}
+
+impl Pace {
+    /// One that may begin with a full burst.
+    pub fn new(rate: Rate, now: Instant) -> Self {
+        Self {
+            rate,
+            left: f64::from(rate.burst.max(1)),
+            since: now,
+        }
+    }
+
+    /// Takes one, if there is one.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.since);
+        let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
+        self.left = (self.left + gained).min(f64::from(self.rate.burst.max(1)));
+        self.since = self.since.max(now);
+        let taken = self.left >= 1.0;
+        if taken {
+            self.left -= 1.0;
+        }
+        taken
+    }
+
+    /// How long from when it was asked last until there is one again.
+    pub fn wait(&self) -> Duration {
+        let missing = (1.0 - self.left).max(0.0);
+        let seconds = missing / f64::from(self.rate.per_second.max(1));
+        // A little more, so that rounding does not wake anybody too early.
+        Duration::from_secs_f64(seconds) + Duration::from_micros(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_at_once_then_so_many_in_each_second() {
+        let start = Instant::now();
+        let rate = Rate {
+            burst: 10,
+            per_second: 4,
+        };
+        let mut pace = Pace::new(rate, start);
+        let taken =
+            |pace: &mut Pace, at: Duration| (0..100).filter(|_| pace.take(start + at)).count();
+        assert_eq!(taken(&mut pace, Duration::ZERO), 10);
+        assert_eq!(taken(&mut pace, Duration::from_millis(249)), 0);
+        assert_eq!(taken(&mut pace, Duration::from_secs(1)), 4);
+        assert_eq!(taken(&mut pace, Duration::from_secs(1)), 0);
+        let again = Duration::from_secs(1) + pace.wait();
+        assert_eq!(taken(&mut pace, again), 1);
+        assert_eq!(
+            taken(&mut pace, Duration::from_secs(1000)),
+            10,
+            "no more than a burst"
+        );
+    }
+}

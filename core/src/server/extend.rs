@@ -1,0 +1,108 @@
+//! What a program adds to the protocol: methods and notifications of its extensions, and a guard.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::access::Access;
+use super::arguments::FromArguments;
+use super::builder::{Builder, Handler};
+use super::context::Context;
+use crate::connection::Handle;
+use crate::handler::HandlerError;
+
+impl Builder {
+    /// Adds a method of an [extension](Self::extension) that was added before. Clients that
+    /// declared the extension may call it (2026-07-28); others are told what to declare. The
+    /// handler takes the params, and gives what becomes a JSON object.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Context, HandlerError, Server, serde_json::json};
+    ///
+    /// let server = Server::builder("search", "1.0.0")
+    ///     .extension("com.example/ranking", "{}")
+    ///     .extension_method("com.example/ranking", "ranking/explain", |_: Arguments, _: Context| async {
+    ///         Ok::<_, HandlerError>(json!({"because": "it was clicked most"}))
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn extension_method<P, F, R>(
+        mut self,
+        extension: &str,
+        method: &str,
+        handler: impl Fn(P, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        P: FromArguments,
+        F: Future<Output = Result<R, HandlerError>> + Send + 'static,
+        R: Serialize,
+    {
+        let handler = Arc::new(handler);
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let handler = handler.clone();
+            Box::pin(async move {
+                let params = P::from_arguments(call.message.as_ref().params().unwrap_or("{}"));
+                drop(call);
+                let given = handler(params.map_err(HandlerError::invalid)?, context).await?;
+                let json = serde_json::to_string(&given)?;
+                match json.starts_with('{') {
+                    true => Ok(json),
+                    false => Err(HandlerError::new("what a method gives is an object")),
+                }
+            })
+        });
+        match self.registry.add_method(extension, method) {
+            Ok(number) => self.handlers.methods.insert(number, made),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Calls `hook` with the params, a raw JSON object, of each notification of that method, which
+    /// is one of an extension's. On the driver's thread; must not block.
+    pub fn on_extension_notice(
+        mut self,
+        method: &str,
+        hook: impl Fn(&str, &Handle) + Send + Sync + 'static,
+    ) -> Self {
+        let notices = &mut self.handlers.notices;
+        notices.insert(method.to_owned(), Arc::new(hook));
+        self
+    }
+
+    /// Has `guard` judge every access before it is served: each call of a tool, each read, prompt,
+    /// completion and subscription, whatever lists and caches showed of it before (R-TOL-03,
+    /// R-RES-13, R-CCH-10). On the driver's thread; must not block. A guard that panics admits
+    /// nobody.
+    ///
+    /// ```
+    /// use mcpbolt::mcp::{ErrorKind, Method};
+    /// use mcpbolt::server::{HandlerError, Server};
+    ///
+    /// let server = Server::builder("files", "1.0.0")
+    ///     .guard(|access| match (access.method, access.principal) {
+    ///         (Method::CallTool, None) => {
+    ///             Err(HandlerError::protocol(ErrorKind::InvalidRequest, "only for who is known"))
+    ///         }
+    ///         _ => Ok(()),
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn guard(
+        mut self,
+        guard: impl Fn(&Access<'_>) -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.set_guard(guard);
+        self
+    }
+
+    /// Offers resources even if there are none: for tools that embed resources in what they give
+    /// back (R-TOL-13).
+    pub fn offer_resources(mut self) -> Self {
+        self.registry.offer_resources();
+        self
+    }
+}

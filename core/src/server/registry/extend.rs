@@ -1,0 +1,61 @@
+//! What a program adds to the protocol itself: methods of its extensions, and a guard.
+
+use super::{Registry, RegistryError, take};
+use crate::handler::HandlerError;
+use crate::mcp::Method;
+use crate::server::access::{Access, Guard};
+
+/// A method of an extension.
+#[derive(Clone, Debug)]
+pub(super) struct ExtensionMethod {
+    extension: String,
+}
+
+impl Registry {
+    /// Adds a method of an extension that [is offered](Self::add_extension); gives its number
+    /// (R-EXT-04).
+    ///
+    /// # Errors
+    /// When the extension is not offered, the name is empty or taken, by the protocol for example.
+    pub fn add_method(&mut self, extension: &str, method: &str) -> Result<u32, RegistryError> {
+        if !self.extensions.contains_key(extension) {
+            return Err(RegistryError::Extension(extension.to_owned()));
+        }
+        if Method::parse(method).is_some() {
+            return Err(RegistryError::Duplicate(method.to_owned()));
+        }
+        let number = take(&mut self.method_names, method, self.methods.next())?;
+        self.methods.push(ExtensionMethod {
+            extension: extension.to_owned(),
+        });
+        Ok(number)
+    }
+
+    /// The number of a method, and the extension that it belongs to.
+    pub fn method(&self, name: &str) -> Option<(u32, &str)> {
+        let number = *self.method_names.get(name)?;
+        Some((number, &self.methods.get(number)?.extension))
+    }
+
+    /// Asks `guard` before anything is called, read, completed or subscribed to: see
+    /// [`Builder::guard`](crate::server::Builder::guard).
+    pub fn set_guard(
+        &mut self,
+        guard: impl Fn(&Access<'_>) -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) {
+        self.guard = Some(Guard::new(guard));
+    }
+
+    /// What the guard says; without one everybody may do everything.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(in crate::server) fn admits(&self, access: &Access<'_>) -> Result<(), HandlerError> {
+        let guard = self.guard.as_ref();
+        guard.map_or(Ok(()), |guard| guard.check(access))
+    }
+
+    pub(in crate::server) fn has_guard(&self) -> bool {
+        self.guard.is_some()
+    }
+}
