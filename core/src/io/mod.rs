@@ -29,6 +29,8 @@ mod machine;
 mod pair;
 #[cfg(not(unix))]
 mod portable;
+#[cfg(feature = "client")]
+mod reconnect;
 mod serve;
 mod shutdown;
 #[cfg(feature = "client")]
@@ -55,6 +57,8 @@ pub use machine::Machine;
 pub use pair::connect_pair;
 pub use pair::join;
 pub use platform::{ReadEnd, WriteEnd};
+#[cfg(feature = "client")]
+pub use reconnect::{Backoff, Reconnecting};
 pub use serve::Running;
 #[cfg(feature = "server")]
 pub use serve::serve_stdio;

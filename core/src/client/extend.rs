@@ -1,0 +1,49 @@
+//! Methods of extensions (2026-07-28).
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Client, parse};
+use crate::connection::RequestOptions;
+use crate::error::RequestError;
+use crate::mcp::extension;
+
+impl Client {
+    /// The settings that the server declared for an extension, a JSON object, if this client
+    /// declared it, too: only then may either use it (R-EXT-03).
+    pub fn extension(&self, id: &str) -> Option<&str> {
+        let peer = self.handle().peer()?;
+        let own = self.handlers().has_extension(id);
+        extension::declared(&peer.capabilities, id).filter(|_| own)
+    }
+
+    /// Asks by a method of an extension (R-EXT-04). `params` is what becomes a JSON object, the
+    /// result is read from one.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
+    /// let params = serde_json::json!({"document": 7});
+    /// let why: serde_json::Value =
+    ///     client.ask_extension("com.example/ranking", "ranking/explain", &params).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`RequestError::Unsupported`], before anything is sent, when not both sides declared the
+    /// extension; else as [`list_tools`](Self::list_tools).
+    pub async fn ask_extension<T: DeserializeOwned>(
+        &self,
+        id: &str,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<T, RequestError> {
+        if self.extension(id).is_none() {
+            return Err(RequestError::Unsupported("the extension"));
+        }
+        let params = serde_json::to_string(params);
+        let params = params.map_err(|_| RequestError::Misuse("params must be a JSON object"))?;
+        let asking = self.request(method, Some(&params), RequestOptions::default())?;
+        parse(asking.await?.as_ref().result().unwrap_or("{}"))
+    }
+}

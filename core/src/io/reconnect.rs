@@ -1,0 +1,357 @@
+//! A client that outlives its connections: a lost one is opened anew, and asked again for what the
+//! lost one was asked to tell.
+
+use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, Interests, Listening, ToolInfo, block_on};
+use crate::error::{ConnectionError, RequestError};
+use crate::mcp::LogLevel;
+
+/// How long to wait before a connection is opened anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first wait; each further one is twice as long.
+    pub first: Duration,
+    /// The longest wait. A connection that lived longer than this was a good one: after it the
+    /// waits begin anew.
+    pub longest: Duration,
+    /// How often in a row a connection may fail to open, or be lost soon, before it is given up.
+    pub attempts: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(100),
+            longest: Duration::from_secs(30),
+            attempts: 20,
+        }
+    }
+}
+
+impl Backoff {
+    fn wait(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        let wait = self.first.saturating_mul(1 << doublings);
+        wait.min(self.longest)
+    }
+}
+
+/// A server that is connected to again whenever it is lost (R-STD-09, R-SUB-07).
+///
+/// What is in flight when a connection is lost fails with
+/// [`RequestError::Closed`]; nothing is sent twice. What was subscribed to, listened to, listed and
+/// set through this is so again on the next connection before anybody gets it from
+/// [`client`](Self::client). Dropping it ends the connection of the moment.
+///
+/// ```no_run
+/// use mcpbolt::client::{Client, block_on};
+/// use mcpbolt::io::{Backoff, ChildCommand, Reconnecting};
+///
+/// let open = || Client::builder("chat", "1.0.0")
+///     .on_notice(|notice| println!("{notice:?}"))
+///     .spawn(ChildCommand::new("path/to/server"));
+/// let server = Reconnecting::new(open, Backoff::default())?;
+/// block_on(server.subscribe("file:///notes.txt"))?;
+/// let result = block_on(async { server.client().await?.call_tool("echo", &()).await })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Reconnecting {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// It is over, or shall be.
+    over: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The connection of the moment.
+    client: Option<Client>,
+    wishes: Wishes,
+    listening: Option<Listening>,
+    openings: u64,
+    end: Option<RequestError>,
+    wakers: Vec<Waker>,
+}
+
+/// What every connection is asked for.
+#[derive(Clone, Debug, Default)]
+struct Wishes {
+    uris: BTreeSet<String>,
+    interests: Option<Interests>,
+    level: Option<LogLevel>,
+    tools: bool,
+}
+
+impl Reconnecting {
+    /// Opens a connection, and another whenever one is lost, on a thread of its own.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn new<F>(open: impl FnMut() -> F + Send + 'static, backoff: Backoff) -> io::Result<Self>
+    where
+        F: Future<Output = io::Result<Client>>,
+    {
+        let shared = Arc::<Shared>::default();
+        let keeps = shared.clone();
+        thread::Builder::new()
+            .name("mcpbolt-reconnect".to_owned())
+            .spawn(move || keeps.keep(open, backoff))?;
+        Ok(Self { shared })
+    }
+
+    /// The client on the connection of the moment; waits while there is none.
+    ///
+    /// # Errors
+    /// Why there is none any more: it was given up, or closed here.
+    pub async fn client(&self) -> Result<Client, RequestError> {
+        poll_fn(|cx| self.shared.poll_client(cx)).await
+    }
+
+    /// How many connections were opened so far.
+    pub fn openings(&self) -> u64 {
+        self.shared.lock().openings
+    }
+
+    /// Subscribes to a resource, on this and all later connections: [`Client::subscribe`].
+    ///
+    /// # Errors
+    /// As there; then it is not asked for again.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
+        self.shared.lock().wishes.uris.insert(uri.to_owned());
+        let outcome = self.now(async |client| client.subscribe(uri).await).await;
+        if outcome.is_err() {
+            self.shared.lock().wishes.uris.remove(uri);
+        }
+        outcome
+    }
+
+    /// Subscribes to a resource no more: [`Client::unsubscribe`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), RequestError> {
+        self.shared.lock().wishes.uris.remove(uri);
+        self.now(async |client| client.unsubscribe(uri).await).await
+    }
+
+    /// Has the server tell of changes, on this and all later connections, in place of what it was
+    /// to tell before: [`Client::listen`]. Only for servers of 2026-07-28; older ones tell anyway.
+    ///
+    /// # Errors
+    /// As there; then it is not asked for again.
+    pub async fn listen(&self, interests: Interests) -> Result<(), RequestError> {
+        self.shared.lock().wishes.interests = Some(interests.clone());
+        let listen = async |client: &Client| client.listen(interests.clone()).await;
+        let outcome = self.now(listen).await;
+        let mut state = self.shared.lock();
+        match outcome {
+            Ok(listening) => {
+                let before = state.listening.replace(listening);
+                drop(state);
+                drop(before);
+                Ok(())
+            }
+            Err(error) => {
+                state.wishes.interests = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Sets how severe a log message must be, on this and all later connections:
+    /// [`Client::set_log_level`].
+    ///
+    /// # Errors
+    /// As there; then it is not asked for again.
+    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), RequestError> {
+        let before = self.shared.lock().wishes.level.replace(level);
+        let outcome = self.now(async |client| client.set_log_level(level).await);
+        let outcome = outcome.await;
+        if outcome.is_err() {
+            self.shared.lock().wishes.level = before;
+        }
+        outcome
+    }
+
+    /// The server's tools, which are listed anew on each later connection, so that results are
+    /// always held against the output schemas of the server that gave them:
+    /// [`Client::list_tools`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
+        self.shared.lock().wishes.tools = true;
+        self.now(async |client| client.list_tools().await).await
+    }
+
+    /// Ends the connection of the moment, and opens no other.
+    pub fn close(&self) {
+        self.shared
+            .end(RequestError::Closed(ConnectionError::ClosedLocally));
+    }
+
+    /// Does something that may be done twice, on the next connection if this one is lost.
+    async fn now<T>(
+        &self,
+        mut ask: impl AsyncFnMut(&Client) -> Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
+        loop {
+            let client = self.client().await?;
+            match ask(&client).await {
+                Err(RequestError::Closed(_)) if client.handle().is_closed() => {}
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Drop for Reconnecting {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_client(&self, cx: &Context<'_>) -> Poll<Result<Client, RequestError>> {
+        let mut state = self.lock();
+        if let Some(end) = &state.end {
+            return Poll::Ready(Err(end.clone()));
+        }
+        let client = state.client.as_ref();
+        if let Some(client) = client.filter(|client| !client.handle().is_closed()) {
+            return Poll::Ready(Ok(client.clone()));
+        }
+        if !state.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            state.wakers.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Changes the state; whoever waits for a client looks again.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// No further connection. The first reason stays.
+    fn end(&self, reason: RequestError) {
+        let mut last = None;
+        self.change(|state| {
+            state.end.get_or_insert(reason);
+            last = state.client.take().zip(Some(state.listening.take()));
+        });
+        self.over.notify_all();
+        if let Some((client, _)) = &last {
+            client.close();
+        }
+    }
+
+    /// Keeps a connection open, until it is over.
+    fn keep<F>(&self, mut open: impl FnMut() -> F, backoff: Backoff)
+    where
+        F: Future<Output = io::Result<Client>>,
+    {
+        let mut failures = 0;
+        while self.lock().end.is_none() {
+            let begun = Instant::now();
+            let lost = block_on(self.live(open()));
+            failures = match begun.elapsed() > backoff.longest && lost.is_ok() {
+                true => 1,
+                false => failures + 1,
+            };
+            if failures >= backoff.attempts {
+                let soon = || RequestError::Closed(ConnectionError::ClosedByPeer);
+                self.end(lost.err().unwrap_or_else(soon));
+            }
+            let until = Instant::now() + backoff.wait(failures);
+            let mut state = self.lock();
+            while state.end.is_none()
+                && let Some(left) = until.checked_duration_since(Instant::now())
+            {
+                let waited = self.over.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    /// One connection, from its opening to its loss.
+    async fn live(
+        &self,
+        opening: impl Future<Output = io::Result<Client>>,
+    ) -> Result<(), RequestError> {
+        let client = opening.await.map_err(|error| reason(&error))?;
+        let wishes = self.lock().wishes.clone();
+        let listening = wishes.ask_for(&client).await?;
+        let mut late = false;
+        self.change(|state| {
+            late = state.end.is_some();
+            if !late {
+                state.client = Some(client.clone());
+                state.listening = listening;
+                state.openings += 1;
+            }
+        });
+        if late {
+            client.close();
+        }
+        // A time that never comes: it ends with the connection.
+        client.handle().sleep(Duration::MAX).await;
+        let mut last = None;
+        self.change(|state| last = Some((state.client.take(), state.listening.take())));
+        Ok(())
+    }
+}
+
+impl Wishes {
+    /// Asks a new connection for all of them.
+    async fn ask_for(self, client: &Client) -> Result<Option<Listening>, RequestError> {
+        if let Some(level) = self.level {
+            done(client.set_log_level(level).await)?;
+        }
+        if self.tools {
+            done(client.list_tools().await)?;
+        }
+        for uri in &self.uris {
+            done(client.subscribe(uri).await)?;
+        }
+        match self.interests {
+            Some(interests) => done(client.listen(interests).await),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What another server does not grant any more is no reason to do without the rest; a connection
+/// that is lost is.
+fn done<T>(outcome: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
+    match outcome {
+        Err(error @ (RequestError::Closed(_) | RequestError::TimedOut)) => Err(error),
+        outcome => Ok(outcome.ok()),
+    }
+}
+
+/// Why a connection could not be opened.
+fn reason(error: &io::Error) -> RequestError {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let own = || RequestError::Closed(ConnectionError::Io(error.kind()));
+    inner.cloned().unwrap_or_else(own)
+}
