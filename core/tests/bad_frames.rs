@@ -156,7 +156,7 @@ fn expected(answer: &Value, era: &Value) -> Outcome {
 }
 
 /// R-RPC-01 to R-RPC-03, R-RPC-05 to R-RPC-13, R-RPC-17, R-RPC-21 to R-RPC-25, R-BAT-01, R-BAT-03 to
-/// R-BAT-05, R-BAT-08, R-ERR-01, R-LIF-14, R-LIF-15, R-CAN-04, R-PAG-07.
+/// R-BAT-05, R-BAT-08, R-STD-04, R-ERR-01, R-LIF-14, R-LIF-15, R-CAN-04, R-PAG-07.
 #[test]
 fn every_bad_frame_has_its_defined_outcome() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/bad_frames.json");

@@ -101,6 +101,7 @@ fn a_server_answers_in_the_framing_it_was_told_or_the_first_byte_tells() {
     }
 }
 
+/// R-STD-03.
 #[test]
 fn a_message_that_breaks_off_is_none_in_lengths_and_one_in_lines_if_it_is_whole() {
     let cut = |framing| {
@@ -109,6 +110,21 @@ fn a_message_that_breaks_off_is_none_in_lengths_and_one_in_lines_if_it_is_whole(
         answers(Framing::Detect, framing, &stream[..end], 4096).len()
     };
     assert_eq!((cut(Framing::Line), cut(Framing::Length)), (3, 2));
+}
+
+/// R-STD-02: however lines end, whatever stands between them and however they arrive.
+#[test]
+fn lines_are_read_as_generously_as_they_are_written_strictly() {
+    let strict = framed(Framing::Line);
+    let expected = answers(Framing::Line, Framing::Line, &strict, 4096);
+    let mut generous = "\u{feff}\r\n\n".to_owned();
+    for line in String::from_utf8(strict).unwrap().lines() {
+        generous += &format!("  {line}\t\r\n \r\n\n");
+    }
+    for chunk in [1, 2, 3, 4096] {
+        let seen = answers(Framing::Line, Framing::Line, generous.as_bytes(), chunk);
+        assert_eq!(seen, expected, "by {chunk}");
+    }
 }
 
 /// A search that began anew with each byte would look at a million million of them.

@@ -332,7 +332,7 @@ fn the_end_of_a_connection_reaches_every_waiter_once() {
     assert!(host.calls.iter().all(|call| call.cancel.is_cancelled()));
 }
 
-/// R-STL-01.
+/// R-STL-01, R-ERA-01, R-ERA-02.
 #[test]
 fn handshake_and_stateless_requests_share_one_pipe() {
     // R-ERA-13
@@ -375,6 +375,7 @@ fn an_unsupported_version_is_answered_with_the_list() {
     }
 }
 
+/// R-STD-10, R-RPC-16.
 #[test]
 fn a_client_of_the_stateless_era_answers_no_requests() {
     let mut world = World::open(Revision::V2026_07_28);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::io::http::{HttpOptions, HttpServer};
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::Elicitation;
+use mcpbolt::mcp::{Elicitation, TaskSupport};
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
 use serde_json::{Value, json};
 
@@ -123,6 +123,13 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
                 Ok::<_, HandlerError>(format!("{answer:?}"))
             },
         )
+        .tool(
+            Tool::new("later").task_support(TaskSupport::Optional),
+            |_: Arguments, context: Context| async move {
+                context.begin_task();
+                context.sleep(Duration::from_secs(60)).await;
+            },
+        )
         .resource(Resource::new("a:b", "b"), |uri, _| async {
             Ok(ResourceContents::text(uri, "contents"))
         })
@@ -178,7 +185,7 @@ fn one_message_is_json_and_anything_before_the_answer_makes_it_events() {
     serving.end();
 }
 
-/// R-HDR-01, R-HDR-02, R-HDR-04, R-ERA-05.
+/// R-ERR-18, R-HDR-01, R-HDR-02, R-HDR-04, R-ERA-05.
 #[test]
 fn headers_that_differ_from_the_message_are_refused() {
     let serving = Serving::begin(HttpOptions::default());
@@ -226,6 +233,52 @@ fn headers_that_differ_from_the_message_are_refused() {
             "{change:?}"
         );
         assert_eq!(error["id"], 9, "{change:?}");
+    }
+    serving.end();
+}
+
+/// R-TSX-15: what a request says of a task it says in its headers, too.
+#[test]
+fn a_task_is_named_in_the_headers() {
+    let serving = Serving::begin(HttpOptions::default());
+    let ask_with = |method: &str, mut params: Value, name: Option<&str>| {
+        let extensions = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        params["_meta"] = envelope(extensions);
+        let message = request(1, method, params);
+        let mut all = headers(&message);
+        all.retain(|(own, _)| *own != "Mcp-Name");
+        all.extend(name.map(|name| ("Mcp-Name", name.to_owned())));
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&all, &message.to_string()));
+        let answer = wire.answer();
+        (answer.status, answer.json())
+    };
+    let later = json!({"name": "later", "arguments": {}});
+    let (_, begun) = ask_with("tools/call", later, Some("later"));
+    assert_eq!(begun["result"]["resultType"], "task", "{begun}");
+    let id = begun["result"]["taskId"].as_str().unwrap();
+    for (method, more) in [
+        ("tasks/get", json!({})),
+        ("tasks/update", json!({"inputResponses": {}})),
+        ("tasks/cancel", json!({})),
+    ] {
+        let mut params = more;
+        params["taskId"] = id.into();
+        for wrong in [None, Some("other"), Some("")] {
+            let (status, answer) = ask_with(method, params.clone(), wrong);
+            let refused = (400, &json!(-32020));
+            assert_eq!(
+                (status, &answer["error"]["code"]),
+                refused,
+                "{method} {wrong:?}"
+            );
+        }
+        let (status, answer) = ask_with(method, params, Some(id));
+        assert_eq!(
+            (status, answer.get("error")),
+            (200, None),
+            "{method} {answer}"
+        );
     }
     serving.end();
 }

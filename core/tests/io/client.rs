@@ -94,6 +94,7 @@ fn a_childs_death_ends_the_connection_at_once_and_says_how() {
     assert!(soonest < Duration::from_millis(50), "{soonest:?}");
 }
 
+/// R-STD-06: what a server logs is taken, and is no failure.
 #[test]
 fn a_child_that_floods_stderr_is_drained() {
     let seen = Arc::new(Mutex::new(0usize));
@@ -125,6 +126,7 @@ fn nothing_is_left_in_the_group() {
     );
 }
 
+/// R-STD-07.
 #[test]
 fn a_deaf_child_is_killed_after_both_waits() {
     let child = child("deaf")
@@ -167,6 +169,7 @@ fn a_child_that_is_dropped_is_gone() {
     );
 }
 
+/// R-STD-16: credentials come from the environment, and only those that are meant to.
 #[test]
 fn a_child_sees_only_the_variables_it_should() {
     let marker = "cwd=/\n";

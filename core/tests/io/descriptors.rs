@@ -56,6 +56,7 @@ fn pipes_that_somebody_switched_to_not_block() {
     speak([stdin, stdout], [to, from]);
 }
 
+/// R-STD-15: a socket is spoken on as a pipe is.
 #[test]
 fn one_socket_for_both_ways() {
     let (theirs, ours) = UnixStream::pair().unwrap();

@@ -17,4 +17,6 @@ mod lines;
 #[cfg(all(feature = "client", feature = "server"))]
 mod mcp;
 mod peer;
+#[cfg(all(feature = "client", feature = "server"))]
+mod reconnect;
 mod server;

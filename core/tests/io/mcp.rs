@@ -74,6 +74,7 @@ fn connect() -> (Client, Running) {
     (Client::new(handle), running)
 }
 
+/// R-STD-11.
 #[test]
 fn a_client_is_had_in_one_line_and_its_child_ends_with_its_last_clone() {
     let client = block_on(Client::spawn(child("mcp").stderr(Stderr::Discard))).unwrap();

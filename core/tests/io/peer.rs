@@ -22,6 +22,8 @@ fn peer() {
         "serve" => serve(),
         #[cfg(all(feature = "client", feature = "server"))]
         "mcp" => super::mcp::serve(grace()),
+        #[cfg(all(feature = "client", feature = "server"))]
+        "notes" => super::reconnect::serve(),
         "parent" => {
             // Stdin and stdout are the server's, as with a wrapper.
             let mut child = command("serve").spawn().unwrap();

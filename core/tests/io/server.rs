@@ -29,6 +29,7 @@ fn in_time(limit: Duration, mut attempt: impl FnMut() -> Duration) {
     );
 }
 
+/// R-STD-08.
 #[test]
 fn ends_at_once_at_the_end_of_stdin() {
     in_time(PROMPT, || {
@@ -171,6 +172,7 @@ fn the_death_of_the_thread_that_spawned_it_does_not() {
     assert!(peer.finish().1.contains("EndOfInput"));
 }
 
+/// R-STD-06: what is printed is no message, and goes where the log goes.
 #[test]
 fn stray_output_never_reaches_the_wire() {
     let mut peer = ready(LONG);

@@ -2,11 +2,14 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+mod advice;
 mod asks;
 mod calls;
 mod changes;
 mod clients;
 mod duties;
+mod extend;
+mod measure;
 mod rounds;
 #[path = "../shared/schema.rs"]
 mod schema;
@@ -15,6 +18,7 @@ mod shared;
 #[cfg(feature = "skills")]
 mod skills;
 mod tasks;
+mod trust;
 mod validation;
 mod wire;
 #[path = "../shared/world.rs"]

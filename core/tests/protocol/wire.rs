@@ -47,9 +47,14 @@ impl Wire {
 
     /// One that is open for operation in that revision.
     pub fn open(server: &Server, revision: Revision, capabilities: Value) -> Self {
+        let info = json!({"name": "by hand", "version": "1"});
+        Self::open_as(server, revision, capabilities, &info)
+    }
+
+    /// The same for a client that calls itself that.
+    pub fn open_as(server: &Server, revision: Revision, capabilities: Value, info: &Value) -> Self {
         let mut wire = Self::new(server.clone());
         if revision.era() == Era::Handshake {
-            let info = json!({"name": "by hand", "version": "1"});
             let hello = json!({"protocolVersion": revision.name(), "capabilities": capabilities, "clientInfo": info});
             let opened = wire.ask_as(None, "initialize", hello);
             assert_eq!(opened["result"]["protocolVersion"], revision.name());
@@ -96,6 +101,38 @@ impl Wire {
             std::thread::sleep(Duration::from_millis(1));
             heard = self.hear();
         }
+    }
+
+    /// Asks in the revision that the wire is open in, or the newest, and does not wait.
+    pub fn begin(&mut self, method: &str, mut params: Value) -> Vec<Value> {
+        if self.connection.handle().revision().is_none() {
+            params["_meta"][meta::PROTOCOL_VERSION] = Revision::V2026_07_28.name().into();
+            params["_meta"][meta::CLIENT_CAPABILITIES] = self.capabilities.clone();
+        }
+        let line = json!({"jsonrpc": "2.0", "id": "begun", "method": method, "params": params});
+        self.say(&line.to_string())
+    }
+
+    /// What is said until then, on a clock that stands still.
+    pub fn hear_until(&mut self, is_over: impl Fn(&Self) -> bool) -> Vec<Value> {
+        let begun = Instant::now();
+        let mut heard = Vec::new();
+        loop {
+            let over = is_over(self);
+            heard.extend(self.hear());
+            if over {
+                return heard;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{heard:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// What is said while so much time passes.
+    pub fn pass(&mut self, time: Duration) -> Vec<Value> {
+        self.now += time;
+        self.connection.handle_timeout(self.now, &mut self.host);
+        self.hear()
     }
 
     pub fn drain(&mut self) {

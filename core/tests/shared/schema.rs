@@ -142,7 +142,8 @@ impl Schema {
         self.check(&name, message)
     }
 
-    /// Whether a method is of an official extension, which the schema does not describe.
+    /// Whether a method is of an extension, official or a test's own, which the schema does not
+    /// describe.
     fn is_extension(&self, method: &str) -> bool {
         let has_extensions = self.document[self.key].get("InputRequiredResult").is_some();
         let prefixes = [
@@ -150,6 +151,7 @@ impl Schema {
             "notifications/tasks",
             "skills/",
             "resources/directory/",
+            "ranking/",
         ];
         has_extensions && prefixes.iter().any(|prefix| method.starts_with(prefix))
     }
