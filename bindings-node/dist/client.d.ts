@@ -7,6 +7,7 @@ import { type ClientOptions, type SpawnOptions } from './options';
 import type { CallToolResult, Completions, GetPromptResult, Interests, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Root, Tool } from './protocol';
 import { type RequestOptions } from './requests';
 import type { Server } from './server';
+import { Skills } from './skills';
 import type { TaskInfo, ToolTask } from './task';
 /** Which argument is to be completed. */
 export type CompletionTarget = {
@@ -22,6 +23,8 @@ export type CompletionTarget = {
  */
 export declare class Client extends Connection {
     #private;
+    /** The server's skills. */
+    readonly skills: Skills;
     private constructor();
     /** Starts a server program and connects to it. It ends when the client is closed. */
     static spawn(command: string, args?: readonly string[], options?: SpawnOptions): Promise<Client>;

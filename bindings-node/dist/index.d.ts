@@ -22,4 +22,5 @@ export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
+export type { Skill, SkillFile, Skills } from './skills';
 export type { TaskInfo, TaskStatus, ToolTask } from './task';

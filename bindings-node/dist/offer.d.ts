@@ -13,6 +13,11 @@ export declare abstract class Offer<State> {
     resourceTemplate(template: string, definition: ResourceTemplateDefinition<State>, handler: (uri: string, variables: Record<string, string>, context: Context<State>) => Awaitable<ResourceOutput>): this;
     /** Adds a prompt. */
     prompt(name: string, definition: PromptDefinition<State>, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
+    /**
+     * Adds the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files are read now, those that
+     * begin with a dot left out; what lies between becomes part of a skill's URI.
+     */
+    skills(folder: string | URL): this;
     /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
     removeTool(name: string): boolean;
     /** Takes a resource away; whether there was one. */

@@ -23,6 +23,7 @@ import type {
 } from './protocol';
 import { arrayOf, cancelled, type RequestOptions } from './requests';
 import type { Server } from './server';
+import { Skills } from './skills';
 import type { TaskInfo, ToolTask } from './task';
 
 /** Which argument is to be completed. */
@@ -36,6 +37,8 @@ export type CompletionTarget = { prompt: string } | { template: string };
  */
 export class Client extends Connection {
     readonly #calls = new Calls(this);
+    /** The server's skills. */
+    readonly skills = new Skills(this);
 
     private constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
         super(options, connect, onLine);

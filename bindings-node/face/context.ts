@@ -17,7 +17,7 @@ export class Context<State = unknown> {
     #reason: string | undefined;
     #controller: AbortController | undefined;
     #questions: Questions | undefined;
-    #meta: Record<string, unknown> | undefined;
+    #meta: Readonly<Record<string, unknown>> | undefined;
 
     /** What `lifespan.start` gave. */
     readonly state: State;
@@ -170,7 +170,7 @@ export class Context<State = unknown> {
 
     /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
     get meta(): Readonly<Record<string, unknown>> {
-        if (this.#live) this.#meta ??= JSON.parse(this.#link.native.meta(this.#number));
+        if (this.#live) this.#meta ??= Object.freeze(JSON.parse(this.#link.native.meta(this.#number)));
         return this.#meta ?? {};
     }
 

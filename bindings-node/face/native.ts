@@ -14,6 +14,13 @@ export interface NativeOfferOptions {
 }
 
 /** @internal */
+export interface NativeSkillFile {
+    path: string;
+    mimeType: string;
+    bytes: Uint8Array;
+}
+
+/** @internal */
 export interface NativeOffer {
     tool(json: string): number;
     resource(json: string): number;
@@ -23,6 +30,7 @@ export interface NativeOffer {
     removeResource(uri: string): boolean;
     removeTemplate(template: string): boolean;
     removePrompt(name: string): boolean;
+    skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
 }
 
@@ -60,6 +68,11 @@ export interface NativeLink {
     subscribe(uri: string, wanted: boolean): number;
     listen(json: string): number;
     complete(json: string): number;
+    listSkills(): number;
+    skill(uri: string): number;
+    loadSkill(skill: string): number;
+    readSkillFile(skill: string, uri: string): number;
+    readFolder(uri: string): number;
     setRoots(json: string): void;
     learnOutputs(json: string): void;
     misfit(tool: string, json: string): string | null;

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { Completers, completionAnswer } from './complete';
 import type { Context } from './context';
 import type {
@@ -13,6 +14,7 @@ import { native, type NativeOffer, type NativeOfferOptions } from './native';
 import { promptAnswer, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check } from './schema';
+import { skillFolders } from './skillfolders';
 
 type Awaitable<T> = T | Promise<T>;
 type Handler = (args: any, context: Context<any>) => unknown;
@@ -126,6 +128,16 @@ export abstract class Offer<State> {
         const number = this.#add('prompt', { name, ...definition, completes });
         this.#completers.add('prompt', name, completers);
         this.#entries[3]![number] = { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer };
+        return this;
+    }
+
+    /**
+     * Adds the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files are read now, those that
+     * begin with a dot left out; what lies between becomes part of a skill's URI.
+     */
+    skills(folder: string | URL): this {
+        const path = folder instanceof URL ? fileURLToPath(folder) : folder;
+        for (const { manifest, within, files } of skillFolders(path)) guarded(() => this.offer.skill(manifest, within, files));
         return this;
     }
 

@@ -31,6 +31,7 @@ mod questions;
 mod requests;
 mod serve;
 mod settings;
+mod skills;
 mod slots;
 mod submit;
 mod tasks;

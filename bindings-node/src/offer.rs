@@ -220,7 +220,7 @@ impl Offer {
     }
 
     /// Once it is served, clients are told.
-    fn change<T>(
+    pub(crate) fn change<T>(
         &mut self,
         change: impl FnOnce(&mut Registry, &mut Templates) -> std::result::Result<T, RegistryError>,
     ) -> Result<T> {

@@ -1,4 +1,4 @@
-// The programs of the README run as they are printed there, and print what it says that they print.
+// The programs of the README and of the feature page run as they are printed there, and print what is said beside them.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,22 +8,26 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { folder } from './wire.mjs';
 
-const text = readFileSync(new URL('README.md', folder), 'utf8');
-const [server, ...programs] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program);
+const programsOf = page => {
+    const text = readFileSync(new URL(page, folder), 'utf8');
+    return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program);
+};
+const [server, ...readme] = programsOf('README.md');
+const features = programsOf('FEATURES.md');
 const place = mkdtempSync(join(tmpdir(), 'mcpbolt-readme-'));
 mkdirSync(join(place, 'node_modules'));
 symlinkSync(folder.pathname, join(place, 'node_modules/mcpbolt'));
 symlinkSync(new URL('node_modules/zod', folder).pathname, join(place, 'node_modules/zod'));
 writeFileSync(join(place, 'server.mjs'), server);
 
-assert.equal(programs.length, 4);
-for (const [index, program] of programs.entries()) {
-    test(`program ${index + 1} of the README`, async () => {
-        const file = join(place, `${index}.mjs`);
-        writeFileSync(file, program);
-        const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: place, timeout: 30_000 });
-        const promised = [...program.matchAll(/^.*console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said);
-        if (promised.length === 0) assert.match(stdout, /text: '42'/);
-        else assert.equal(stdout.trimEnd(), promised.flatMap(said => said.split(', ')).join('\n'));
-    });
-}
+assert.deepEqual([readme.length, features.length], [4, 16]);
+for (const [page, programs] of Object.entries({ readme, features }))
+    for (const [index, program] of programs.entries())
+        test(`program ${index + 1} of the ${page}`, async () => {
+            const file = join(place, `${page}-${index}.mjs`);
+            writeFileSync(file, program);
+            const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: place, timeout: 30_000 });
+            const promised = [...program.matchAll(/^.*console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said);
+            if (promised.length === 0) assert.match(stdout, /text: '42'/);
+            else assert.equal(stdout.trimEnd(), promised.flatMap(said => said.split(', ')).join('\n'));
+        });

@@ -13,13 +13,12 @@ use std::task::{Context as Waiter, Poll, Wake, Waker};
 
 use mcpbolt::client::block_on;
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Elicitation, Elicited, Sampling};
+use mcpbolt::mcp::{Elicitation, Sampling};
 use mcpbolt::server;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::answer::exception;
 use crate::context::Context;
@@ -90,31 +89,13 @@ fn question(
             Box::pin(async move { to_json(&context.sample(sampling).await?) })
         }
         "elicit" => {
-            let elicitation = elicitation(serde_json::from_str(&params).map_err(wrong)?);
-            Box::pin(async move { to_json(&outcome(context.elicit(elicitation).await?)) })
+            let elicitation = Elicitation::parse(&params).map_err(PyValueError::new_err)?;
+            Box::pin(
+                async move { Ok(context.elicit(elicitation).await?.to_json(true).to_string()) },
+            )
         }
         _ => Box::pin(async move { to_json(&context.roots().await?) }),
     })
-}
-
-fn elicitation(mut params: Value) -> Elicitation {
-    let mut text = |name: &str| match params[name].take() {
-        Value::String(text) => text,
-        _ => String::new(),
-    };
-    let (message, url, id) = (text("message"), text("url"), text("id"));
-    match params["schema"].take() {
-        Value::Null => Elicitation::url(message, url, id),
-        schema => Elicitation::form(message, schema),
-    }
-}
-
-fn outcome(elicited: Elicited) -> Value {
-    match elicited {
-        Elicited::Accepted(content) => json!({ "action": "accept", "content": content }),
-        Elicited::Declined => json!({ "action": "decline" }),
-        Elicited::Cancelled => json!({ "action": "cancel" }),
-    }
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, RequestError> {

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use mcpbolt::client::ClientBuilder;
+use mcpbolt::client::{self, ClientBuilder};
 use mcpbolt::handler::HandlerError;
 use mcpbolt::mcp::{Elicitation, Elicited};
-use serde_json::{Value, json};
 
 use crate::inbox::Inbox;
 use crate::news::News;
@@ -123,19 +122,14 @@ pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) 
         };
     }
     let elicit = |asked: Arc<Asked>| {
-        move |elicitation: Elicitation, _| {
-            let (what, params) = match elicitation {
-                Elicitation::Form { message, schema } => {
-                    ("elicit", json!({ "message": message, "schema": schema }))
-                }
-                Elicitation::Url { message, url, id } => (
-                    "elicit_url",
-                    json!({ "message": message, "url": url, "id": id }),
-                ),
-                _ => ("elicit", json!({})),
+        move |elicitation: Elicitation, context: client::Context| {
+            let what = match elicitation {
+                Elicitation::Url { .. } => "elicit_url",
+                _ => "elicit",
             };
-            let answering = asked.ask(what, params.to_string());
-            async move { elicited(&answering.await?) }
+            let params = elicitation.to_json(context.revision()).to_string();
+            let answering = asked.ask(what, params);
+            async move { Elicited::parse(&answering.await?).map_err(HandlerError::new) }
         }
     };
     if offers.forms {
@@ -145,15 +139,4 @@ pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) 
         builder = builder.on_page(elicit(asked.clone()));
     }
     builder
-}
-
-fn elicited(answer: &str) -> Result<Elicited, HandlerError> {
-    let mut answer: Value = serde_json::from_str(answer)?;
-    let content = answer["content"].take();
-    match (answer["action"].as_str(), content) {
-        (Some("accept"), Value::Object(content)) => Ok(Elicited::Accepted(content)),
-        (Some("accept"), _) => Ok(Elicited::Accepted(serde_json::Map::new())),
-        (Some("decline"), _) => Ok(Elicited::Declined),
-        _ => Ok(Elicited::Cancelled),
-    }
 }

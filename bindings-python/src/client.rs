@@ -2,32 +2,31 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
 
-use mcpbolt::client::{Client, ClientHost, Interests, Listening, Prepared};
-use mcpbolt::connection::{Config, Connection, Framing, Handle, Opening, RequestOptions};
+use mcpbolt::client::{Client, Interests, Listening};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::io::{ChildCommand, Hosted, Stderr, Workers, WorkersConfig, join, trace_to, traced};
 use mcpbolt::json::reader;
-use mcpbolt::mcp::{LogLevel, Method, Revision, Revisions, Root, Side};
+use mcpbolt::mcp::{LogLevel, Method, Side};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, exception};
-use crate::asked::{Asked, Offers, hand_on};
-use crate::catalog::Catalog;
+use crate::asked::Asked;
+use crate::client_setup::{Ears, root, seconds, value_error};
 use crate::future::tell;
 use crate::inbox::Inbox;
-use crate::news::{Ending, News};
-use crate::serving::{Serving, shown};
-use crate::session::{Bridge, Interpreter, Session};
+use crate::news::News;
+use crate::options::Options;
+use crate::remote_task::RemoteTask;
+use crate::serving::shown;
 use crate::work::{Made, Work};
 use crate::{future, read, write};
 
@@ -44,23 +43,13 @@ struct Waiting {
 /// The client's side of one connection; a thread of the engine's drives it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Link {
-    client: Client,
+    pub client: Client,
     inbox: Arc<Inbox<News>>,
     asked: Arc<Asked>,
     waiting: Mutex<HashMap<u64, Waiting>>,
     listening: Mutex<HashMap<u64, Listening>>,
     next: AtomicU64,
     ears: Ears,
-}
-
-/// Whom the face wants told.
-struct Ears {
-    opened: Py<PyAny>,
-    ended: Py<PyAny>,
-    on_notice: Py<PyAny>,
-    on_asked: Py<PyAny>,
-    on_given_up: Py<PyAny>,
-    on_stderr: Option<Py<PyAny>>,
 }
 
 /// Whose answer is there.
@@ -86,227 +75,70 @@ type Peer<'py> = (
     Option<&'static str>,
 );
 
-/// How a client is set up, as the face describes it.
-#[derive(FromPyObject)]
-pub struct Setup {
-    name: String,
-    version: String,
-    opening: String,
-    revision: Option<String>,
-    timeout: Option<f64>,
-    trace: Option<PathBuf>,
-    opened: Py<PyAny>,
-    ended: Py<PyAny>,
-    on_notice: Py<PyAny>,
-    on_asked: Py<PyAny>,
-    on_given_up: Py<PyAny>,
-    on_stderr: Option<Py<PyAny>>,
-    sampling: bool,
-    sampling_tools: bool,
-    forms: bool,
-    pages: bool,
-    roots: Option<Vec<(String, Option<String>)>>,
-}
-
-/// A client that waits for its connection.
-struct Begun {
-    config: Arc<Config>,
-    prepared: Prepared,
-    inbox: Arc<Inbox<News>>,
-    asked: Arc<Asked>,
-    ears: Ears,
-}
-
-impl Setup {
-    fn begin(self) -> PyResult<Begun> {
-        let inbox = Arc::new(Inbox::new()?);
-        let asked = Arc::new(Asked::new(inbox.clone()));
-        let offers = Offers {
-            sampling: self.sampling,
-            sampling_tools: self.sampling_tools,
-            forms: self.forms,
-            pages: self.pages,
-        };
-        let ending = Ending(inbox.clone());
-        let builder =
-            Client::builder(&self.name, &self.version).on_raw_notice(move |method, params| {
-                let params = params.unwrap_or("{}").to_owned();
-                ending.0.push(News::Notice(method.to_owned(), params));
-            });
-        let mut builder = hand_on(builder, &offers, &asked);
-        builder = builder.opening(match self.opening.as_str() {
-            "handshake" => Opening::Handshake,
-            "stateless" => Opening::Stateless,
-            _ => Opening::Probe,
-        });
-        if let Some(name) = &self.revision {
-            let revision = Revision::parse(name)
-                .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;
-            builder = builder.revisions(Revisions::only(revision));
-        }
-        if let Some(roots) = self.roots {
-            builder = builder.roots(roots.into_iter().map(root));
-        }
-        let (mut config, prepared) = builder.prepare().map_err(value_error)?;
-        if let Some(timeout) = self.timeout {
-            config.limits.request_timeout = seconds(timeout)?;
-        }
-        config.trace = self.trace.as_deref().map(trace_to).transpose()?;
-        let ears = Ears {
-            opened: self.opened,
-            ended: self.ended,
-            on_notice: self.on_notice,
-            on_asked: self.on_asked,
-            on_given_up: self.on_given_up,
-            on_stderr: self.on_stderr,
-        };
-        Ok(Begun {
-            config: traced(Arc::new(config))?,
-            prepared,
+impl Link {
+    /// On the connection of that client.
+    pub fn new(client: Client, inbox: Arc<Inbox<News>>, asked: Arc<Asked>, ears: Ears) -> Self {
+        let link = Self {
+            client,
             inbox,
             asked,
-            ears,
-        })
-    }
-}
-
-impl Begun {
-    /// The face's end of a connection, and the host for it.
-    fn link(self, handle: Handle) -> (Link, ClientHost) {
-        let workers = Arc::new(Workers::new(WorkersConfig::default()));
-        let (client, host) = self.prepared.connect(handle, workers);
-        let link = Link {
-            client,
-            inbox: self.inbox,
-            asked: self.asked,
             waiting: Mutex::default(),
             listening: Mutex::default(),
             next: AtomicU64::new(0),
-            ears: self.ears,
+            ears,
         };
         link.look_for_opening();
-        (link, host)
+        link
     }
-}
-
-fn root((uri, name): (String, Option<String>)) -> Root {
-    match name {
-        Some(name) => Root::new(uri).name(name),
-        None => Root::new(uri),
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "as it is mapped")]
-fn value_error(error: RequestError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-fn seconds(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err("a timeout is a positive number of seconds"))
 }
 
 #[pymethods]
 impl Link {
-    /// To a server that is started as a child process.
-    #[staticmethod]
-    #[pyo3(signature = (setup, command, cwd, env, inherit))]
-    fn child(
-        setup: Setup,
-        command: Vec<String>,
-        cwd: Option<String>,
-        env: Vec<(String, String)>,
-        inherit: Vec<String>,
-    ) -> PyResult<Self> {
-        let begun = setup.begin()?;
-        let mut words = command.into_iter();
-        let program = words
-            .next()
-            .ok_or_else(|| PyValueError::new_err("the command is empty"))?;
-        let mut child = ChildCommand::new(program).args(words);
-        if let Some(directory) = cwd {
-            child = child.cwd(directory);
-        }
-        child = inherit.into_iter().fold(child, ChildCommand::inherit_env);
-        child = env
-            .into_iter()
-            .fold(child, |child, (name, value)| child.env(name, value));
-        if begun.ears.on_stderr.is_some() {
-            let inbox = begun.inbox.clone();
-            let pass_on = move |line: &str| inbox.push(News::Stderr(line.into()));
-            child = child.stderr(Stderr::Lines(Box::new(pass_on)));
-        }
-        let child = child.spawn()?;
-        let mut connection = Connection::new(begun.config.clone(), Instant::now());
-        connection.set_wake(child.wake().clone());
-        let (link, mut host) = begun.link(connection.handle());
-        std::thread::Builder::new()
-            .name("mcpbolt".into())
-            .spawn(move || {
-                // How the child ended is in the connection's reason.
-                let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
-            })?;
-        Ok(link)
-    }
-
-    /// To a server of this process; gives the server's side too.
-    #[staticmethod]
-    #[pyo3(signature = (setup, catalog, state, context, spawn = None, call_soon = None))]
-    fn pair(
-        py: Python<'_>,
-        setup: Setup,
-        catalog: &Catalog,
-        state: Py<PyAny>,
-        context: Py<PyAny>,
-        spawn: Option<Py<PyAny>>,
-        call_soon: Option<Py<PyAny>>,
-    ) -> PyResult<(Self, Serving)> {
-        let begun = setup.begin()?;
-        let now = Instant::now();
-        let near = Connection::new(begun.config.clone(), now);
-        let far = Connection::new(traced(catalog.shared.config.clone())?, now);
-        let interpreter = Interpreter {
-            state,
-            context,
-            spawn,
-            call_soon,
-        };
-        let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
-        let (link, host) = begun.link(near.handle());
-        let serving = Serving::new(session.clone(), None);
-        join((near, host), (far, Bridge::host(session)))?;
-        Ok((link, serving))
-    }
-
     /// Sends a request; `future` gets its answer. Gives a number to cancel it by.
-    #[pyo3(signature = (method, params, future, timeout = None, progress = None))]
     fn request(
         &self,
         py: Python<'_>,
         method: &str,
         params: Option<&Bound<'_, PyAny>>,
         future: Py<PyAny>,
-        timeout: Option<f64>,
-        progress: Option<Py<PyAny>>,
+        options: Options,
     ) -> PyResult<u64> {
         let params = params.map(write::json).transpose()?;
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut options = RequestOptions {
-            timeout: timeout.map(seconds).transpose()?,
-            ..Default::default()
-        };
-        if progress.is_some() {
-            let inbox = self.inbox.clone();
-            options.progress = Some(Arc::new(move |news| {
-                let sentence = news.message.map(str::to_owned);
-                inbox.push(News::Progress(number, news.progress, news.total, sentence));
-            }));
-        }
+        let number = self.number();
+        let (options, progress) = options.of_request(number, &self.inbox)?;
         let asking = self
             .client
             .request(method, params.as_deref(), options)
             .map_err(|error| exception(py, &error))?;
         self.begin(number, Work::Asking(asking), future, progress);
+        Ok(number)
+    }
+
+    /// Calls a tool of which something is known: its result is held against its schema, and it is
+    /// called by way of a task where it must be; `future` gets its answer. With `start`, it gets the
+    /// task instead, if the call becomes one.
+    fn call_tool(
+        &self,
+        name: &str,
+        arguments: &Bound<'_, PyAny>,
+        future: Py<PyAny>,
+        options: Options,
+        start: bool,
+        ttl: Option<f64>,
+    ) -> PyResult<u64> {
+        let arguments = RawValue::from_string(write::json(arguments)?);
+        let arguments = arguments.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let number = self.number();
+        let mut call = self.client.call_tool(name, &arguments);
+        if let Some(ttl) = ttl {
+            call = call.ttl(seconds(ttl)?);
+        }
+        let (call, progress) = options.of_call(call, number, &self.inbox)?;
+        let work = match start {
+            true => Work::other(call.start_unread()),
+            false => Work::other(call.answer()),
+        };
+        self.begin(number, work, future, progress);
         Ok(number)
     }
 
@@ -346,12 +178,20 @@ impl Link {
         drop(gone);
     }
 
-    /// Sets how severe a log message must be; `future` gets `None`.
+    /// Sets how severe a log message must be; `future` gets whether it is settled so: where it is
+    /// not, each request says it.
     fn set_log_level(&self, level: &str, future: Py<PyAny>) -> PyResult<u64> {
         let level = LogLevel::parse(level)
             .ok_or_else(|| PyValueError::new_err(format!("there is no level {level:?}")))?;
         let client = self.client.clone();
-        Ok(self.start(future, async move { client.set_log_level(level).await }))
+        let defined = |revision| Method::SetLevel.defined(revision, Side::Client);
+        let settles = client.revision().is_none_or(defined);
+        Ok(self.start(future, async move {
+            if settles {
+                client.set_log_level(level).await?;
+            }
+            Ok(Made::Json(settles.to_string()))
+        }))
     }
 
     /// Replaces the roots that the server may see.
@@ -396,12 +236,13 @@ impl Link {
                 }
                 News::Outcome(number, outcome) => self.settle(py, number, *outcome),
                 News::Progress(number, progress, total, message) => {
-                    let report = {
-                        let waiting = lock(&self.waiting);
-                        let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
-                        report.map(|report| report.clone_ref(py))
-                    };
+                    let report = self.report(py, number);
                     tell(py, report.as_ref(), (progress, total, message));
+                }
+                News::State(number, json) => {
+                    if let Ok(state) = read::value(py, &json) {
+                        tell(py, self.report(py, number).as_ref(), (state,));
+                    }
                 }
                 News::Notice(method, params) => {
                     if let Ok(params) = read::value(py, &params) {
@@ -511,14 +352,40 @@ impl Link {
     }
 
     /// Begins what is no request.
-    fn start<T: Into<Made>>(
+    pub fn start<T: Into<Made>>(
         &self,
         future: Py<PyAny>,
         work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
     ) -> u64 {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.begin(number, Work::other(work), future, None);
+        self.start_watched(future, None, |_, _| work)
+    }
+
+    /// The same with a function that is told of its progress, by news of the number that `work` is
+    /// given.
+    pub fn start_watched<T: Into<Made>, F>(
+        &self,
+        future: Py<PyAny>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(u64, Arc<Inbox<News>>) -> F,
+    ) -> u64
+    where
+        F: Future<Output = Result<T, RequestError>> + Send + 'static,
+    {
+        let number = self.number();
+        let work = Work::other(work(number, self.inbox.clone()));
+        self.begin(number, work, future, progress);
         number
+    }
+
+    /// Who is told of the progress of something under way.
+    fn report(&self, py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
+        let waiting = lock(&self.waiting);
+        let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
+        report.map(|report| report.clone_ref(py))
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     fn begin(&self, number: u64, work: Work, future: Py<PyAny>, progress: Option<Py<PyAny>>) {
@@ -552,6 +419,9 @@ impl Link {
         };
         let outcome = match outcome {
             Ok(Made::Answer(message)) => Bound::new(py, Answer(message)).map(Bound::into_any),
+            Ok(Made::Task(task)) => Bound::new(py, RemoteTask(task)).map(Bound::into_any),
+            Ok(Made::Json(json)) => read::value(py, &json),
+            Ok(Made::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
             Ok(Made::Nothing) => Ok(py.None().into_bound(py)),
             Ok(Made::Listening(listening)) => {
                 lock(&self.listening).insert(number, listening);

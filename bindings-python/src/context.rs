@@ -121,6 +121,19 @@ impl Context {
         }
     }
 
+    /// Refuses the call unless its client declared a capability.
+    #[pyo3(signature = (*capability))]
+    fn require(&self, py: Python<'_>, capability: Vec<String>) -> PyResult<()> {
+        let path: Vec<_> = capability.iter().map(String::as_str).collect();
+        let Err(error) = self.inner.require(&path) else {
+            return Ok(());
+        };
+        let data = error.data().map(|data| read::value(py, data)).transpose()?;
+        let class = py.import("mcpbolt._errors")?.getattr("ProtocolError")?;
+        let refusal = class.call1(("missing_capability", error.to_string(), data))?;
+        Err(PyErr::from_value(refusal))
+    }
+
     /// The settings that the client declared with this call for an extension.
     fn extension<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let settings = self.inner.extension(id);

@@ -11,14 +11,20 @@ mod asked;
 mod call;
 mod catalog;
 mod client;
+mod client_setup;
+mod client_skills;
+mod connect;
 mod context;
 mod definition;
 mod future;
 mod inbox;
 mod introduction;
+mod lists;
 mod news;
+mod options;
 mod outcome;
 mod read;
+mod remote_task;
 mod serving;
 mod session;
 mod setup;
@@ -40,7 +46,15 @@ mod _core {
     #[pymodule_export]
     use crate::client::Link;
     #[pymodule_export]
+    use crate::client_skills::{get_skill, list_skills, read_directory, read_skill};
+    #[pymodule_export]
+    use crate::connect::{connect_child, connect_pair};
+    #[pymodule_export]
     use crate::context::{Context, Job};
+    #[pymodule_export]
+    use crate::lists::{Pages, whole_list};
+    #[pymodule_export]
+    use crate::remote_task::{RemoteTask, list_tasks};
     #[pymodule_export]
     use crate::serving::Serving;
 

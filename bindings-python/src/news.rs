@@ -18,6 +18,8 @@ pub enum News {
     Outcome(u64, Box<Result<Made, RequestError>>),
     /// A request makes progress: how far, of how much, and a sentence.
     Progress(u64, f64, Option<f64>, Option<String>),
+    /// How far a task is, in JSON.
+    State(u64, String),
     /// A notification of the server's: the method and the params.
     Notice(String, String),
     /// The server asks something: what, and its params.

@@ -162,6 +162,7 @@ impl Failure {
             Err(_) => Code::Of(match kind.extract::<String>().ok()?.as_str() {
                 "invalid_params" => ErrorKind::InvalidParams,
                 "not_found" => ErrorKind::ResourceNotFound,
+                "missing_capability" => ErrorKind::MissingClientCapability,
                 _ => ErrorKind::Internal,
             }),
         };

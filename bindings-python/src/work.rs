@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcpbolt::client::{Asking, Listening};
+use mcpbolt::client::{Asking, Listening, Started, Task};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
@@ -21,7 +21,10 @@ pub enum Work {
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are answers")]
 pub enum Made {
     Answer(Message),
+    Task(Task),
     Listening(Listening),
+    Json(String),
+    Bytes(Vec<u8>),
     Nothing,
 }
 
@@ -63,5 +66,21 @@ impl From<()> for Made {
 impl From<Listening> for Made {
     fn from(listening: Listening) -> Self {
         Self::Listening(listening)
+    }
+}
+
+impl From<Message> for Made {
+    fn from(answer: Message) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+impl From<Started<Message>> for Made {
+    fn from(started: Started<Message>) -> Self {
+        match started {
+            Started::Done(answer) => Self::Answer(answer),
+            Started::Task(task) => Self::Task(task),
+            _ => Self::Nothing,
+        }
     }
 }

@@ -6,22 +6,31 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from typing_extensions import assert_type
 
 from mcpbolt import (
     CallToolResult,
     Client,
+    ClientInfo,
     Context,
     Elicited,
+    Icon,
     Image,
     McpError,
+    ProtocolError,
     RequestTimeout,
     Root,
     Sampled,
     SamplingRequest,
     Server,
+    Skill,
+    Task,
+    TaskInfo,
+    TaskLimits,
     Tool,
+    ToolResult,
 )
 
 
@@ -30,7 +39,21 @@ async def lifespan(server: Server) -> AsyncIterator[list[str]]:
     yield [server.name]
 
 
-server = Server("sample", "1.0", lifespan=lifespan)
+def hello(client: ClientInfo) -> None:
+    print(client.name)
+
+
+server = Server(
+    "sample",
+    "1.0",
+    lifespan=lifespan,
+    cache_lists=60,
+    cache_scope="public",
+    extensions={"com.example/a": {}},
+    task_limits=TaskLimits(ttl=60),
+    on_initialized=hello,
+)
+server.add_skills("skills")
 
 
 @server.tool
@@ -54,6 +77,16 @@ async def asks(context: Context) -> str:
     assert_type(await context.roots(), list[Root])
     assert_type(context.elicit("?", {"type": "object"}).wait(), Elicited)
     return (await context.sample("x", max_tokens=1)).text
+
+
+@server.tool(task="optional", icons=["https://a/b.png", Icon("data:,")], meta={"a": 1}, output_schema={})
+async def long(context: Context) -> ToolResult:
+    assert_type(context.begin_task(), bool)
+    assert_type(context.client, ClientInfo)
+    context.require("elicitation", "url")
+    if context.extension("com.example/a") is None:
+        raise ProtocolError("invalid_params", "no", {"a": 1})
+    return ToolResult([Image(b"", meta={"a": 1})], meta=context.meta)
 
 
 async def sampling(request: SamplingRequest) -> Sampled:
@@ -86,6 +119,18 @@ async def main() -> None:
         async with client.listen(tools=True):
             async for page in client.tool_pages():
                 assert_type(page, list[Tool])
+    async with Client(server, tasks=True, extensions={"com.example/a": {}}) as client:
+        task = await client.start_tool("long", ttl=60, meta={"traceparent": "00"})
+        assert_type(task, Task)
+        async for info in task:
+            assert_type(info, TaskInfo)
+        assert_type(await task, CallToolResult)
+        assert_type(await client.list_tasks(), list[TaskInfo])
+        for skill in await client.list_skills():
+            assert_type(skill, Skill)
+            assert_type(await client.read_skill(skill), str)
+            assert_type(await client.read_skill_file(skill, skill.uri), bytes)
+        assert_type(client.server_info.extensions, dict[str, Any])
     await server.serve()
 
 

@@ -69,12 +69,18 @@ if TYPE_CHECKING:
         CallToolResult as CallToolResult,
         PromptResult as PromptResult,
     )
+    from ._skill import Skill as Skill, SkillFile as SkillFile
+    from ._task import Task as Task, TaskInfo as TaskInfo
     from ._server import Server as Server
     from ._settings import TaskLimits as TaskLimits
 
 _HOMES = {
     "Server": "_server",
     "TaskLimits": "_settings",
+    "Task": "_task",
+    "TaskInfo": "_task",
+    "Skill": "_skill",
+    "SkillFile": "_skill",
     "Icon": "_icon",
     "Context": "_core",
     "Client": "_client",

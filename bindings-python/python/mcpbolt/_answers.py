@@ -38,11 +38,16 @@ class Answers:
         if task := self._tasks.pop(number, None):
             task.cancel()
 
+    def close(self) -> None:
+        """The connection is over: nobody waits for any of them."""
+        for number in list(self._tasks):
+            self.given_up(number)
+
     def _call(self, what: str, params: Wire) -> Any:
         if what == "sample" and self._on_sampling:
             return self._on_sampling(SamplingRequest(params))
         if on_elicitation := self._on_elicitation.get(what):
-            return on_elicitation(ElicitationRequest(**params))
+            return on_elicitation(ElicitationRequest.parse(params))
         raise ToolError("this client does not offer that")
 
     async def _answer(self, number: int, what: str, params: Wire) -> None:

@@ -75,7 +75,7 @@ def sample(
 
 def elicit(context: _core.Context, message: str, form: Any) -> Asked[Elicited]:
     schema, make = _form(form)
-    return Asked(context, "elicit", {"message": message, "schema": schema}, lambda wire: Elicited.parse(wire, make))
+    return Asked(context, "elicit", {"message": message, "requestedSchema": schema}, lambda wire: Elicited.parse(wire, make))
 
 
 def elicit_url(context: _core.Context, message: str, url: str, id: str | None = None) -> Asked[Elicited]:
@@ -83,7 +83,7 @@ def elicit_url(context: _core.Context, message: str, url: str, id: str | None = 
         from uuid import uuid4
 
         id = uuid4().hex
-    return Asked(context, "elicit", {"message": message, "url": url, "id": id}, Elicited.parse)
+    return Asked(context, "elicit", {"mode": "url", "message": message, "url": url, "elicitationId": id}, Elicited.parse)
 
 
 def roots(context: _core.Context) -> Asked[list[Root]]:

@@ -10,12 +10,56 @@ from ._content import Message
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo
 
-__all__ = ["__version__", "Answer", "Catalog", "Context", "Job", "Link", "Serving", "to_json"]
+__all__ = [
+    "__version__",
+    "Answer",
+    "Catalog",
+    "Context",
+    "Job",
+    "Link",
+    "Pages",
+    "RemoteTask",
+    "Serving",
+    "connect_child",
+    "connect_pair",
+    "get_skill",
+    "list_skills",
+    "list_tasks",
+    "read_directory",
+    "read_skill",
+    "to_json",
+    "whole_list",
+]
 
 __version__: str
 
 def to_json(value: object) -> str:
     """A value as the JSON text that goes on the wire."""
+
+def connect_child(
+    setup: _Setup,
+    command: Sequence[str],
+    cwd: str | None,
+    env: Sequence[tuple[str, str]],
+    inherit: Sequence[str],
+) -> Link: ...
+def connect_pair(
+    setup: _Setup,
+    catalog: Catalog,
+    state: object,
+    context: Variables,
+    spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
+    call_soon: Callable[..., Any] | None = None,
+) -> tuple[Link, Serving]: ...
+def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
+def list_tasks(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
+def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
+def get_skill(link: Link, uri: str, future: Future[dict[str, Any]]) -> int: ...
+def read_skill(link: Link, skill: str, uri: str | None, future: Future[Any]) -> int: ...
+def read_directory(link: Link, uri: str, future: Future[list[dict[str, Any]]]) -> int: ...
+
+class _Options(Protocol):
+    """How a request is made."""
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
@@ -117,6 +161,14 @@ class Context:
         """The settings that the client declared with this call for an extension; `None` when it
         did not. Before 2026-07-28 there are none."""
 
+    def require(self, *capability: str) -> None:
+        """Refuses the call unless its client declared a capability, as `"elicitation", "url"`: with
+        the error that says which.
+
+        Raises:
+            ProtocolError: The client did not.
+        """
+
     def _ask(self, what: str, params: object, future: Future[Any]) -> int: ...
     def _forget(self, number: int) -> None: ...
     def _wait(self, what: str, params: object) -> Any: ...
@@ -155,30 +207,21 @@ class Job:
 
 @final
 class Link:
-    @staticmethod
-    def child(
-        setup: _Setup,
-        command: Sequence[str],
-        cwd: str | None,
-        env: Sequence[tuple[str, str]],
-        inherit: Sequence[str],
-    ) -> Link: ...
-    @staticmethod
-    def pair(
-        setup: _Setup,
-        catalog: Catalog,
-        state: object,
-        context: Variables,
-        spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
-        call_soon: Callable[..., Any] | None = None,
-    ) -> tuple[Link, Serving]: ...
     def request(
         self,
         method: str,
         params: object,
         future: Future[Answer],
-        timeout: float | None = None,
-        progress: Callable[[float, float | None, str | None], object] | None = None,
+        options: _Options,
+    ) -> int: ...
+    def call_tool(
+        self,
+        name: str,
+        arguments: object,
+        future: Future[Answer | RemoteTask],
+        options: _Options,
+        start: bool,
+        ttl: float | None,
     ) -> int: ...
     def cancel(self, number: int, reason: str | None) -> None: ...
     def subscribe(self, uri: str, wanted: bool, future: Future[None]) -> int: ...
@@ -186,7 +229,7 @@ class Link:
         self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[int]
     ) -> int: ...
     def unlisten(self, number: int) -> None: ...
-    def set_log_level(self, level: str, future: Future[None]) -> int: ...
+    def set_log_level(self, level: str, future: Future[bool]) -> int: ...
     def set_roots(self, roots: Sequence[tuple[str, str | None]]) -> None: ...
     def answer(self, number: int, answer: object) -> None: ...
     def refuse(self, number: int, why: str) -> None: ...
@@ -198,6 +241,22 @@ class Link:
     def ping_method(self) -> str: ...
     def stray_count(self) -> int: ...
     def close(self) -> None: ...
+
+@final
+class Pages:
+    def __new__(cls, link: Link, kind: str) -> Pages: ...
+    def next(self, link: Link, future: Future[list[dict[str, Any]] | None]) -> int: ...
+
+@final
+class RemoteTask:
+    def __new__(cls, link: Link, id: str) -> RemoteTask: ...
+    @property
+    def id(self) -> str: ...
+    def info(self, link: Link, future: Future[dict[str, Any]]) -> int: ...
+    def answer(
+        self, link: Link, future: Future[Answer], seen: Callable[[dict[str, Any]], object] | None = None
+    ) -> int: ...
+    def cancel(self, link: Link, future: Future[None]) -> int: ...
 
 @final
 class Serving:

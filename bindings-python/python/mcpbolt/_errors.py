@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
+    Kind = Literal["internal", "invalid_params", "not_found", "missing_capability"]
+
 
 class McpError(Exception):
     """Base of everything that this package raises on purpose."""
@@ -31,14 +33,14 @@ class ProtocolError(McpError):
     for the model to read, as a `ToolError` is.
 
     Args:
-        kind: "internal", "invalid_params" or "not_found", whose numbers differ from revision to
-            revision, or a number of your own.
+        kind: "internal", "invalid_params", "not_found" or "missing_capability", whose numbers differ
+            from revision to revision, or a number of your own.
         data: Anything that JSON can say.
     """
 
     origin = "caller"
 
-    def __init__(self, kind: int | Literal["internal", "invalid_params", "not_found"], message: str, data: object = None) -> None:
+    def __init__(self, kind: Kind | int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.data = data

@@ -98,6 +98,10 @@ class ElicitationRequest(_Value):
         self.url = url
         self.id = id
 
+    @classmethod
+    def parse(cls, wire: Wire) -> ElicitationRequest:
+        return cls(wire["message"], wire.get("requestedSchema"), wire.get("url"), wire.get("elicitationId"))
+
 
 class Elicited(_Value):
     """What a user did: `action` is "accept", "decline" or "cancel"; `content` what was filled in,

@@ -22,6 +22,12 @@ class ServerInfo(_Value):
         self.capabilities = capabilities
         self.revision = revision
 
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """The extensions that it offers: settings by name."""
+        extensions: dict[str, Any] = self.capabilities.get("extensions", {})
+        return extensions
+
 
 class ClientInfo(_Value):
     """What a client said of itself. For display: nothing vouches for it."""

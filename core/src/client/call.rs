@@ -15,8 +15,9 @@ use super::results::CallToolResult;
 use super::{Client, parse};
 use crate::connection::{Progress, RequestOptions};
 use crate::error::RequestError;
-use crate::json::{reader, string};
+use crate::json::string;
 use crate::mcp::{Method, TaskSupport};
+use crate::message::Message;
 
 /// A call of a tool, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
@@ -121,7 +122,7 @@ impl CallTool {
     /// # Errors
     /// As awaiting it.
     pub fn wait(self) -> Result<CallToolResult, RequestError> {
-        block_on(self.finish())
+        block_on(self)
     }
 }
 
@@ -130,7 +131,10 @@ impl IntoFuture for CallTool {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.finish())
+        Box::pin(async move {
+            let answer = self.answer().await?;
+            parse(answer.as_ref().result().unwrap_or("{}"))
+        })
     }
 }
 
@@ -160,13 +164,23 @@ impl Future for Calling {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(Pin::new(&mut self.asking).poll(cx))?;
-        let json = message.as_ref().result().unwrap_or("{}");
-        let result = parse(json)?;
-        if let Some(schema) = &self.schema {
-            schema.check(&result, reader::find(json, "structuredContent"))?;
-        }
-        Poll::Ready(Ok(result))
+        Poll::Ready(read(&message, self.schema.as_deref()))
     }
+}
+
+/// The result that is an answer to a call, checked.
+pub(super) fn read(
+    answer: &Message,
+    schema: Option<&OutputSchema>,
+) -> Result<CallToolResult, RequestError> {
+    check(answer, schema)?;
+    parse(answer.as_ref().result().unwrap_or("{}"))
+}
+
+/// Holds the answer to a call against the output schema of the tool.
+pub(super) fn check(answer: &Message, schema: Option<&OutputSchema>) -> Result<(), RequestError> {
+    let result = answer.as_ref().result().unwrap_or("{}");
+    schema.map_or(Ok(()), |schema| schema.check(result))
 }
 
 fn params(name: &str, arguments: &impl Serialize) -> Result<String, RequestError> {

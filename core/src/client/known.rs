@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::results::{CallToolResult, ToolInfo};
+use super::results::ToolInfo;
 use crate::error::RequestError;
+use crate::json::reader;
 use crate::mcp::TaskSupport;
 use crate::schema::Schema;
 
@@ -77,21 +78,18 @@ impl OutputSchema {
         self.schema().map(drop)
     }
 
-    /// Checks a result; `structured` is its structured content, raw.
+    /// Checks a result, as it came.
     ///
     /// # Errors
     /// When it does not fit. One that is an error need not (R-STR-07).
-    pub fn check(
-        &self,
-        result: &CallToolResult,
-        structured: Option<&str>,
-    ) -> Result<(), RequestError> {
-        if result.is_error {
+    pub fn check(&self, result: &str) -> Result<(), RequestError> {
+        if reader::find(result, "isError") == Some("true") {
             return Ok(());
         }
-        let structured = structured.ok_or(RequestError::BadAnswer(
-            "there is no structured content although the tool has an output schema",
-        ))?;
+        let structured =
+            reader::find(result, "structuredContent").ok_or(RequestError::BadAnswer(
+                "there is no structured content although the tool has an output schema",
+            ))?;
         let fits = self.schema()?.check(structured);
         fits.map_err(|_| {
             RequestError::BadAnswer("the structured content does not fit the tool's output schema")

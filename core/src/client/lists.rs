@@ -18,6 +18,12 @@ impl Client {
         Ok(tools)
     }
 
+    /// Has results held against the output schemas of these tools, instead of those of the last
+    /// list: for who reads lists [in another way](Pages::read_as).
+    pub fn learn_tools(&self, tools: &[ToolInfo]) {
+        self.known.learn(tools);
+    }
+
     /// The server's tools, page by page.
     pub fn tool_pages(&self) -> Pages<ToolInfo> {
         let list = List {

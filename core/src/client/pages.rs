@@ -59,6 +59,19 @@ impl<T: DeserializeOwned> Pages<T> {
         }
     }
 
+    /// The same pages, read as items of another type: of a program's own, or raw JSON.
+    pub fn read_as<U: DeserializeOwned>(self) -> Pages<U> {
+        Pages {
+            client: self.client,
+            list: self.list,
+            cursor: self.cursor,
+            taken: self.taken,
+            ended: self.ended,
+            kept: self.kept,
+            items: PhantomData,
+        }
+    }
+
     /// The next page; `None` after the last one and after an error.
     pub async fn next(&mut self) -> Option<Result<Vec<T>, RequestError>> {
         if self.ended {

@@ -26,8 +26,11 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// Reads one, in either form.
-    pub(super) fn parse(json: &str) -> Result<Self, RequestError> {
+    /// Reads one, in either form: what [`Task::answer`](super::Task::answer) shows of a task.
+    ///
+    /// # Errors
+    /// [`RequestError::BadAnswer`], where it is none.
+    pub fn parse(json: &str) -> Result<Self, RequestError> {
         let shape = RequestError::BadAnswer("a task of another shape");
         let text = |name| Some(reader::as_str(reader::find(json, name)?)?.into_owned());
         let millis = |names: [&str; 2]| {

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub use self::info::TaskInfo;
 pub use self::start::Started;
+use super::call::check;
 use super::known::OutputSchema;
 use super::results::CallToolResult;
 use super::{Client, parse};
@@ -56,14 +57,6 @@ fn created(answer: &Message, form: Option<TaskForm>) -> Option<Box<str>> {
         TaskForm::Extension => (answer.as_ref().result_type()? == "task").then_some(result)?,
     };
     Some(reader::as_str(reader::find(task, "taskId")?)?.into())
-}
-
-fn read(json: &str, schema: Option<&OutputSchema>) -> Result<CallToolResult, RequestError> {
-    let result = parse(json)?;
-    if let Some(schema) = schema {
-        schema.check(&result, reader::find(json, "structuredContent"))?;
-    }
-    Ok(result)
 }
 
 impl Client {
@@ -169,18 +162,21 @@ impl Task {
     /// Its error; [`RequestError::Cancelled`] when it was given up; else as [`info`](Self::info).
     pub async fn result(&self) -> Result<CallToolResult, RequestError> {
         let answer = self.answer(|_| ()).await?;
-        read(
-            answer.as_ref().result().unwrap_or("{}"),
-            self.schema.as_deref(),
-        )
+        parse(answer.as_ref().result().unwrap_or("{}"))
     }
 
-    /// The same, as it came: the answer that the call would have had. `seen` is told each state of
-    /// the task that the server tells, as JSON.
+    /// The same as the answer that the call would have had: checked, but not read. `seen` is told
+    /// each state of the task that the server tells, as JSON.
     ///
     /// # Errors
     /// As [`result`](Self::result).
-    pub async fn answer(&self, mut seen: impl FnMut(&str)) -> Result<Message, RequestError> {
+    pub async fn answer(&self, seen: impl FnMut(&str)) -> Result<Message, RequestError> {
+        let answer = self.end(seen).await?;
+        check(&answer, self.schema.as_deref())?;
+        Ok(answer)
+    }
+
+    async fn end(&self, mut seen: impl FnMut(&str)) -> Result<Message, RequestError> {
         let is_core = self.client.revision().and_then(|r| r.rules().tasks) == Some(TaskForm::Core);
         let mut answered = BTreeSet::new();
         loop {

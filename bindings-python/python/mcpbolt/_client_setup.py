@@ -1,0 +1,99 @@
+"""A client's side of a connection, as the engine reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+from ._content import Wire
+from ._core import to_json
+from ._questions import Root
+
+OnProgress = Callable[[float, "float | None", "str | None"], object]
+OnLog = Callable[[dict[str, Any]], object]
+OnNotification = Callable[[str, dict[str, Any]], object]
+
+
+class ClientSetup:
+    """All that is settled before it connects. What is JSON is text."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        opening: str,
+        revision: str | None,
+        timeout: float | None,
+        trace: str | PathLike[str] | None,
+        on_stderr: Callable[[str], object] | None,
+        roots: Iterable[Root | str] | None,
+        tasks: bool,
+        extensions: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.opening = opening
+        self.revision = revision
+        self.timeout = timeout
+        self.trace = trace
+        self.on_stderr = on_stderr
+        self.roots = None if roots is None else pairs(roots)
+        self.tasks = tasks
+        self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
+        self.sampling = self.sampling_tools = self.forms = self.pages = False
+        self.on_notice: Callable[[str, Wire], object]
+        self.on_asked: Callable[[int, str, Wire], object]
+        self.on_given_up: Callable[[int], object]
+        self.opened: asyncio.Future[None]
+        self.ended: asyncio.Future[None]
+
+
+class Options:
+    """How one request is made."""
+
+    __slots__ = ("timeout", "max_timeout", "on_progress", "meta")
+
+    def __init__(
+        self,
+        timeout: float | None = None,
+        max_timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.timeout = timeout
+        self.max_timeout = max_timeout
+        self.on_progress = on_progress
+        self.meta = None if meta is None else to_json(meta)
+
+
+def pairs(roots: Iterable[Root | str]) -> list[tuple[str, str | None]]:
+    """Each root's URI and name."""
+    return [(root, None) if isinstance(root, str) else (root.uri, root.name) for root in roots]
+
+
+def notices(
+    on_log: OnLog | None,
+    on_list_changed: Callable[[str], object] | None,
+    on_resource_updated: Callable[[str], object] | None,
+    on_elicitation_complete: Callable[[str], object] | None,
+    on_notification: OnNotification | None,
+) -> Callable[[str, Wire], object]:
+    """Hands each notification of the server to who wants it."""
+
+    def told(method: str, params: Wire) -> None:
+        match method.split("/")[1:]:
+            case ["message"] if on_log:
+                on_log({name: params[name] for name in params if name != "_meta"})
+            case [kind, "list_changed"] if on_list_changed:
+                on_list_changed(kind)
+            case ["resources", "updated"] if on_resource_updated:
+                on_resource_updated(params["uri"])
+            case ["elicitation", "complete"] if on_elicitation_complete:
+                on_elicitation_complete(params["elicitationId"])
+            case _ if on_notification:
+                on_notification(method, params)
+
+    return told

@@ -1,0 +1,197 @@
+"""A client's connection: how it opens and ends, and requests on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import _core, _results
+from ._answers import Answers, OnElicitation, OnSampling
+from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
+from ._errors import Misuse, Unsupported
+from ._questions import Root
+from ._server import Server
+
+_T = TypeVar("_T")
+_C = TypeVar("_C", bound="Connection")
+
+
+class Connection:
+    """A client without its vocabulary."""
+
+    def __init__(
+        self,
+        server: Server | Sequence[str | PathLike[str]],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        inherit_env: Sequence[str] = (),
+        timeout: float | None = None,
+        revision: str | None = None,
+        opening: str = "probe",
+        on_log: OnLog | None = None,
+        on_list_changed: Callable[[str], object] | None = None,
+        on_resource_updated: Callable[[str], object] | None = None,
+        on_elicitation_complete: Callable[[str], object] | None = None,
+        on_notification: OnNotification | None = None,
+        on_sampling: OnSampling | None = None,
+        sampling_tools: bool = False,
+        on_elicitation: OnElicitation | None = None,
+        on_elicitation_url: OnElicitation | None = None,
+        tasks: bool = False,
+        extensions: Mapping[str, Mapping[str, Any]] = {},
+        roots: Iterable[Root | str] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        trace: str | PathLike[str] | None = None,
+        name: str = "mcpbolt",
+        version: str = _core.__version__,
+    ) -> None:
+        if isinstance(server, str):
+            raise TypeError("a command is a list of words, not one string")
+        self._server = server
+        self._cwd = None if cwd is None else fspath(cwd)
+        self._env = list((env or {}).items())
+        self._inherit = list(inherit_env)
+        setup = self._setup = ClientSetup(
+            name,
+            version,
+            opening=opening,
+            revision=revision,
+            timeout=timeout,
+            trace=trace,
+            on_stderr=on_stderr,
+            roots=roots,
+            tasks=tasks,
+            extensions=extensions,
+        )
+        setup.sampling, setup.sampling_tools = on_sampling is not None, sampling_tools
+        setup.forms, setup.pages = on_elicitation is not None, on_elicitation_url is not None
+        self._answers = Answers(on_sampling, on_elicitation, on_elicitation_url)
+        setup.on_asked, setup.on_given_up = self._answers.asked, self._answers.given_up
+        setup.on_notice = notices(
+            on_log, on_list_changed, on_resource_updated, on_elicitation_complete, on_notification
+        )
+        self._stack = AsyncExitStack()
+        self._link: _core.Link | None = None
+        self._strays = 0
+        self._known: set[str] = set()  # tools that are called in the way that their list asks for
+        self._meta: dict[str, Any] = {}  # of every request
+
+    async def __aenter__(self: _C) -> _C:
+        if self._link is not None:
+            raise Misuse("the client is connected already")
+        loop = asyncio.get_running_loop()
+        setup = self._setup
+        setup.opened, setup.ended = loop.create_future(), loop.create_future()
+        async with AsyncExitStack() as stack:
+            link = self._answers.link = await self._connect(stack)
+            loop.add_reader(link.fileno(), link.drain)
+            stack.push_async_callback(self._disconnect, link)
+            await setup.opened
+            self._link = link
+            self._stack = stack.pop_all()
+        return self
+
+    async def _connect(self, stack: AsyncExitStack) -> _core.Link:
+        if not isinstance(self._server, Server):
+            command = [fspath(word) for word in self._server]
+            return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
+        from ._loop import running
+
+        catalog = self._server._catalog()
+        links: list[_core.Link] = []
+
+        def start(*interpreter: Any) -> _core.Serving:
+            link, serving = _core.connect_pair(self._setup, catalog, *interpreter)
+            links.append(link)
+            return serving
+
+        await stack.enter_async_context(running(self._server, start))
+        return links[0]
+
+    async def _disconnect(self, link: _core.Link) -> None:
+        link.close()
+        try:
+            await asyncio.shield(self._setup.ended)
+        finally:
+            asyncio.get_running_loop().remove_reader(link.fileno())
+            self._answers.close()
+            self._strays = link.stray_count()
+            self._link = None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, traceback)
+
+    @property
+    def _connected(self) -> _core.Link:
+        if self._link is None:
+            raise Misuse("the client is not connected: use it inside `async with`")
+        return self._link
+
+    @property
+    def server_info(self) -> _results.ServerInfo:
+        """What the server said of itself, and the protocol revision in force."""
+        implementation, capabilities, instructions, revision = self._connected.peer()
+        return _results.ServerInfo(implementation, capabilities, instructions, revision or "")
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        max_timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> _core.Answer:
+        """Sends any request. Cancelling the task cancels it on the wire too.
+
+        Args:
+            timeout: Seconds to wait without news; progress starts them again.
+            max_timeout: Seconds to wait in all, whatever the progress.
+            on_progress: Called with how far, of how much, and a sentence.
+            meta: Members for its `_meta`, as `traceparent`; those of the engine's own stay as they are.
+
+        Raises:
+            PeerError: The server answered with an error.
+            RequestTimeout: It did not answer in time.
+            ConnectionClosed: The connection ended first.
+        """
+        link = self._connected
+        options = self._options(timeout, max_timeout, on_progress, meta)
+        return await self._made(lambda future: link.request(method, params, future, options))
+
+    def _options(
+        self,
+        timeout: float | None,
+        max_timeout: float | None,
+        on_progress: OnProgress | None,
+        meta: Mapping[str, Any] | None,
+    ) -> Options:
+        return Options(timeout, max_timeout, on_progress, {**self._meta, **meta} if meta else self._meta or None)
+
+    async def _made(self, begin: Callable[[asyncio.Future[_T]], int]) -> _T:
+        """The outcome of something that the engine does."""
+        link = self._connected
+        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        number = begin(future)
+        try:
+            return await future
+        finally:
+            if future.cancelled():
+                link.cancel(number, None)
+
+    def _offered(self, capability: str) -> None:
+        if not self._connected.offers(capability):
+            raise Unsupported(f"the server offers no {capability}")
+
+    @property
+    def stray_count(self) -> int:
+        """Answers nobody waited for and frames that were no messages, while it was connected."""
+        return self._link.stray_count() if self._link else self._strays

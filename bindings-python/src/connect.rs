@@ -1,0 +1,85 @@
+//! How a client comes to its server.
+
+use std::time::Instant;
+
+use mcpbolt::connection::{Connection, Framing};
+use mcpbolt::io::{ChildCommand, Hosted, Stderr, join, traced};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::catalog::Catalog;
+use crate::client::Link;
+use crate::client_setup::Setup;
+use crate::news::News;
+use crate::serving::Serving;
+use crate::session::{Bridge, Interpreter, Session};
+
+/// To a server that is started as a child process.
+#[pyfunction]
+#[pyo3(signature = (setup, command, cwd, env, inherit))]
+pub fn connect_child(
+    setup: Setup,
+    command: Vec<String>,
+    cwd: Option<String>,
+    env: Vec<(String, String)>,
+    inherit: Vec<String>,
+) -> PyResult<Link> {
+    let begun = setup.begin()?;
+    let mut words = command.into_iter();
+    let program = words
+        .next()
+        .ok_or_else(|| PyValueError::new_err("the command is empty"))?;
+    let mut child = ChildCommand::new(program).args(words);
+    if let Some(directory) = cwd {
+        child = child.cwd(directory);
+    }
+    child = inherit.into_iter().fold(child, ChildCommand::inherit_env);
+    child = env
+        .into_iter()
+        .fold(child, |child, (name, value)| child.env(name, value));
+    if begun.ears.on_stderr.is_some() {
+        let inbox = begun.inbox.clone();
+        let pass_on = move |line: &str| inbox.push(News::Stderr(line.into()));
+        child = child.stderr(Stderr::Lines(Box::new(pass_on)));
+    }
+    let child = child.spawn()?;
+    let mut connection = Connection::new(begun.config.clone(), Instant::now());
+    connection.set_wake(child.wake().clone());
+    let (link, mut host) = begun.link(connection.handle());
+    std::thread::Builder::new()
+        .name("mcpbolt".into())
+        .spawn(move || {
+            // How the child ended is in the connection's reason.
+            let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
+        })?;
+    Ok(link)
+}
+
+/// To a server of this process; gives the server's side too.
+#[pyfunction]
+#[pyo3(signature = (setup, catalog, state, context, spawn = None, call_soon = None))]
+pub fn connect_pair(
+    py: Python<'_>,
+    setup: Setup,
+    catalog: &Catalog,
+    state: Py<PyAny>,
+    context: Py<PyAny>,
+    spawn: Option<Py<PyAny>>,
+    call_soon: Option<Py<PyAny>>,
+) -> PyResult<(Link, Serving)> {
+    let begun = setup.begin()?;
+    let now = Instant::now();
+    let near = Connection::new(begun.config.clone(), now);
+    let far = Connection::new(traced(catalog.shared.config.clone())?, now);
+    let interpreter = Interpreter {
+        state,
+        context,
+        spawn,
+        call_soon,
+    };
+    let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
+    let (link, host) = begun.link(near.handle());
+    let serving = Serving::new(session.clone(), None);
+    join((near, host), (far, Bridge::host(session)))?;
+    Ok((link, serving))
+}

@@ -1,0 +1,80 @@
+//! How a request is made, besides what it asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpbolt::client::CallTool;
+use mcpbolt::connection::{Progress, RequestOptions};
+use pyo3::prelude::*;
+use serde_json::value::RawValue;
+
+use crate::client_setup::seconds;
+use crate::inbox::Inbox;
+use crate::news::News;
+
+/// As the face has it. Times are in seconds; `meta` is a JSON object.
+#[derive(FromPyObject)]
+pub struct Options {
+    timeout: Option<f64>,
+    max_timeout: Option<f64>,
+    on_progress: Option<Py<PyAny>>,
+    meta: Option<String>,
+}
+
+impl Options {
+    fn times(&self) -> PyResult<[Option<Duration>; 2]> {
+        let time = |given: Option<f64>| given.map(seconds).transpose();
+        Ok([time(self.timeout)?, time(self.max_timeout)?])
+    }
+
+    /// Those of any request, and who is told of its progress.
+    pub fn of_request(
+        self,
+        number: u64,
+        inbox: &Arc<Inbox<News>>,
+    ) -> PyResult<(RequestOptions, Option<Py<PyAny>>)> {
+        let [timeout, max_timeout] = self.times()?;
+        let mut options = RequestOptions {
+            timeout,
+            max_timeout,
+            meta: self.meta.map(Into::into),
+            ..RequestOptions::default()
+        };
+        if self.on_progress.is_some() {
+            options.progress = Some(Arc::new(report(number, inbox)));
+        }
+        Ok((options, self.on_progress))
+    }
+
+    /// The call of a tool with them.
+    pub fn of_call(
+        self,
+        mut call: CallTool,
+        number: u64,
+        inbox: &Arc<Inbox<News>>,
+    ) -> PyResult<(CallTool, Option<Py<PyAny>>)> {
+        let [timeout, max_timeout] = self.times()?;
+        if let Some(timeout) = timeout {
+            call = call.timeout(timeout);
+        }
+        if let Some(timeout) = max_timeout {
+            call = call.max_timeout(timeout);
+        }
+        if let Some(meta) = self.meta.map(RawValue::from_string).and_then(Result::ok) {
+            call = call.meta(&meta);
+        }
+        if self.on_progress.is_some() {
+            call = call.on_progress(report(number, inbox));
+        }
+        Ok((call, self.on_progress))
+    }
+}
+
+/// Passes progress on to the event loop.
+fn report(number: u64, inbox: &Arc<Inbox<News>>) -> impl Fn(Progress<'_>) + Send + Sync + 'static {
+    let inbox = inbox.clone();
+    move |news| {
+        let sentence = news.message.map(str::to_owned);
+        inbox.push(News::Progress(number, news.progress, news.total, sentence));
+    }
+}
