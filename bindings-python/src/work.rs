@@ -18,7 +18,6 @@ pub enum Work {
 
 /// What came of it.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all of them are answers")]
 pub enum Made {
     Answer(Message),
     Task(Task),

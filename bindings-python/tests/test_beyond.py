@@ -236,6 +236,7 @@ def test_a_skill_comes_while_clients_are_connected(folder: Path) -> None:
     async def run() -> None:
         told: list[str] = []
         async with Client(server, revision="2025-06-18", on_list_changed=told.append) as client:
+            await client.ping()  # the server has heard that this client is ready
             server.add_skills(folder / "notes")
             while not told:
                 await asyncio.sleep(0.005)
