@@ -7,12 +7,13 @@ use mcpbolt::io::{ChildCommand, Hosted, Stderr, join, traced};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::client::Link;
 use crate::client_setup::Setup;
 use crate::news::News;
 use crate::serving::Serving;
-use crate::session::{Bridge, Interpreter, Session};
+use crate::session::{Interpreter, Session};
 
 /// To a server that is started as a child process.
 #[pyfunction]

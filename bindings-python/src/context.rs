@@ -27,7 +27,7 @@ impl Context {
     /// answered here and its function is not called.
     pub fn begin(py: Python<'_>, session: &Arc<Session>, work: &Work) -> PyResult<Self> {
         let inner = match &work.context {
-            Some(inner) => Some(inner.clone()),
+            Some(inner) => Some((**inner).clone()),
             None => session.context(&work.call),
         };
         Ok(Self {

@@ -8,6 +8,8 @@
 mod answer;
 mod ask;
 mod asked;
+mod blocks;
+mod bridge;
 mod call;
 mod catalog;
 mod client;
@@ -25,6 +27,7 @@ mod options;
 mod outcome;
 mod read;
 mod remote_task;
+mod running;
 mod serving;
 mod session;
 mod setup;

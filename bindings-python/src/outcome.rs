@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::handler::Operation;
-use mcpbolt::json::string;
+use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::ToolResult;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::blocks::fitted_messages;
 use crate::session::{Outbox, Session, Work};
 use crate::tool_answer::{ToolAnswer, write_text};
 use crate::write;
@@ -44,6 +45,9 @@ pub fn answer(
     });
     match lowered {
         Ok(json) => settle(work, outbox, false, |out| {
+            if let Operation::GetPrompt(_) = operation {
+                return write_prompt(out, &json);
+            }
             // An object of members that are the result's.
             out.object(&json);
             let reads = matches!(
@@ -62,6 +66,15 @@ pub fn answer(
                 Failure::of(ErrorKind::Internal, text)
             });
             refuse(work, outbox, &failure)
+        }
+    }
+}
+
+fn write_prompt(out: &mut ResultWriter<'_>, json: &str) {
+    for (key, value) in reader::members(json) {
+        match key.raw() {
+            "messages" => out.raw("messages", &fitted_messages(value, out.revision())),
+            key => out.raw(key, value),
         }
     }
 }

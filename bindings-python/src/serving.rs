@@ -9,10 +9,12 @@ use mcpbolt::io::{Stdio, StdioOptions, Stop, traced};
 use pyo3::prelude::*;
 
 use crate::ask;
+use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::context::Job;
 use crate::future::tell;
-use crate::session::{Bridge, Event, Interpreter, Running, Session, Work};
+use crate::running::Running;
+use crate::session::{Event, Interpreter, Session, Work};
 use crate::target::Lane;
 use crate::{call, introduction, outcome};
 
@@ -161,15 +163,8 @@ impl Serving {
                 // now is kept: the event that says so comes behind this one.
                 Ok(task) if is_done(&task) => {}
                 Ok(task) => {
-                    let task = task.unbind();
-                    let watch = context.and_then(|context| session.watch(&context, key));
-                    session.tasks().insert(
-                        key,
-                        Running {
-                            task,
-                            _watch: watch,
-                        },
-                    );
+                    let running = Running::new(session, key, task.unbind(), context.as_deref());
+                    session.tasks().insert(key, running);
                 }
                 Err(error) => job.get().end(py, Err(error))?,
             }

@@ -1,17 +1,12 @@
 //! One connection of a server: its calls on their way to Python, its answers on their way back.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
 
-use mcpbolt::connection::{Batch, Call, CallKey, Handle, Replies};
-use mcpbolt::correlate::Cancelled;
-use mcpbolt::handler::{Executor, Operation};
+use mcpbolt::connection::{Call, CallKey, Handle, Replies};
 use mcpbolt::mcp::ErrorKind;
-use mcpbolt::server::{self, Registry, ServerHost, TaskCall, View};
+use mcpbolt::server::{self, TaskCall};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
@@ -19,8 +14,8 @@ use pyo3::types::PyCFunction;
 use crate::ask::Questions;
 use crate::catalog::Shared;
 use crate::inbox::Inbox;
-use crate::target::{Lane, Target, Targets};
-use crate::worker;
+use crate::running::Running;
+use crate::target::Target;
 use crate::workers::Workers;
 
 /// What the thread of the event loop is told.
@@ -47,7 +42,7 @@ pub struct Work {
     pub call: Call,
     pub target: Arc<Target>,
     /// That of a call which may go on as a task of the protocol.
-    pub context: Option<server::Context>,
+    pub context: Option<Box<server::Context>>,
 }
 
 impl Work {
@@ -56,14 +51,6 @@ impl Work {
         let task = self.context.as_ref()?.task()?;
         task.is_task().then_some(task)
     }
-}
-
-/// A task of the event loop.
-pub struct Running {
-    pub task: Py<PyAny>,
-    /// Tells when its call is given up although it was answered: that it goes on as a task of the
-    /// protocol.
-    pub _watch: Option<Cancelled>,
 }
 
 /// One connection. Engine threads hold it too: nothing here needs the interpreter but what says
@@ -170,20 +157,6 @@ impl Session {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What tells the event loop when that call is given up, also after it was answered; `None` when
-    /// it is by now, which is told.
-    pub fn watch(self: &Arc<Self>, context: &server::Context, key: CallKey) -> Option<Cancelled> {
-        let mut cancelled = context.cancel_token().cancelled();
-        let session = self.clone();
-        let waker = Waker::from(Arc::new(GivenUp { session, key }));
-        let polled = Pin::new(&mut cancelled).poll(&mut Context::from_waker(&waker));
-        if polled.is_ready() {
-            waker.wake();
-            return None;
-        }
-        Some(cancelled)
-    }
-
     /// Cancels the task of a call, if there is one.
     pub fn cancel_task(&self, py: Python<'_>, key: &CallKey) -> PyResult<()> {
         let running = self.tasks().remove(key);
@@ -191,18 +164,6 @@ impl Session {
             Some(running) => running.task.bind(py).call_method0("cancel").map(drop),
             None => Ok(()),
         }
-    }
-}
-
-/// Tells the event loop that a call is given up.
-struct GivenUp {
-    session: Arc<Session>,
-    key: CallKey,
-}
-
-impl Wake for GivenUp {
-    fn wake(self: Arc<Self>) {
-        self.session.inbox.push(Event::Cancelled(self.key));
     }
 }
 
@@ -227,98 +188,5 @@ impl Outbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .submit();
-    }
-}
-
-/// Carries operations out by handing them to Python's threads. Runs on the engine's thread and
-/// never takes the interpreter.
-pub struct Bridge {
-    session: Arc<Session>,
-    view: View<Targets>,
-}
-
-impl Bridge {
-    pub fn new(session: Arc<Session>) -> Self {
-        let view = View::of(&session.catalog.live);
-        Self { session, view }
-    }
-
-    /// The host of the session's connection.
-    pub fn host(session: Arc<Session>) -> ServerHost<Self> {
-        let (live, handle) = (session.catalog.live.clone(), session.handle.clone());
-        ServerHost::live(live, handle, Self::new(session))
-    }
-}
-
-impl Executor for Bridge {
-    fn run(&mut self, batch: Batch) {
-        let (session, offer) = (&self.session, self.view.offer());
-        let (registry, targets) = (&offer.registry, &offer.handlers);
-        let (mut work, mut events) = (Vec::new(), Vec::new());
-        for call in batch.calls() {
-            let Some(target) = targets.get(Operation::from_target(call.target)) else {
-                continue;
-            };
-            let Some(one) = begin(session, registry, target, call) else {
-                continue;
-            };
-            match one.target.lane {
-                Lane::Worker => work.push(one),
-                Lane::Inline | Lane::Task => events.push(Event::Call(one)),
-            }
-        }
-        if !work.is_empty() {
-            session.workers.push(work, || worker::spawn(session));
-        }
-        session.inbox.extend(events);
-    }
-
-    fn cancelled(&mut self, key: CallKey, _reason: Option<&str>) {
-        if self.session.catalog.needs_loop {
-            self.session.inbox.push(Event::Cancelled(key));
-        }
-    }
-
-    fn initialized(&mut self) {
-        self.session.inbox.push(Event::Initialized);
-    }
-
-    fn roots_changed(&mut self) {
-        self.session.inbox.push(Event::RootsChanged);
-    }
-}
-
-/// A call on its way to its function; `None` when it is answered here. One that the client wants
-/// as a task of the protocol becomes it now (R-TSK-06).
-fn begin(
-    session: &Arc<Session>,
-    registry: &Arc<Registry>,
-    target: &Arc<Target>,
-    call: Call,
-) -> Option<Work> {
-    let mut context = None;
-    if let (Operation::CallTool(number), true) =
-        (Operation::from_target(call.target), target.takes_tasks)
-    {
-        let made = session.context(&call)?.with_task(registry, number, &call);
-        if made.task().is_some_and(|task| task.is_asked()) && !made.begin_task() {
-            let mut replies = session.handle.replies();
-            replies.error(&call.reply, ErrorKind::Overloaded, "too many tasks", None);
-            return None;
-        }
-        context = Some(made);
-    }
-    let target = target.clone();
-    Some(Work {
-        call,
-        target,
-        context,
-    })
-}
-
-/// However the engine's thread ends, the interpreter learns it.
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        self.session.inbox.push(Event::Ended);
     }
 }

@@ -5,6 +5,7 @@ use mcpbolt::json::string;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::blocks::fitted;
 use crate::target::Target;
 use crate::write;
 
@@ -80,7 +81,7 @@ impl Lowered {
     fn write(&self, result: &mut ResultWriter<'_>) {
         let rules = result.revision().rules();
         match (&self.content, &self.structured) {
-            (Some(content), _) => result.raw("content", content),
+            (Some(content), _) => result.raw("content", &fitted(content, result.revision())),
             // R-STR-03
             (None, Some(structured)) => result.with("content", |out| append_text(out, structured)),
             (None, None) => result.raw("content", "[]"),

@@ -12,10 +12,13 @@ from typing import Annotated, Any
 import pytest
 
 from mcpbolt import (
+    Audio,
     BadAnswer,
     Client,
+    EmbeddedResource,
     Icon,
     Image,
+    Message,
     PeerError,
     ResourceContents,
     ResourceLink,
@@ -131,6 +134,31 @@ async def test_content_says_more_than_its_bytes() -> None:
         assert result.structured == {"x": 1} and result.meta["n"] == 4
         (contents,) = await client.read_resource("memo://b")
         assert (contents.blob, contents.meta) == (b"bytes", {"n": 5})
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@coroutine
+async def test_blocks_are_such_as_the_revision_knows(revision: str) -> None:
+    """R-CON-01: what it does not know is said otherwise."""
+    server = Server("blocks")
+    link, sound = ResourceLink("memo://a", "a"), Audio(b"abc")
+
+    @server.tool
+    def make() -> list[Any]:
+        return [link, sound, "text"]
+
+    @server.prompt
+    def ask() -> list[Any]:
+        return [Message(sound), Message(link), Message("text", "assistant")]
+
+    as_resource = EmbeddedResource(ResourceContents("audio:inline", b"abc", "audio/wav"))
+    known_sound = sound if revision >= "2025-03-26" else as_resource
+    known_link = link if revision >= "2025-06-18" else Text("a: memo://a")
+    async with Client(server, revision=revision) as client:
+        assert (await client.call_tool("make")).content == [known_link, known_sound, Text("text")]
+        messages = (await client.get_prompt("ask")).messages
+        assert [message.content for message in messages] == [known_sound, known_link, Text("text")]
+        assert [message.role for message in messages] == ["user", "user", "assistant"]
 
 
 @dataclass
