@@ -192,6 +192,7 @@ fn progress_extends_the_soft_deadline_and_never_the_hard_one() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
     let mut response = world.ask(RequestOptions {
+        within: None,
         timeout: Some(secs(10)),
         max_timeout: Some(secs(35)),
         progress: Some(Arc::new(move |progress: Progress<'_>| {

@@ -17,6 +17,7 @@ use super::core::Core;
 use super::host::{Answer, Batch, CallKey, Disposition, Host, Incoming, Record, StreamId};
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Stream};
+use super::streams::Streams;
 use crate::buffer::PADDING;
 use crate::correlate::{CancelToken, IncomingKey, Vacant};
 use crate::limits::WAITING_REQUEST_BYTES;
@@ -223,6 +224,20 @@ impl Core {
         true
     }
 
+    /// Ends everything on a stream: nobody will hear its answers.
+    pub(super) fn cancel_all(
+        &mut self,
+        stream: StreamId,
+        exchange: &mut Exchange,
+        host: &mut dyn Host,
+    ) {
+        let keys: Vec<_> = exchange.incoming.iter().map(|(key, ..)| key).collect();
+        for incoming in keys {
+            let key = CallKey { stream, incoming };
+            self.cancel_incoming(exchange, key, Some("the connection ended"), None, host);
+        }
+    }
+
     /// Whether there is room for requests that wait.
     pub(super) fn can_begin(&self, exchange: &Exchange) -> bool {
         !exchange.waiting.is_empty() && self.has_room(exchange)
@@ -300,8 +315,8 @@ impl Core {
     }
 
     /// Refuses everything that waits.
-    pub(super) fn refuse_waiting(&mut self, streams: &mut [Stream], kind: ErrorKind, why: &str) {
-        for Stream { exchange, .. } in streams {
+    pub(super) fn refuse_waiting(&mut self, streams: &mut Streams, kind: ErrorKind, why: &str) {
+        for (_, Stream { exchange, .. }) in streams.iter_mut() {
             while let Some(key) = exchange.waiting.keys.pop_front() {
                 let Some(entry) = self.end_incoming(exchange, key) else {
                     continue;

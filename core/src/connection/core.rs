@@ -17,6 +17,7 @@ use super::session::Session;
 use super::shared::Shared;
 use super::stall::Stall;
 use super::stream::{Exchange, Stream};
+use super::streams::Streams;
 use crate::correlate::{RequestKey, TimerWheel};
 use crate::error::ConnectionError;
 use crate::json::{number, string};
@@ -107,7 +108,7 @@ impl Core {
     /// `frames`, and is taken off there.
     pub fn submitted(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         submission: Submission,
         frames: &mut &[u8],
         now: Instant,
@@ -118,16 +119,14 @@ impl Core {
             }
             Submission::Request { frame, request } => {
                 let frame = frame.find(frames);
-                if let Some(exchange) = exchange(streams, StreamId::FIRST) {
+                if let Some(exchange) = streams.exchange_or_first(request.on) {
                     exchange.take_over(frame);
                     self.pending.insert(request, &mut self.timers, now);
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if self.pending.remove(key, &mut self.timers)
-                    && let Some(first) = streams.first_mut()
-                {
-                    cancelled(&mut first.exchange, key, reason.as_deref());
+                if let Some(on) = self.pending.remove(key, &mut self.timers) {
+                    cancelled(streams.exchange_or_first(on), key, reason.as_deref());
                 }
             }
             Submission::Sleep { alarm, duration } => {
@@ -140,7 +139,7 @@ impl Core {
 
     fn submitted_frame(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         frame: Encoded<'_>,
         kind: FrameKind,
         now: Instant,
@@ -153,7 +152,7 @@ impl Core {
             }
             FrameKind::Log(None) | FrameKind::Notification => StreamId::FIRST,
         };
-        let Some(exchange) = exchange(streams, stream) else {
+        let Some(exchange) = streams.exchange(stream) else {
             return;
         };
         match kind {
@@ -215,7 +214,7 @@ impl Core {
     /// Lets time pass; gives the reason when it ends the connection.
     pub fn expire(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
@@ -223,16 +222,14 @@ impl Core {
             let end = match timer {
                 Timer::Request(key) => {
                     let shared = &self.handle.shared;
-                    let first = streams.first_mut()?;
-                    if self.pending.expire(key, shared, &mut self.timers, now) {
-                        cancelled(&mut first.exchange, key, Some("timeout"));
+                    if let Some(on) = self.pending.expire(key, shared, &mut self.timers, now) {
+                        cancelled(streams.exchange_or_first(on), key, Some("timeout"));
                     }
                     None
                 }
                 Timer::Opening(key) => {
-                    let first = streams.first_mut()?;
-                    self.opening_timed_out(&mut first.exchange, key, now, host)
-                        .err()
+                    let first = streams.exchange(StreamId::FIRST)?;
+                    self.opening_timed_out(first, key, now, host).err()
                 }
                 Timer::Drain => self.drain_timed_out(now),
                 Timer::Stall => self.stalled(streams, now),
@@ -305,14 +302,14 @@ impl Core {
     /// What is true at the end of every turn; the reason to close, if there is one.
     pub fn settle(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         let (mut output, mut waiting, mut longest) = (0, 0, 0);
-        for (index, Stream { reading, exchange }) in (0..).zip(&mut *streams) {
+        for (id, Stream { reading, exchange }) in streams.iter_mut() {
             self.release_held(exchange, now);
-            self.begin_waiting(StreamId(index), exchange, host);
+            self.begin_waiting(id, exchange, host);
             output += exchange.output.len();
             waiting += reading.input.len() + exchange.waiting.bytes();
             longest = longest.max(exchange.output.len());
@@ -333,10 +330,10 @@ impl Core {
 
     /// Whether the driver made room, by taking output, for something that waits: there is
     /// something to do before any timer.
-    pub fn has_room_for_more(&self, streams: &[Stream]) -> bool {
+    pub fn has_room_for_more(&self, streams: &Streams) -> bool {
         let backed_up = self.shared().output_bytes() > self.limits().output_cap_bytes;
         let mut output = 0;
-        for Stream { exchange, .. } in streams {
+        for (_, Stream { exchange, .. }) in streams.iter() {
             output += exchange.output.len();
             let may_report = !self.waits_to_report && !self.is_crowded(exchange);
             if self.can_begin(exchange) || !exchange.held.is_empty() && may_report {
@@ -353,14 +350,9 @@ impl Core {
     }
 }
 
-pub(super) fn exchange(streams: &mut [Stream], id: StreamId) -> Option<&mut Exchange> {
-    streams
-        .get_mut(id.0 as usize)
-        .map(|stream| &mut stream.exchange)
-}
-
 /// Tells the peer that nobody waits any more for a request of this side.
-fn cancelled(exchange: &mut Exchange, key: RequestKey, reason: Option<&str>) {
+fn cancelled(exchange: Option<&mut Exchange>, key: RequestKey, reason: Option<&str>) {
+    let Some(exchange) = exchange else { return };
     exchange.write(|out| {
         out.extend_from_slice(
             b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",

@@ -7,6 +7,7 @@ use super::core::Core;
 use super::host::Host;
 use super::pending::Timer;
 use super::stream::Stream;
+use super::streams::Streams;
 use crate::error::ConnectionError;
 use crate::limits::later;
 use crate::mcp::ErrorKind;
@@ -64,9 +65,9 @@ impl Core {
     }
 
     /// The reason to close for, once nothing is left to be finished.
-    pub fn drained(&self, streams: &[Stream]) -> Option<ConnectionError> {
+    pub fn drained(&self, streams: &Streams) -> Option<ConnectionError> {
         let drain = self.drain.as_ref()?;
-        let idle = |Stream { exchange, .. }: &Stream| {
+        let idle = |(_, Stream { exchange, .. }): (_, &Stream)| {
             exchange.incoming.is_empty() && exchange.output.is_empty()
         };
         (self.pending.is_empty() && streams.iter().all(idle)).then(|| drain.reason.clone())

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::config::Config;
+use super::host::{CallKey, StreamId};
 use super::queue::{FrameKind, Place, Request, Submission, is_long};
 use super::replies::Replies;
 use super::response::{Opened, Response};
@@ -65,6 +66,9 @@ pub struct RequestOptions {
     pub progress: Option<ProgressFn>,
     /// More `_meta` members: a JSON object.
     pub meta: Option<Box<str>>,
+    /// The peer's request on whose behalf this one is made: it goes out on that one's stream
+    /// (R-HTP-08).
+    pub within: Option<CallKey>,
 }
 
 impl std::fmt::Debug for RequestOptions {
@@ -205,6 +209,7 @@ impl Handle {
         let longest = limits.max_request_timeout.max(timeout);
         let request = Request {
             key,
+            on: options.within.map_or(StreamId::FIRST, |call| call.stream),
             timeout,
             max_timeout: options.max_timeout.unwrap_or(longest),
             progress: options.progress,

@@ -15,11 +15,17 @@ use crate::message::{
 
 /// One stream of a connection: a pipe, socket or WebSocket has one, HTTP one per exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct StreamId(pub(crate) u32);
+pub struct StreamId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
 
 impl StreamId {
     /// The first stream that a connection opens, the only one on a pipe.
-    pub const FIRST: Self = Self(0);
+    pub const FIRST: Self = Self {
+        index: 0,
+        generation: 0,
+    };
 }
 
 /// One request of the peer in flight: the stream it came on, and its slot and generation there.

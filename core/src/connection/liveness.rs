@@ -6,8 +6,10 @@
 use std::time::Instant;
 
 use super::core::Core;
+use super::host::StreamId;
 use super::pending::Timer;
 use super::stream::Stream;
+use super::streams::Streams;
 use crate::correlate::RequestKey;
 use crate::error::ConnectionError;
 use crate::limits::later;
@@ -64,7 +66,7 @@ impl Core {
     /// The keepalive's clock fired: asks for a sign of life, or has waited for one long enough.
     pub(super) fn silent(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         now: Instant,
     ) -> Option<ConnectionError> {
         let interval = self.limits().keepalive_interval?;
@@ -79,12 +81,10 @@ impl Core {
         if next <= now {
             next = later(now, interval);
             if self.pings()
-                && let Some(first) = streams.first_mut()
+                && let Some(first) = streams.exchange(StreamId::FIRST)
                 && let Ok(key) = self.shared().outgoing.register()
             {
-                first
-                    .exchange
-                    .write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
+                first.write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
                 self.liveness.asked = Some((key, now));
                 next = later(now, self.limits().keepalive_timeout);
             }
@@ -106,9 +106,9 @@ impl Core {
     }
 
     /// The idle clock fired.
-    pub(super) fn idle(&mut self, streams: &[Stream], now: Instant) -> Option<ConnectionError> {
+    pub(super) fn idle(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
         let timeout = self.limits().idle_timeout?;
-        let busy = |Stream { exchange, .. }: &Stream| {
+        let busy = |(_, Stream { exchange, .. }): (_, &Stream)| {
             !exchange.incoming.is_empty() || !exchange.output.is_empty()
         };
         if !self.pending.is_empty() || streams.iter().any(busy) {

@@ -38,6 +38,7 @@ mod shared;
 mod sleep;
 mod stall;
 mod stream;
+mod streams;
 mod trace;
 
 use std::sync::Arc;
@@ -64,6 +65,7 @@ pub use crate::frame::Framing;
 use self::core::Core;
 use self::queue::{Batch as Submitted, Submission};
 use self::stream::Stream;
+use self::streams::Streams;
 use crate::buffer::{Input, Output};
 use crate::error::ConnectionError;
 
@@ -71,7 +73,7 @@ use crate::error::ConnectionError;
 #[derive(Debug)]
 pub struct Connection {
     core: Core,
-    streams: Vec<Stream>,
+    streams: Streams,
     /// Empty between two looks at the queue; keeps its room.
     submitted: Submitted,
 }
@@ -82,7 +84,7 @@ impl Connection {
     pub fn new(config: Arc<Config>, now: Instant) -> Self {
         Self {
             core: Core::new(Handle::new(config), now),
-            streams: Vec::new(),
+            streams: Streams::default(),
             submitted: Submitted::default(),
         }
     }
@@ -105,31 +107,55 @@ impl Connection {
 
     /// Adds a stream.
     pub fn open_stream(&mut self, framing: Framing) -> StreamId {
-        let id = StreamId(self.streams.len() as u32);
-        self.streams.push(Stream::new(framing, &self.core.config));
-        if self.streams.len() > 1 {
+        let id = self.streams.open(Stream::new(framing, &self.core.config));
+        if self.streams.are_many() {
             self.core.session.get_or_insert_default();
         }
         id
     }
 
+    /// Closes a stream: what is in flight on it is cancelled, and what was not written is gone.
+    /// The first stays open as long as the connection does.
+    pub fn close_stream(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        if stream == StreamId::FIRST {
+            return;
+        }
+        if let Some(exchange) = self.streams.exchange(stream) {
+            self.core.cancel_all(stream, exchange, host);
+            self.streams.close(stream);
+            self.settle(now, host);
+        }
+    }
+
+    /// Whether everything that came on that stream is answered; `true` of one that is closed.
+    pub fn is_answered(&self, stream: StreamId) -> bool {
+        let stream = self.streams.get(stream);
+        stream.is_none_or(|stream| stream.exchange.incoming.is_empty())
+    }
+
+    /// The streams on which something is to be written.
+    pub fn ready_streams(&self) -> impl Iterator<Item = StreamId> {
+        let ready = |(_, stream): &(StreamId, &Stream)| !stream.exchange.output.is_empty();
+        self.streams.iter().filter(ready).map(|(id, _)| id)
+    }
+
     /// Where the driver puts what it read.
     ///
     /// # Panics
-    /// If the stream is not of this connection, as with every method that takes one.
+    /// If the stream is not open on this connection, as with every method that takes one.
     pub fn input(&mut self, stream: StreamId) -> &mut Input {
-        &mut self.streams[stream.0 as usize].reading.input
+        &mut self.streams[stream].reading.input
     }
 
     /// What the driver is to write.
     pub fn output(&mut self, stream: StreamId) -> &mut Output {
-        &mut self.streams[stream.0 as usize].exchange.output
+        &mut self.streams[stream].exchange.output
     }
 
     /// Whether the driver may read on. `false` only above the hard cap of the output, after the
     /// end of the input and after the connection ended.
     pub fn wants_read(&self, stream: StreamId) -> bool {
-        let stream = &self.streams[stream.0 as usize];
+        let stream = &self.streams[stream];
         !stream.reading.ended
             && !self.is_closed()
             && stream.exchange.output.len() <= self.core.config.limits.output_cap_bytes
@@ -153,8 +179,8 @@ impl Connection {
     /// Takes over what other threads submitted since the last time.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.watch_liveness(now);
-        if let Some(first) = self.streams.first_mut() {
-            self.core.begin(&mut first.exchange, now, host);
+        if let Some(first) = self.streams.exchange(StreamId::FIRST) {
+            self.core.begin(first, now, host);
         }
         let mut submitted = std::mem::take(&mut self.submitted);
         while self.core.shared().queue.take(&mut submitted) {
@@ -195,7 +221,7 @@ impl Connection {
     pub fn in_flight(&self) -> usize {
         self.streams
             .iter()
-            .map(|stream| stream.exchange.incoming.len())
+            .map(|(_, stream)| stream.exchange.incoming.len())
             .sum()
     }
 
@@ -205,14 +231,8 @@ impl Connection {
         if self.is_closed() {
             return;
         }
-        for (index, Stream { exchange, .. }) in self.streams.iter_mut().enumerate() {
-            let keys: Vec<_> = exchange.incoming.iter().map(|(key, ..)| key).collect();
-            for incoming in keys {
-                let stream = StreamId(index as u32);
-                let key = CallKey { stream, incoming };
-                self.core
-                    .cancel_incoming(exchange, key, Some("the connection ended"), None, host);
-            }
+        for (id, stream) in self.streams.iter_mut() {
+            self.core.cancel_all(id, &mut stream.exchange, host);
         }
         self.core.shared().close(reason.clone());
         self.core.stop_timers();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::deadlines::Deadlines;
 use super::handle::{Progress, ProgressFn};
+use super::host::StreamId;
 use super::queue::Request;
 use super::shared::Shared;
 use super::sleep::Alarm;
@@ -36,6 +37,8 @@ pub(crate) enum Timer {
 }
 
 struct Own {
+    /// The stream that it went out on.
+    on: StreamId,
     /// Its timer, if it is not in the line of deadlines.
     timer: Option<TimerKey>,
     begun: Instant,
@@ -60,6 +63,7 @@ impl Pending {
     pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
         let wait = request.timeout.min(request.max_timeout);
         let own = Own {
+            on: request.on,
             timer: self.arm(later(now, wait), request.key, timers),
             begun: now,
             news: now,
@@ -71,18 +75,16 @@ impl Pending {
         self.requests.insert(request.key, own);
     }
 
-    /// The request is over. Whether it was there.
-    pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> bool {
-        let Some(own) = self.requests.remove(key) else {
-            return false;
-        };
+    /// The request is over. The stream that it went out on, if it was there.
+    pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> Option<StreamId> {
+        let own = self.requests.remove(key)?;
         if let Some(timer) = own.timer {
             timers.cancel(timer);
         }
         let requests = &self.requests;
         self.deadlines
             .tidy(requests.len(), |key| requests.contains(key));
-        true
+        Some(own.on)
     }
 
     /// Sets the clock on a request.
@@ -113,30 +115,27 @@ impl Pending {
         self.deadlines.clear();
     }
 
-    /// A request's timer fired. Whether the request timed out: the peer is to be told then.
+    /// A request's timer fired. If it timed out, the stream on which the peer is to be told.
     pub fn expire(
         &mut self,
         key: RequestKey,
         shared: &Shared,
         timers: &mut TimerWheel<Timer>,
         now: Instant,
-    ) -> bool {
-        let Some(own) = self.requests.get_mut(key) else {
-            return false;
-        };
+    ) -> Option<StreamId> {
+        let own = self.requests.get_mut(key)?;
         let due = later(own.news, own.timeout).min(later(own.begun, own.max_timeout));
         if due > now {
             let timer = self.arm(due, key, timers);
             if let Some(own) = self.requests.get_mut(key) {
                 own.timer = timer;
             }
-            return false;
+            return None;
         }
+        let on = own.on;
         self.requests.remove(key);
-        shared
-            .outgoing
-            .complete(key, Err(RequestError::TimedOut))
-            .is_ok()
+        let late = shared.outgoing.complete(key, Err(RequestError::TimedOut));
+        late.is_ok().then_some(on)
     }
 
     /// A progress notification. Whether it belonged to a request that waits for it.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::handle::ProgressFn;
-use super::host::CallKey;
+use super::host::{CallKey, StreamId};
 use super::sleep::Alarm;
 use crate::correlate::RequestKey;
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
@@ -56,6 +56,8 @@ pub(crate) enum FrameKind {
 
 pub(crate) struct Request {
     pub key: RequestKey,
+    /// The stream that it goes out on.
+    pub on: StreamId,
     pub timeout: Duration,
     pub max_timeout: Duration,
     pub progress: Option<ProgressFn>,

@@ -6,6 +6,7 @@ use super::core::Core;
 use super::host::{Batch, Host, Record, Stray, StreamId};
 use super::session::Elsewhere;
 use super::stream::{Exchange, Stream};
+use super::streams::Streams;
 use super::trace::Direction;
 use crate::correlate::RequestKey;
 use crate::frame::{Event, Framing};
@@ -33,12 +34,12 @@ pub(super) struct Turn {
 
 pub(super) fn receive(
     core: &mut Core,
-    streams: &mut [Stream],
+    streams: &mut Streams,
     id: StreamId,
     now: Instant,
     host: &mut dyn Host,
 ) {
-    let Some(Stream { reading, exchange }) = streams.get_mut(id.0 as usize) else {
+    let Some(Stream { reading, exchange }) = streams.get_mut(id) else {
         return;
     };
     core.liveness.note(now);
@@ -75,12 +76,12 @@ pub(super) fn receive(
 /// A last message without its terminator is a message if it is whole (R-STD-03).
 pub(super) fn end(
     core: &mut Core,
-    streams: &mut [Stream],
+    streams: &mut Streams,
     id: StreamId,
     now: Instant,
     host: &mut dyn Host,
 ) {
-    let Some(Stream { reading, exchange }) = streams.get_mut(id.0 as usize) else {
+    let Some(Stream { reading, exchange }) = streams.get_mut(id) else {
         return;
     };
     if reading.ended {
@@ -96,7 +97,7 @@ pub(super) fn end(
         reading.input.extend(b"\n");
         receive(core, streams, id, now, host);
     }
-    if let Some(Stream { reading, .. }) = streams.get_mut(id.0 as usize) {
+    if let Some(Stream { reading, .. }) = streams.get_mut(id) {
         reading.ended = true;
     }
 }

@@ -286,7 +286,7 @@ impl Core {
         if self.ping_answered(key) {
             return;
         }
-        if !self.pending.remove(key, &mut self.timers) {
+        if self.pending.remove(key, &mut self.timers).is_none() {
             return self.stray(Stray::Answer, message.bytes(), host);
         }
         let outcome = match message.kind() {
@@ -313,7 +313,7 @@ impl Core {
             return;
         }
         let key = self.own_key(&message);
-        if let Some(key) = key.filter(|key| self.pending.remove(*key, &mut self.timers)) {
+        if let Some(key) = key.filter(|key| self.pending.remove(*key, &mut self.timers).is_some()) {
             // Losing here means that another outcome came first.
             let _ = self
                 .shared()

@@ -11,8 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 use super::core::Core;
-use super::host::{CallKey, Host, Stray, StreamId};
-use super::stream::{Exchange, Stream};
+use super::host::{CallKey, Host, Stray};
+use super::stream::Exchange;
+use super::streams::Streams;
 use crate::limits::{EARLY_CANCEL, MAX_EARLY_CANCELS, MAX_KNOWN_IDS, later};
 use crate::mcp::code::REQUEST_CANCELLED;
 use crate::message::{OwnedId, RequestId};
@@ -67,22 +68,24 @@ impl Core {
     /// Looks on all streams for the request that a cancel names.
     pub(super) fn cancel_elsewhere(
         &mut self,
-        streams: &mut [Stream],
+        streams: &mut Streams,
         Elsewhere { id, reason }: Elsewhere,
         now: Instant,
         host: &mut dyn Host,
     ) {
         let id = id.as_ref();
-        let in_flight = (0..).zip(&*streams).filter_map(|(index, stream)| {
+        let in_flight = streams.iter().filter_map(|(id_of, stream)| {
             let incoming = stream.exchange.incoming.find(&id)?;
-            let stream = StreamId(index);
-            Some(CallKey { stream, incoming })
+            Some(CallKey {
+                stream: id_of,
+                incoming,
+            })
         });
         let mut in_flight = in_flight.fuse();
         match (in_flight.next(), in_flight.next()) {
             (Some(key), None) => {
                 drop(in_flight);
-                let Some(exchange) = super::core::exchange(streams, key.stream) else {
+                let Some(exchange) = streams.exchange(key.stream) else {
                     return;
                 };
                 let reason = reason.as_deref();

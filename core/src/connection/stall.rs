@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::core::Core;
 use super::pending::Timer;
-use super::stream::Stream;
+use super::streams::Streams;
 use crate::correlate::TimerKey;
 use crate::error::ConnectionError;
 use crate::limits::later;
@@ -17,14 +17,14 @@ pub(super) struct Stall {
     taken: u64,
 }
 
-fn taken(streams: &[Stream]) -> u64 {
-    let outputs = streams.iter().map(|stream| &stream.exchange.output);
+fn taken(streams: &Streams) -> u64 {
+    let outputs = streams.iter().map(|(_, stream)| &stream.exchange.output);
     outputs.map(|output| output.taken()).sum()
 }
 
 impl Core {
     /// Starts or stops the clock; `longest` is the length of the longest output.
-    pub(super) fn watch_stall(&mut self, streams: &[Stream], longest: usize, now: Instant) {
+    pub(super) fn watch_stall(&mut self, streams: &Streams, longest: usize, now: Instant) {
         let above = longest > self.limits().output_cap_bytes;
         if above && self.stall.timer.is_none() {
             self.stall.taken = taken(streams);
@@ -36,12 +36,14 @@ impl Core {
     }
 
     /// The time is up: a peer that took something meanwhile gets as much again.
-    pub(super) fn stalled(&mut self, streams: &[Stream], now: Instant) -> Option<ConnectionError> {
+    pub(super) fn stalled(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
         self.stall.timer = None;
         if taken(streams) == self.stall.taken {
             return Some(ConnectionError::Stalled);
         }
-        let outputs = streams.iter().map(|stream| stream.exchange.output.len());
+        let outputs = streams
+            .iter()
+            .map(|(_, stream)| stream.exchange.output.len());
         self.watch_stall(streams, outputs.max().unwrap_or(0), now);
         None
     }

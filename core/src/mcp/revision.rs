@@ -65,6 +65,8 @@ pub struct Rules {
     pub any_structured_content: bool,
     /// Whether tools may have `annotations`, and audio content exists.
     pub annotations: bool,
+    /// Whether an answer in events begins with a position to come back to (R-SSE-06).
+    pub primes_streams: bool,
     /// Whether named objects may have `icons`.
     pub icons: bool,
     /// Whether `message` may stand in a progress notification.
@@ -98,6 +100,7 @@ const RULES: [Rules; 5] = [
         resource_links: false,
         any_structured_content: false,
         annotations: false,
+        primes_streams: false,
         icons: false,
         progress_message: false,
         completions: false,
@@ -120,6 +123,7 @@ const RULES: [Rules; 5] = [
         resource_links: false,
         any_structured_content: false,
         annotations: true,
+        primes_streams: false,
         icons: false,
         progress_message: true,
         completions: true,
@@ -142,6 +146,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: false,
         annotations: true,
+        primes_streams: false,
         icons: false,
         progress_message: true,
         completions: true,
@@ -164,6 +169,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: false,
         annotations: true,
+        primes_streams: true,
         icons: true,
         progress_message: true,
         completions: true,
@@ -186,6 +192,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: true,
         annotations: true,
+        primes_streams: false,
         icons: true,
         progress_message: true,
         completions: true,

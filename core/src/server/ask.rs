@@ -194,6 +194,7 @@ impl Context {
         let patience: Duration = self.connection().config().limits.max_request_timeout;
         let options = RequestOptions {
             timeout: Some(patience),
+            within: Some(self.reply_to().key()),
             meta: self.task().and_then(|task| task.related()).map(Into::into),
             ..RequestOptions::default()
         };

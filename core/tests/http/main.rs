@@ -6,6 +6,7 @@
     reason = "a test: panicking is the report"
 )]
 
+mod sessions;
 mod wire;
 
 use std::net::SocketAddr;
@@ -96,6 +97,14 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
                     context.progress(f64::from(step), Some(3.0), None);
                 }
                 "done"
+            },
+        )
+        .tool(
+            Tool::new("slowly"),
+            |_: Arguments, context: Context| async move {
+                context.progress(1.0, None, None);
+                context.sleep(Duration::from_millis(200)).await;
+                "slowly done"
             },
         )
         .tool(Tool::new("sleep"), move |_: Arguments, context: Context| {

@@ -1,4 +1,4 @@
-//! An answer as a stream of events, driven by who writes it.
+//! Messages as a stream of events, driven by who writes it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -6,99 +6,114 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use tokio::time::{Instant, Sleep};
 
-use super::exchange::Exchange;
-use crate::correlate::{CancelToken, Cancelled};
+use super::log::Position;
+use crate::limits::COPY_IN_BYTES;
 
-const DATA: &[u8] = b"data: ";
-const END: &[u8] = b"\n\n";
 /// A comment, which clients ignore (R-HTP-16).
 const COMMENT: &[u8] = b":\n\n";
 
-/// Messages, one a line, as events (R-SSE-01). A message may come in several pieces.
+/// One message without its line end, in as many pieces as it was written in.
+pub type Message = Vec<Bytes>;
+
+/// What is to be written, whole messages one a line, as those messages.
+pub fn messages(pieces: impl Iterator<Item = Bytes>) -> Vec<Message> {
+    let (mut messages, mut open) = (Vec::new(), Message::new());
+    for mut rest in pieces {
+        while let Some(end) = memchr::memchr(b'\n', &rest) {
+            open.push(rest.split_to(end));
+            messages.push(std::mem::take(&mut open));
+            rest.advance(1);
+        }
+        if !rest.is_empty() {
+            open.push(rest);
+        }
+    }
+    debug_assert!(open.is_empty(), "a message without its line end");
+    messages
+}
+
+/// Writes messages as events (R-SSE-01); what is long is not copied.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    /// A message has begun.
-    open: bool,
+    small: Vec<u8>,
+    out: VecDeque<Bytes>,
 }
 
 impl Encoder {
-    /// The pieces as they are to be written: long ones are not copied.
-    pub fn encode(&mut self, pieces: impl Iterator<Item = Bytes>, out: &mut VecDeque<Bytes>) {
-        let mut small = Vec::new();
-        for piece in pieces {
-            let mut rest = piece;
-            while !rest.is_empty() {
-                if !self.open {
-                    small.extend_from_slice(DATA);
-                    self.open = true;
+    /// One message; `id` is where a reader is that has read it.
+    pub fn event(&mut self, id: Option<Position>, message: &Message) {
+        if let Some(id) = id {
+            self.small.extend_from_slice(b"id: ");
+            id.append(&mut self.small);
+            self.small.push(b'\n');
+        }
+        self.small.extend_from_slice(b"data: ");
+        for piece in message {
+            match piece.len() > COPY_IN_BYTES {
+                true => {
+                    self.seal();
+                    self.out.push_back(piece.clone());
                 }
-                let end = memchr::memchr(b'\n', &rest);
-                let part = rest.split_to(end.unwrap_or(rest.len()));
-                match part.len() > crate::limits::COPY_IN_BYTES {
-                    true => {
-                        out.push_back(std::mem::take(&mut small).into());
-                        out.push_back(part);
-                    }
-                    false => small.extend_from_slice(&part),
-                }
-                if end.is_some() {
-                    small.extend_from_slice(END);
-                    self.open = false;
-                    bytes::Buf::advance(&mut rest, 1);
-                }
+                false => self.small.extend_from_slice(piece),
             }
         }
-        out.push_back(small.into());
-        out.retain(|piece| !piece.is_empty());
+        self.small.extend_from_slice(b"\n\n");
     }
+
+    /// An event that carries nothing but a position (R-SSE-06).
+    pub fn position(&mut self, id: Position) {
+        self.event(Some(id), &Message::new());
+    }
+
+    fn seal(&mut self) {
+        if !self.small.is_empty() {
+            self.out.push_back(std::mem::take(&mut self.small).into());
+        }
+    }
+
+    /// What was written.
+    pub fn finish(mut self) -> VecDeque<Bytes> {
+        self.seal();
+        self.out
+    }
+}
+
+/// Where events come from.
+pub trait Source: Send {
+    /// Writes what there is. `Ready` means that nothing more will come.
+    fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()>;
 }
 
 /// The body of an answer that comes in several messages.
 pub struct Events {
-    exchange: Exchange,
-    encoder: Encoder,
+    source: Box<dyn Source>,
     ready: VecDeque<Bytes>,
     comment_interval: Duration,
     silence: Pin<Box<Sleep>>,
-    stopping: Option<(Cancelled, Duration)>,
 }
 
 impl Events {
-    /// What is there already is written first. When `stop` is cancelled, the stream ends in good
-    /// order within `grace`.
-    pub fn new(
-        exchange: Exchange,
-        comment_interval: Duration,
-        (stop, grace): (&CancelToken, Duration),
-    ) -> Self {
+    /// After so long a silence there is a comment.
+    pub fn new(source: impl Source + 'static, comment_interval: Duration) -> Self {
         Self {
-            exchange,
-            encoder: Encoder::default(),
+            source: Box::new(source),
             ready: VecDeque::new(),
             comment_interval,
             silence: Box::pin(tokio::time::sleep(comment_interval)),
-            stopping: Some((stop.cancelled(), grace)),
         }
     }
 
     /// The next piece; `None` at the end.
     pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Some((stop, grace)) = &mut self.stopping
-            && Pin::new(stop).poll(cx).is_ready()
-        {
-            let grace = *grace;
-            self.stopping = None;
-            self.exchange.drain(grace);
-        }
         if self.ready.is_empty() {
-            let moved = self.exchange.poll(cx).is_ready();
-            let pieces = self.exchange.take();
-            self.encoder.encode(pieces, &mut self.ready);
+            let mut encoder = Encoder::default();
+            let over = self.source.poll_events(&mut encoder, cx).is_ready();
+            self.ready = encoder.finish();
             if self.ready.is_empty() {
-                if moved && self.exchange.is_done() {
+                if over {
                     return Poll::Ready(None);
                 }
                 std::task::ready!(self.silence.as_mut().poll(cx));
@@ -114,22 +129,40 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::event_stream::{Data, EventStreamDeframer, StreamEvent};
 
-    /// R-SSE-01: however the lines are cut, the events are the same.
+    /// R-SSE-01: however the lines are cut, a reader of event streams finds the same messages.
     #[test]
     fn lines_become_events() {
         let long = format!("{{\"x\":\"{}\"}}", "y".repeat(100_000));
         let lines = format!("{{\"a\":1}}\n{long}\n{{}}\n");
         let whole = Bytes::from(lines.clone());
-        let expected = format!("data: {{\"a\":1}}\n\ndata: {long}\n\ndata: {{}}\n\n");
-        for cut in [1, 7, 8, 9, 50, 70_000, lines.len() - 1] {
-            let (mut encoder, mut out) = (Encoder::default(), VecDeque::new());
-            encoder.encode([whole.slice(..cut)].into_iter(), &mut out);
-            encoder.encode([whole.slice(cut..)].into_iter(), &mut out);
-            assert_eq!(
-                out.iter().flatten().copied().collect::<Vec<_>>(),
-                expected.as_bytes()
-            );
+        for cut in [0, 1, 7, 8, 9, 50, 70_000, lines.len() - 1] {
+            let pieces = [whole.slice(..cut), whole.slice(cut..)];
+            let mut encoder = Encoder::default();
+            for (read, message) in (1..).zip(messages(pieces.into_iter())) {
+                encoder.event(Some(Position { stream: 7, read }), &message);
+            }
+            let written: Vec<u8> = encoder.finish().into_iter().flatten().collect();
+            let mut deframer = EventStreamDeframer::new(1 << 20);
+            let mut found = Vec::new();
+            while let Some(event) = deframer.next(&written) {
+                let StreamEvent::Event {
+                    data: Data::Line(data),
+                    id: Some(id),
+                    ..
+                } = event
+                else {
+                    panic!("{event:?}")
+                };
+                found.push((&written[id], &written[data]));
+            }
+            let expected: [(&[u8], &[u8]); 3] = [
+                (b"7_1", b"{\"a\":1}"),
+                (b"7_2", long.as_bytes()),
+                (b"7_3", b"{}"),
+            ];
+            assert_eq!(found, expected, "cut at {cut}");
         }
     }
 }

@@ -3,60 +3,27 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::header::HeaderMap;
-use tokio::time::Sleep;
 
+use super::events::{Encoder, Source, messages};
 use super::headers;
+use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Host, Incoming, Stray,
-    StreamId, Wake,
+    StreamId,
 };
+use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
 use crate::handler::Spawner;
 use crate::mcp::ErrorKind;
 use crate::message::MessageRef;
 use crate::server::{HandlerExecutor, Server, ServerHost};
-
-/// Wakes the task that polls an exchange.
-#[derive(Default)]
-struct Bell {
-    rung: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Bell {
-    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// From now on `cx` is woken; whether it should have been already.
-    fn watch(&self, cx: &Context<'_>) -> bool {
-        let mut waker = self.waker();
-        match &mut *waker {
-            Some(kept) => kept.clone_from(cx.waker()),
-            None => *waker = Some(cx.waker().clone()),
-        }
-        drop(waker);
-        self.rung.swap(false, Ordering::AcqRel)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(&self) {
-        self.rung.store(true, Ordering::Release);
-        let waker = self.waker().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
 
 /// The server's side of one exchange, which looks at the headers first.
 struct Checked {
@@ -110,11 +77,11 @@ pub struct Exchange {
     stream: StreamId,
     host: Checked,
     bell: Arc<Bell>,
-    alarm: Option<(Instant, Pin<Box<Sleep>>)>,
+    alarm: Alarm,
 }
 
 impl Exchange {
-    /// One whose body is still to come.
+    /// One that has not begun.
     pub fn new(
         server: &Server,
         config: &Arc<Config>,
@@ -136,17 +103,13 @@ impl Exchange {
                 stray: false,
             },
             bell,
-            alarm: None,
+            alarm: Alarm::default(),
         }
     }
 
-    /// Where the body is put.
-    pub fn body(&mut self) -> &mut Input {
-        self.connection.input(self.stream)
-    }
-
-    /// The body has come to its end: the request begins.
-    pub fn begin(&mut self) {
+    /// Begins with a whole body.
+    pub fn begin(&mut self, body: Input) {
+        *self.connection.input(self.stream) = body;
         self.connection
             .receive_end(self.stream, Instant::now(), &mut self.host);
     }
@@ -190,27 +153,11 @@ impl Exchange {
             if self.is_done() || !self.connection.output(self.stream).is_empty() {
                 return Poll::Ready(());
             }
-            let alarmed = self.poll_alarm(cx);
+            let alarmed = self.alarm.poll(self.connection.poll_timeout(), cx);
             if !self.bell.watch(cx) && !alarmed {
                 return Poll::Pending;
             }
         }
-    }
-
-    /// Whether the time of the next timer has come.
-    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(due) = self.connection.poll_timeout() else {
-            self.alarm = None;
-            return false;
-        };
-        let (set, sleep) = self
-            .alarm
-            .get_or_insert_with(|| (due, Box::pin(tokio::time::sleep_until(due.into()))));
-        if *set != due {
-            *set = due;
-            sleep.as_mut().reset(due.into());
-        }
-        sleep.as_mut().poll(cx).is_ready()
     }
 }
 
@@ -218,5 +165,41 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         self.connection
             .close(ConnectionError::ClosedByPeer, &mut self.host);
+    }
+}
+
+/// An exchange whose answer comes in several messages.
+pub struct Answering {
+    exchange: Exchange,
+    stopping: Option<(Cancelled, Duration)>,
+}
+
+impl Answering {
+    /// When `stop` is cancelled, it ends in good order within `grace`.
+    pub fn new(exchange: Exchange, stop: &CancelToken, grace: Duration) -> Self {
+        let stopping = Some((stop.cancelled(), grace));
+        Self { exchange, stopping }
+    }
+}
+
+impl Source for Answering {
+    fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some((stop, grace)) = &mut self.stopping
+            && Pin::new(stop).poll(cx).is_ready()
+        {
+            let grace = *grace;
+            self.stopping = None;
+            self.exchange.drain(grace);
+        }
+        loop {
+            let moved = self.exchange.poll(cx);
+            for message in messages(self.exchange.take()) {
+                encoder.event(None, &message);
+            }
+            if self.exchange.is_done() {
+                return Poll::Ready(());
+            }
+            std::task::ready!(moved);
+        }
     }
 }

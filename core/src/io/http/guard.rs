@@ -19,11 +19,11 @@ impl Refusal {
     }
 }
 
-/// R-HTP-01, R-HTP-03, R-HTP-06.
+/// R-HTP-01, R-HTP-03, R-HTP-06. Only with sessions is there anything to get or to delete.
 ///
 /// # Errors
 /// Why it is refused.
-pub fn check(parts: &Parts, options: &HttpOptions) -> Result<(), Refusal> {
+pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(), Refusal> {
     let host = parts.uri.authority().map(|authority| authority.as_str());
     let host = host.or_else(|| text(&parts.headers, HOST));
     if !host.is_some_and(|host| options.is_own(name_of(host))) {
@@ -48,11 +48,24 @@ pub fn check(parts: &Parts, options: &HttpOptions) -> Result<(), Refusal> {
             "there is no endpoint at this path",
         ));
     }
-    if parts.method != Method::POST {
-        return Err(Refusal::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "messages come by POST",
-        ));
+    match parts.method {
+        Method::POST => {}
+        Method::GET if sessions => {
+            return match accepts(&parts.headers, EVENTS) {
+                true => Ok(()),
+                false => Err(Refusal::new(
+                    StatusCode::NOT_ACCEPTABLE,
+                    "there is nothing to get but a text/event-stream: accept it",
+                )),
+            };
+        }
+        Method::DELETE if sessions => return Ok(()),
+        _ => {
+            return Err(Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "messages come by POST",
+            ));
+        }
     }
     let kind = text(&parts.headers, CONTENT_TYPE).map(essence);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(JSON)) {
@@ -128,7 +141,7 @@ mod tests {
             .header("content-type", "application/json; charset=utf-8")
             .header("accept", "application/json, text/event-stream;q=0.9");
         let (parts, ()) = change(request).body(()).unwrap().into_parts();
-        check(&parts, &HttpOptions::default())
+        check(&parts, &HttpOptions::default(), false)
             .map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
     }
 

@@ -12,7 +12,7 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::{Field, MessageRef};
 use crate::server::Registry;
 
-const VERSION: &str = "MCP-Protocol-Version";
+pub const VERSION: &str = "MCP-Protocol-Version";
 const METHOD: &str = "Mcp-Method";
 const NAME: &str = "Mcp-Name";
 

@@ -18,14 +18,23 @@
 //!
 //! So far it speaks 2026-07-28, in which every request stands alone.
 
+mod answers;
 mod body;
+mod collect;
+mod endpoint;
 mod events;
 mod exchange;
 mod guard;
 mod headers;
+mod log;
 mod options;
+mod reader;
+mod route;
 mod serve;
 mod service;
+mod session;
+mod sessions;
+mod wait;
 
 pub use self::body::HttpBody;
 pub use self::options::HttpOptions;

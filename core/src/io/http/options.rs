@@ -22,6 +22,12 @@ pub struct HttpOptions {
     pub header_timeout: Duration,
     /// Silence on a stream of events after which a comment keeps it open (R-SUB-13).
     pub comment_interval: Duration,
+    /// Sessions of the handshake era at a time; the longest unused gives way to a new one.
+    pub max_sessions: usize,
+    /// How long a session is kept that no client has anything to do with.
+    pub session_ttl: Duration,
+    /// Bytes of messages that a session keeps for clients that come back for them (R-SSE-10).
+    pub replay_bytes: usize,
     /// How long what is in flight may take when the server ends.
     pub grace: Duration,
 }
@@ -35,6 +41,9 @@ impl Default for HttpOptions {
             limits: Limits::NETWORK,
             header_timeout: Duration::from_secs(30),
             comment_interval: Duration::from_secs(15),
+            max_sessions: 10_000,
+            session_ttl: Duration::from_secs(30 * 60),
+            replay_bytes: 256 << 10,
             grace: Duration::from_secs(5),
         }
     }

@@ -1,0 +1,223 @@
+//! One endpoint: what becomes of each request that is sent to it.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Weak};
+
+use http_body::Body;
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+
+use super::answers::{self, FULL, GONE, NO_MESSAGE, NO_SESSION, refused, with};
+use super::body::HttpBody;
+use super::collect::collect;
+use super::events::{Encoder, Events, Source, messages};
+use super::exchange::{Answering, Exchange};
+use super::guard::{self, Refusal};
+use super::log::Position;
+use super::options::HttpOptions;
+use super::reader::{Reader, Said};
+use super::route::{Opening, Route, SESSION, route, session};
+use super::session::Session;
+use super::sessions::{self, Sessions};
+use super::wait::Alarm;
+use crate::buffer::Input;
+use crate::connection::Config;
+use crate::correlate::CancelToken;
+use crate::error::ConnectionError;
+use crate::handler::Spawner;
+use crate::io::trace::traced;
+use crate::io::workers::{Workers, WorkersConfig};
+use crate::mcp::Era;
+use crate::server::Server;
+
+const LAST_EVENT: &str = "last-event-id";
+
+pub struct Endpoint {
+    pub options: HttpOptions,
+    server: Server,
+    /// For requests that stand alone.
+    stateless: Arc<Config>,
+    /// For sessions.
+    handshake: Arc<Config>,
+    /// None when no revision with a handshake is spoken.
+    sessions: Option<Sessions>,
+    spawner: Arc<dyn Spawner>,
+    stop: CancelToken,
+}
+
+type Answer = Result<Response<HttpBody>, Refusal>;
+
+impl Endpoint {
+    pub fn new(server: &Server, options: HttpOptions) -> io::Result<Self> {
+        let mut config = Config::clone(server.config());
+        config.limits = options.limits.clone();
+        let config = traced(Arc::new(config))?;
+        let handshake = of_era(&config, Era::Handshake);
+        let has_sessions = handshake.revisions.newest(Era::Handshake).is_some();
+        Ok(Self {
+            server: server.clone(),
+            stateless: of_era(&config, Era::Stateless),
+            handshake,
+            sessions: has_sessions.then(|| Sessions::new(options.max_sessions)),
+            options,
+            spawner: Arc::new(Workers::new(WorkersConfig::default())),
+            stop: CancelToken::new(),
+        })
+    }
+
+    /// Streams that are open end in good order.
+    pub fn stop(&self) {
+        self.stop.cancel(None);
+        if let Some(sessions) = &self.sessions {
+            sessions.drain(self.options.grace);
+        }
+    }
+
+    pub async fn respond<B: Body>(self: &Arc<Self>, parts: Parts, body: B) -> Answer {
+        let Parts {
+            method, headers, ..
+        } = &parts;
+        guard::check(&parts, &self.options, self.sessions.is_some())?;
+        let Some(sessions) = &self.sessions else {
+            let body = self.collect(headers, body).await?;
+            return Ok(self.exchange(parts.headers, body).await);
+        };
+        match *method {
+            Method::GET => return self.listen(session(headers, sessions)?, headers),
+            Method::DELETE => return end(sessions, session(headers, sessions)?),
+            _ => {}
+        }
+        let route = route(headers, sessions)?;
+        let body = self.collect(headers, body).await?;
+        match route {
+            Route::Session(session) => Ok(self.post(&session, body).await),
+            Route::Stateless => Ok(self.exchange(parts.headers, body).await),
+            Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
+                Opening::Handshake => self.open(sessions, body).await,
+                Opening::Stateless => Ok(self.exchange(parts.headers, body).await),
+                Opening::Neither => Err(NO_SESSION),
+            },
+        }
+    }
+
+    async fn collect<B: Body>(&self, headers: &HeaderMap, body: B) -> Result<Input, Refusal> {
+        collect(headers, body, &self.options.limits).await
+    }
+
+    /// A request that stands alone.
+    async fn exchange(&self, headers: HeaderMap, body: Input) -> Response<HttpBody> {
+        let (server, config) = (&self.server, &self.stateless);
+        let mut exchange = Exchange::new(server, config, &self.spawner, headers);
+        exchange.begin(body);
+        poll_fn(|cx| exchange.poll(cx)).await;
+        self.answer(exchange)
+    }
+
+    /// R-HTP-17, R-HTP-18: one message is JSON; anything before the answer makes it events.
+    fn answer(&self, mut exchange: Exchange) -> Response<HttpBody> {
+        if !exchange.is_done() {
+            return self.stream(Answering::new(exchange, &self.stop, self.options.grace));
+        }
+        let messages = messages(exchange.take());
+        match &messages[..] {
+            // R-HTP-05
+            [] if !exchange.is_stray() => with(StatusCode::ACCEPTED, HttpBody::empty()),
+            [] => refused(NO_MESSAGE),
+            [message] => {
+                let status = answers::status(message, exchange.reached_server());
+                answers::json(status, HttpBody::whole(message.clone().into()))
+            }
+            _ => {
+                let mut events = Encoder::default();
+                messages.iter().for_each(|each| events.event(None, each));
+                answers::stream(HttpBody::whole(events.finish()))
+            }
+        }
+    }
+
+    /// Begins a session with its first message (R-SES-01).
+    async fn open(self: &Arc<Self>, sessions: &Sessions, body: Input) -> Answer {
+        let (server, config) = (&self.server, &self.handshake);
+        let name = sessions::name().ok_or(FULL)?;
+        let id = HeaderValue::from_str(&name).map_err(|_| FULL)?;
+        let replay_bytes = self.options.replay_bytes;
+        let session = Session::new(name, server, config, &self.spawner, replay_bytes);
+        let session = Arc::new(session);
+        let mut response = self.post(&session, body).await;
+        if session.revision().is_some() {
+            if !sessions.insert(session.clone()) {
+                return Err(FULL);
+            }
+            response.headers_mut().insert(SESSION, id);
+            tokio::spawn(attend(session, Arc::downgrade(self)));
+        }
+        Ok(response)
+    }
+
+    /// A message of a session, and what is said to it.
+    async fn post(&self, session: &Arc<Session>, body: Input) -> Response<HttpBody> {
+        let mut reader = Reader::new(session.clone(), session.post(body));
+        match reader.said().await {
+            Said::Nothing => with(StatusCode::ACCEPTED, HttpBody::empty()),
+            Said::Answer(message) => {
+                let status = answers::session_status(&message);
+                answers::json(status, HttpBody::whole(message.into()))
+            }
+            Said::First => {
+                let revision = session.revision();
+                let primed = revision.is_some_and(|revision| revision.rules().primes_streams);
+                self.stream(reader.begin(primed))
+            }
+        }
+    }
+
+    /// What a session says outside of requests, or has said (R-HTP-11, R-SSE-04).
+    fn listen(&self, session: Arc<Session>, headers: &HeaderMap) -> Answer {
+        let last = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
+        let resumed = last.and_then(Position::parse);
+        let resumed = resumed.and_then(|at| session.resume(at));
+        let reading = resumed.or_else(|| session.listen()).ok_or(GONE)?;
+        Ok(self.stream(Reader::new(session, reading).begin(false)))
+    }
+
+    fn stream(&self, source: impl Source + 'static) -> Response<HttpBody> {
+        let events = Events::new(source, self.options.comment_interval);
+        answers::stream(HttpBody::events(events))
+    }
+}
+
+/// R-SES-06.
+fn end(sessions: &Sessions, session: Arc<Session>) -> Answer {
+    sessions.remove(session.id());
+    session.close(ConnectionError::ClosedByPeer);
+    Ok(with(StatusCode::NO_CONTENT, HttpBody::empty()))
+}
+
+/// Looks after a session until it has ended.
+async fn attend(session: Arc<Session>, endpoint: Weak<Endpoint>) {
+    let Some(ttl) = endpoint
+        .upgrade()
+        .map(|endpoint| endpoint.options.session_ttl)
+    else {
+        return;
+    };
+    let mut alarm = Alarm::default();
+    poll_fn(|cx| session.poll(&mut alarm, ttl, cx)).await;
+    if let Some(sessions) = endpoint
+        .upgrade()
+        .as_ref()
+        .and_then(|it| it.sessions.as_ref())
+    {
+        sessions.remove(session.id());
+    }
+}
+
+/// The same, with the revisions of one era.
+fn of_era(config: &Config, era: Era) -> Arc<Config> {
+    let mut config = config.clone();
+    let all = config.revisions.iter();
+    config.revisions = all.filter(|one| one.era() == era).collect();
+    Arc::new(config)
+}

@@ -1,0 +1,115 @@
+//! How a POST is to be served: alone, in a session, or as the beginning of one.
+
+use std::sync::Arc;
+
+use hyper::header::{HeaderMap, HeaderValue};
+
+use super::answers::{GONE, NO_SESSION, UNKNOWN_VERSION};
+use super::guard::Refusal;
+use super::headers::VERSION;
+use super::session::Session;
+use super::sessions::Sessions;
+use crate::buffer::Input;
+use crate::mcp::{Era, Method, Revision};
+use crate::message::{self, Envelope, Field, Frame, MessageRef};
+
+pub const SESSION: &str = "mcp-session-id";
+
+/// What the headers of a POST say.
+pub enum Route {
+    Stateless,
+    Session(Arc<Session>),
+    /// Nothing: its body decides.
+    Undecided,
+}
+
+/// R-ERA-02, R-ERA-04, R-HTP-14, R-SES-09.
+///
+/// # Errors
+/// No revision that is spoken here, or no session that there is.
+pub fn route(headers: &HeaderMap, sessions: &Sessions) -> Result<Route, Refusal> {
+    let version = headers.get(VERSION).map(HeaderValue::as_bytes);
+    let text = version.and_then(|version| std::str::from_utf8(version.trim_ascii()).ok());
+    let revision = text.and_then(Revision::parse);
+    match (revision.map(Revision::era), headers.get(SESSION)) {
+        (Some(Era::Stateless), _) => Ok(Route::Stateless),
+        (None, Some(_)) if version.is_some() => Err(UNKNOWN_VERSION),
+        (_, Some(_)) => session(headers, sessions).map(Route::Session),
+        (None, None) if version.is_some() => Ok(Route::Stateless),
+        (_, None) => Ok(Route::Undecided),
+    }
+}
+
+/// The session that is named (R-SES-04, R-SES-05, R-SES-08).
+///
+/// # Errors
+/// None is, or there is none.
+pub fn session(headers: &HeaderMap, sessions: &Sessions) -> Result<Arc<Session>, Refusal> {
+    let id = headers.get(SESSION).ok_or(NO_SESSION)?;
+    let session = id.to_str().ok().and_then(|id| sessions.get(id));
+    session.ok_or(GONE)
+}
+
+/// What the body of a POST says whose headers say nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opening {
+    Handshake,
+    /// Whoever answers requests that stand alone knows what is wrong with it, too.
+    Stateless,
+    /// It needs a session.
+    Neither,
+}
+
+impl Opening {
+    /// R-ERA-02, R-ERA-04.
+    pub fn of(body: &Input, max_depth: usize) -> Self {
+        let mut envelope = Envelope::new();
+        let Some(frame) = Frame::new(body.padded(), body.len()) else {
+            return Self::Stateless;
+        };
+        if message::decode(frame, max_depth, &mut envelope).is_err() {
+            return Self::Stateless;
+        }
+        let message = MessageRef::new(frame, &envelope);
+        if message.raw(Field::ProtocolVersion).is_some() {
+            return Self::Stateless;
+        }
+        match message.method().as_deref() == Some(Method::Initialize.name()) {
+            true => Self::Handshake,
+            false => Self::Neither,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-ERA-02, R-ERA-04: the envelope decides, not the name of the method.
+    #[test]
+    fn a_body_without_headers_says_how_it_is_to_be_served() {
+        let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        for (body, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#.to_owned(),
+                Opening::Handshake,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
+                Opening::Neither,
+            ),
+            ("[]".to_owned(), Opening::Neither),
+            ("{".to_owned(), Opening::Stateless),
+            (
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{{modern}}}}}"#
+                ),
+                Opening::Stateless,
+            ),
+        ] {
+            let mut input = Input::new();
+            input.extend(body.as_bytes());
+            assert_eq!(Opening::of(&input, 64), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! A session of the handshake era: one connection of the engine with a stream for each request,
+//! and a log of what was written on each.
+//!
+//! ```text
+//!   POST ─▶ a stream of its own ─▶ engine ─▶ its log ─▶ the answer of that POST
+//!   GET  ───────────────────────────╯   ╰─▶ the first log: what belongs to no request
+//! ```
+//!
+//! What comes in is looked at by the task that brings it; what handlers submit and what time
+//! brings is looked at by a task of the session's. A log takes from the engine only what its
+//! reader has room for, so that a slow reader meets the engine's limits.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::events::{Message, messages};
+use super::log::{Log, Position};
+use super::wait::{Alarm, Bell};
+use crate::buffer::Input;
+use crate::connection::{Config, Connection, Framing, StreamId, Wake};
+use crate::error::ConnectionError;
+use crate::handler::Spawner;
+use crate::limits::later;
+use crate::mcp::Revision;
+use crate::server::{HandlerExecutor, Server, ServerHost};
+
+/// The log of what belongs to no request.
+const STANDING: u64 = 0;
+
+pub struct Session {
+    id: Box<str>,
+    bell: Arc<Bell>,
+    state: Mutex<State>,
+}
+
+struct State {
+    connection: Connection,
+    host: ServerHost<HandlerExecutor>,
+    logs: BTreeMap<u64, Log>,
+    /// The number of the next log, and of the next reader.
+    next: u64,
+    replay_bytes: usize,
+    /// When a client last had to do with it.
+    used: Instant,
+    /// When the session's task looks at the time next.
+    armed: Option<Instant>,
+}
+
+/// One reader of one log.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub stream: u64,
+    reader: u64,
+}
+
+impl Session {
+    pub fn new(
+        id: Box<str>,
+        server: &Server,
+        config: &Arc<Config>,
+        spawner: &Arc<dyn Spawner>,
+        replay_bytes: usize,
+    ) -> Self {
+        let now = Instant::now();
+        let mut connection = Connection::new(config.clone(), now);
+        let bell = Arc::new(Bell::default());
+        connection.set_wake(bell.clone());
+        let first = connection.open_stream(Framing::Line);
+        let handle = connection.handle();
+        let executor = HandlerExecutor::new(server.clone(), handle.clone(), spawner.clone());
+        Self {
+            id,
+            bell,
+            state: Mutex::new(State {
+                host: ServerHost::of(server, handle, executor),
+                connection,
+                logs: [(STANDING, Log::of(first))].into(),
+                next: STANDING + 1,
+                replay_bytes,
+                used: now,
+                armed: None,
+            }),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The engine's own code does not panic half way; handlers run elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the handshake settled.
+    pub fn revision(&self) -> Option<Revision> {
+        self.state().connection.handle().revision()
+    }
+
+    /// When a client last had to do with it; `None` while one has.
+    pub fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        let busy = state.connection.in_flight() > 0 || state.logs.values().any(Log::is_read);
+        (!busy).then_some(state.used)
+    }
+
+    /// Takes one message in; what is said to it is read with what is returned.
+    pub fn post(&self, body: Input) -> Reading {
+        let mut state = self.state();
+        let now = Instant::now();
+        state.used = now;
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        let stream = connection.open_stream(Framing::Whole);
+        *connection.input(stream) = body;
+        connection.receive_end(stream, now, host);
+        let reading = state.open(stream);
+        state.distribute(now);
+        self.rouse(&mut state);
+        reading
+    }
+
+    /// Reads what belongs to no request, from where the last reader of that was; who still does
+    /// is sent away.
+    pub fn listen(&self) -> Option<Reading> {
+        self.state().read(STANDING, None)
+    }
+
+    /// Goes on behind a position, if what follows is still kept (R-SSE-04, R-SSE-05).
+    pub fn resume(&self, at: Position) -> Option<Reading> {
+        self.state().read(at.stream, Some(at.read))
+    }
+
+    /// From now on a client may come back to what it reads.
+    pub fn keep(&self, reading: Reading) {
+        if let Some(log) = self.state().logs.get_mut(&reading.stream) {
+            log.resumable = true;
+        }
+    }
+
+    /// The next message, and where its reader is then; `None` at the end.
+    pub fn poll_read(
+        &self,
+        reading: Reading,
+        cx: &Context<'_>,
+    ) -> Poll<Option<(Position, Message)>> {
+        let mut state = self.state();
+        let mut next = state.log_of(reading).and_then(Log::next);
+        if next.is_none() {
+            state.take_from_engine(reading.stream);
+            self.rouse(&mut state);
+            next = state.log_of(reading).and_then(Log::next);
+        }
+        if let Some((read, message)) = next {
+            let stream = reading.stream;
+            return Poll::Ready(Some((Position { stream, read }, message)));
+        }
+        match state.log_of(reading).filter(|log| log.stream.is_some()) {
+            None => Poll::Ready(None),
+            Some(log) => {
+                log.watch(cx.waker());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// A reader has left.
+    pub fn leave(&self, reading: Reading) {
+        let mut state = self.state();
+        if let Some(log) = state.log_of(reading) {
+            log.leave();
+            let now = Instant::now();
+            state.used = now;
+            state.distribute(now);
+        }
+    }
+
+    /// The session's task is to look at the time again, if it would be late.
+    fn rouse(&self, state: &mut State) {
+        let due = state.connection.poll_timeout();
+        if due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed)) {
+            state.armed = due;
+            self.bell.wake();
+        }
+    }
+
+    /// Looks after what handlers submit and what time brings, until the session has ended, which
+    /// it does after being idle for `ttl`.
+    pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let now = Instant::now();
+            let forgotten = later(self.idle_since().unwrap_or(now), ttl);
+            let due = {
+                let mut state = self.state();
+                state.turn(now);
+                if forgotten <= now {
+                    state.close(ConnectionError::Idle);
+                }
+                if state.connection.is_closed() {
+                    return Poll::Ready(());
+                }
+                let due = state.connection.poll_timeout();
+                state.armed = Some(due.map_or(forgotten, |due| due.min(forgotten)));
+                state.armed
+            };
+            let alarmed = alarm.poll(due, cx);
+            if !self.bell.watch(cx) && !alarmed {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Ends it in good order within `grace`.
+    pub fn drain(&self, grace: Duration) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        connection.drain(now, grace, ConnectionError::ShuttingDown, host);
+        state.turn(now);
+    }
+
+    /// Ends it at once.
+    pub fn close(&self, reason: ConnectionError) {
+        self.state().close(reason);
+        self.bell.wake();
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// A log for that stream, and its reader.
+    fn open(&mut self, stream: StreamId) -> Reading {
+        let (number, reader) = (self.number(), self.number());
+        let mut log = Log::of(stream);
+        log.begin(reader, None);
+        self.logs.insert(number, log);
+        let stream = number;
+        Reading { stream, reader }
+    }
+
+    fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<Reading> {
+        let reader = self.number();
+        self.used = Instant::now();
+        let log = self.logs.get_mut(&stream)?;
+        log.begin(reader, behind)
+            .then_some(Reading { stream, reader })
+    }
+
+    fn log_of(&mut self, Reading { stream, reader }: Reading) -> Option<&mut Log> {
+        let log = self.logs.get_mut(&stream);
+        log.filter(|log| log.is_read_by(reader))
+    }
+
+    fn turn(&mut self, now: Instant) {
+        let Self {
+            connection, host, ..
+        } = self;
+        connection.handle_submissions(now, host);
+        if connection.poll_timeout().is_some_and(|due| due <= now) {
+            connection.handle_timeout(now, host);
+        }
+        self.distribute(now);
+    }
+
+    fn close(&mut self, reason: ConnectionError) {
+        self.connection.close(reason, &mut self.host);
+        self.distribute(Instant::now());
+    }
+
+    /// Hands what was written to the logs that have room, and ends those whose request is
+    /// answered.
+    fn distribute(&mut self, now: Instant) {
+        let Self {
+            connection,
+            host,
+            logs,
+            ..
+        } = self;
+        let closed = connection.is_closed();
+        for log in logs.values_mut() {
+            let Some(stream) = log.stream else { continue };
+            let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
+            let moved = (over || log.has_room()) && fill(log, connection, stream);
+            if over {
+                log.stream = None;
+                connection.close_stream(stream, now, host);
+            }
+            if moved || over {
+                log.wake();
+            }
+        }
+        self.forget();
+    }
+
+    /// The reader of that log has read everything: it may have what came meanwhile.
+    fn take_from_engine(&mut self, number: u64) {
+        let log = self.logs.get_mut(&number);
+        let Some((log, stream)) = log.and_then(|log| log.stream.map(|stream| (log, stream))) else {
+            return;
+        };
+        if fill(log, &mut self.connection, stream) {
+            let now = Instant::now();
+            if self.connection.poll_timeout().is_some_and(|due| due <= now) {
+                // There is room again for what waited.
+                self.turn(now);
+            }
+        }
+    }
+
+    /// Keeps within its bound what was read, and what nobody reads (R-SSE-10).
+    fn forget(&mut self) {
+        let mut kept: usize = self.logs.values().map(Log::bytes).sum();
+        for log in self.logs.values_mut() {
+            while kept > self.replay_bytes
+                && let Some(len) = log.forget()
+            {
+                kept -= len;
+            }
+        }
+        self.logs.retain(|_, log| !log.is_over());
+    }
+}
+
+/// Moves what was written on a stream to its log. Whether there was anything.
+fn fill(log: &mut Log, connection: &mut Connection, stream: StreamId) -> bool {
+    let written = messages(connection.output(stream).take());
+    let moved = !written.is_empty();
+    written.into_iter().for_each(|message| log.push(message));
+    moved
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close(ConnectionError::ClosedByPeer);
+    }
+}

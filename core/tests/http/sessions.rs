@@ -1,0 +1,408 @@
+//! Sessions of the handshake era on the same endpoint.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use mcpbolt::io::http::HttpOptions;
+use serde_json::{Value, json};
+
+use crate::wire::{Answer, Wire, post, request};
+use crate::{Serving, until};
+
+const ERA: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A client's side of one session.
+struct Client {
+    to: SocketAddr,
+    revision: &'static str,
+    id: String,
+}
+
+impl Client {
+    fn open(to: SocketAddr, revision: &'static str, capabilities: Value) -> Self {
+        let mut client = Self {
+            to,
+            revision,
+            id: String::new(),
+        };
+        let hello = client.post(
+            &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision, "capabilities": capabilities,
+            "clientInfo": {"name": "test", "version": "1"}}}),
+        );
+        assert_eq!(hello.json()["result"]["protocolVersion"], revision);
+        client.id = hello.header("mcp-session-id").to_owned();
+        assert!(!client.id.is_empty() && client.id.bytes().all(|byte| byte.is_ascii_graphic()));
+        let ready = client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!((ready.status, &*ready.body), (202, ""));
+        client
+    }
+
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![
+            ("Host", "localhost".to_owned()),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+        ];
+        if !self.id.is_empty() {
+            headers.push(("MCP-Session-Id", self.id.clone()));
+            headers.push(("MCP-Protocol-Version", self.revision.to_owned()));
+        }
+        headers
+    }
+
+    fn send(&self, message: &Value) -> Wire {
+        let mut wire = Wire::open(self.to);
+        wire.send(&post(&self.headers(), &message.to_string()));
+        wire
+    }
+
+    fn post(&self, message: &Value) -> Answer {
+        self.send(message).answer()
+    }
+
+    fn call(&self, id: impl Into<Value>, name: &str, arguments: Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}})
+    }
+
+    fn bare(&self, method: &str, more: &str) -> Wire {
+        let mut wire = Wire::open(self.to);
+        let mut head = format!("{method} /mcp HTTP/1.1\r\n{more}");
+        for (name, value) in self.headers() {
+            head += &format!("{name}: {value}\r\n");
+        }
+        wire.send(format!("{head}\r\n").as_bytes());
+        wire
+    }
+
+    /// A stream of what belongs to no request, or of what is behind a position.
+    fn get(&self, last: Option<&str>) -> Wire {
+        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n"));
+        let mut wire = self.bare("GET", &last.unwrap_or_default());
+        let answer = wire.begin();
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, "text/event-stream")
+        );
+        wire
+    }
+}
+
+/// The events of a chunk: ids and messages.
+fn events(text: &str) -> Vec<(String, Value)> {
+    let event = |event: &str| {
+        let field = |name| event.lines().find_map(|line| line.strip_prefix(name));
+        let data = field("data: ").unwrap_or_default();
+        let message = serde_json::from_str(data).unwrap_or(Value::Null);
+        (field("id: ").unwrap_or_default().to_owned(), message)
+    };
+    text.split_terminator("\n\n").map(event).collect()
+}
+
+/// The next events of a stream; none at its end.
+fn next(wire: &mut Wire) -> Vec<(String, Value)> {
+    events(&wire.chunk())
+}
+
+fn steps(client: &Client) -> Value {
+    let mut steps = client.call(3, "steps", json!({}));
+    steps["params"]["_meta"] = json!({"progressToken": "p"});
+    steps
+}
+
+/// R-SES-01, R-SES-02, R-SES-03, R-SES-06, R-SES-08, R-HTP-05, R-HTP-13, R-SSE-06.
+#[test]
+fn a_session_begins_answers_and_ends() {
+    let serving = Serving::begin(HttpOptions::default());
+    for revision in ERA {
+        let client = Client::open(serving.at, revision, json!({}));
+        let plain = client.post(&client.call("a", "echo", json!({"text": "hi"})));
+        assert_eq!(
+            (plain.status, plain.header("content-type")),
+            (200, "application/json")
+        );
+        assert_eq!(plain.json()["id"], "a");
+        assert_eq!(plain.json()["result"]["content"][0]["text"], "hi");
+
+        let answer = client.post(&steps(&client));
+        assert_eq!(answer.header("content-type"), "text/event-stream");
+        let mut told = events(&answer.body);
+        if revision == "2025-11-25" {
+            assert_eq!(told.remove(0).1, Value::Null, "a position alone");
+        }
+        let progress: Vec<_> = told
+            .iter()
+            .filter_map(|(_, it)| it["params"]["progress"].as_f64())
+            .collect();
+        assert_eq!(progress, [1.0, 2.0, 3.0]);
+        assert_eq!(told[3].1["result"]["content"][0]["text"], "done");
+        let mut ids: Vec<_> = told.iter().map(|(id, _)| id).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 4, "every event has an id of its own");
+
+        assert_eq!(client.bare("DELETE", "").answer().status, 204);
+        for gone in [
+            client.bare("DELETE", "").answer(),
+            client.post(&steps(&client)),
+        ] {
+            assert_eq!(gone.status, 404);
+        }
+    }
+    serving.end();
+}
+
+/// R-SES-04, R-SES-05, R-SES-09, R-HTP-14, R-ERA-01, R-ERA-03, R-ERA-04, R-ERR-18.
+#[test]
+fn what_names_no_session_gets_none() {
+    let serving = Serving::begin(HttpOptions::default());
+    let nobody = Client {
+        to: serving.at,
+        revision: "2025-06-18",
+        id: String::new(),
+    };
+    let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(nobody.post(&listing).status, 400);
+    assert_eq!(nobody.bare("GET", "").answer().status, 400);
+    assert_eq!(nobody.bare("DELETE", "").answer().status, 400);
+    let stranger = Client {
+        id: "0123456789abcdef".into(),
+        ..nobody
+    };
+    assert_eq!(stranger.post(&listing).status, 404);
+    let confused = Client {
+        revision: "1999-01-01",
+        id: Client::open(serving.at, "2025-06-18", json!({})).id,
+        ..stranger
+    };
+    assert_eq!(confused.post(&listing).status, 400);
+
+    // Both eras live on one endpoint, and the newer does not know of sessions.
+    let session = Client::open(serving.at, "2025-06-18", json!({}));
+    assert_eq!(session.post(&listing).status, 200);
+    let modern = request(1, "tools/list", json!({}));
+    let mut headers = crate::wire::headers(&modern);
+    headers.push(("Mcp-Session-Id", "nonsense".into()));
+    let mut wire = Wire::open(serving.at);
+    wire.send(&post(&headers, &modern.to_string()));
+    let answer = wire.answer();
+    assert_eq!((answer.status, answer.header("mcp-session-id")), (200, ""));
+    assert_eq!(answer.json()["result"]["resultType"], "complete");
+    serving.end();
+}
+
+/// R-RPC-21, R-BAT-04, R-HTP-05: what cannot be taken is refused, in JSON.
+#[test]
+fn bad_bodies_of_a_session_are_refused() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-06-18", json!({}));
+    for (body, code) in [
+        ("{", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        ("{\"id\":1}", -32600),
+    ] {
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&client.headers(), body));
+        let answer = wire.answer();
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(answer.json()["error"]["code"], code, "{body}");
+    }
+    let unknown = client.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "no/such"}));
+    assert_eq!(
+        (unknown.status, &unknown.json()["error"]["code"]),
+        (200, &json!(-32601))
+    );
+    serving.end();
+}
+
+/// R-BAT-01, R-BAT-06, R-BAT-07, R-BAT-08, R-BAT-09.
+#[test]
+fn a_batch_is_answered_when_all_of_it_is() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-03-26", json!({}));
+    let echo = |n: u32| client.call(n, "echo", json!({"text": n.to_string()}));
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}});
+    let answer = client.post(&json!([echo(1), cancelled, echo(2), echo(3)]));
+    let mut answers: Vec<_> = events(&answer.body)
+        .into_iter()
+        .map(|(_, it)| {
+            (
+                it["id"].as_u64().unwrap(),
+                it["result"]["content"][0]["text"].clone(),
+            )
+        })
+        .collect();
+    answers.sort_by_key(|(id, _)| *id);
+    assert_eq!(answers, [(1, json!("1")), (2, json!("2")), (3, json!("3"))]);
+    assert_eq!(client.post(&json!([cancelled, cancelled])).status, 202);
+    serving.end();
+}
+
+/// R-HTP-08, R-ELI-01: a question comes on the stream of its call, its answer by another POST.
+#[test]
+fn questions_come_on_the_stream_of_their_call() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-06-18", json!({"elicitation": {}}));
+    let mut standing = client.get(None);
+    let mut calls: Vec<Wire> = (0..8)
+        .map(|n| client.send(&client.call(n, "ask", json!({}))))
+        .collect();
+    for wire in &mut calls {
+        assert_eq!(wire.begin().header("content-type"), "text/event-stream");
+    }
+    for (n, wire) in calls.iter_mut().enumerate().rev() {
+        let asked = next(wire);
+        assert_eq!(asked[0].1["method"], "elicitation/create");
+        let answer = json!({"jsonrpc": "2.0", "id": asked[0].1["id"],
+            "result": {"action": "accept", "content": {"name": n.to_string()}}});
+        assert_eq!(client.post(&answer).status, 202);
+        let answered = next(wire);
+        assert_eq!(answered[0].1["id"], n);
+        let text = answered[0].1["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(text.contains(&format!("{:?}", n.to_string())), "{text}");
+        assert!(wire.chunk().is_empty(), "the stream ends with the answer");
+    }
+    // R-HTP-10, R-HTP-12: nothing of this was said on the other stream.
+    serving.server.resource_updated("a:b");
+    serving
+        .server
+        .change(|offer| offer.remove_tool("echo"))
+        .unwrap();
+    assert_eq!(
+        next(&mut standing)[0].1["method"],
+        "notifications/tools/list_changed"
+    );
+    serving.end();
+}
+
+/// R-HTP-11, R-SSE-04: who opens the standing stream again is told what came meanwhile; two do
+/// not read it.
+#[test]
+fn the_standing_stream_has_one_reader_and_waits_for_it() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-11-25", json!({}));
+    let watch = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "a:b"}});
+    assert_eq!(client.post(&watch).status, 200);
+    let mut first = client.get(None);
+    serving.server.resource_updated("a:b");
+    let told = next(&mut first);
+    assert_eq!(told[0].1["method"], "notifications/resources/updated");
+    let mut second = client.get(None);
+    assert!(first.chunk().is_empty(), "the earlier reader is sent away");
+    serving.server.resource_updated("a:b");
+    assert_eq!(next(&mut second).len(), 1);
+    drop(second);
+    thread::sleep(Duration::from_millis(50));
+    serving.server.resource_updated("a:b");
+    let mut third = client.get(None);
+    assert_eq!(next(&mut third).len(), 1);
+    // All of it is still there for who says where it is.
+    let mut again = client.get(Some(&told[0].0));
+    let mut count = 0;
+    while count < 2 {
+        count += next(&mut again).len();
+    }
+    assert_eq!(count, 2);
+    serving.end();
+}
+
+/// R-SSE-03, R-SSE-04, R-SSE-05: wherever the stream of a call breaks, the rest is had again.
+#[test]
+fn a_broken_stream_goes_on_behind_any_event() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-11-25", json!({}));
+    let whole = events(&client.post(&steps(&client)).body);
+    assert_eq!(whole.len(), 5);
+    for (index, (id, _)) in whole.iter().enumerate() {
+        let mut wire = client.get(Some(id));
+        let mut rest = Vec::new();
+        loop {
+            let more = next(&mut wire);
+            if more.is_empty() {
+                break;
+            }
+            rest.extend(more);
+        }
+        assert_eq!(rest, whole[index + 1..], "behind {id}");
+    }
+    // A call whose client went away goes on, and its answer is kept.
+    let mut call = client.call(8, "slowly", json!({}));
+    call["params"]["_meta"] = json!({"progressToken": "q"});
+    let mut wire = client.send(&call);
+    assert_eq!(wire.begin().status, 200);
+    let begun = next(&mut wire);
+    drop(wire);
+    let mut resumed = client.get(Some(&begun[0].0));
+    let mut rest = Vec::new();
+    while rest
+        .last()
+        .is_none_or(|(_, it): &(String, Value)| it["id"] != 8)
+    {
+        rest.extend(next(&mut resumed));
+    }
+    assert_eq!(
+        rest.last().unwrap().1["result"]["content"][0]["text"],
+        "slowly done"
+    );
+    serving.end();
+}
+
+/// R-CAN-01, R-CAN-06: in a session a lost stream cancels nothing; a notification does, on
+/// whatever stream.
+#[test]
+fn a_call_is_cancelled_by_a_notification_and_by_nothing_else() {
+    let serving = Serving::begin(HttpOptions::default());
+    let client = Client::open(serving.at, "2025-06-18", json!({}));
+    let wire = client.send(&client.call("s", "sleep", json!({})));
+    let sleepers = || serving.sleepers.load(std::sync::atomic::Ordering::SeqCst);
+    until("it began", || sleepers() == 1);
+    drop(wire);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(sleepers(), 1);
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}});
+    assert_eq!(client.post(&cancel).status, 202);
+    until("it ended", || sleepers() == 0);
+    // Who waits for a call that is cancelled waits no longer, and is not answered.
+    let mut wire = client.send(&client.call("t", "sleep", json!({})));
+    until("it began", || sleepers() == 1);
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "t"}});
+    assert_eq!(client.post(&cancel).status, 202);
+    assert_eq!(wire.answer().body, "");
+    serving.end();
+}
+
+/// R-SES-05: an unused session ends, and the longest unused gives way.
+#[test]
+fn sessions_are_bounded_in_number_and_time() {
+    let options = HttpOptions {
+        max_sessions: 3,
+        session_ttl: Duration::from_millis(300),
+        ..HttpOptions::default()
+    };
+    let serving = Serving::begin(options);
+    let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let open = || Client::open(serving.at, "2025-06-18", json!({}));
+    let status = |client: &Client| client.post(&listing).status;
+    let busy = open();
+    let _stream = busy.get(None);
+    let (first, second) = (open(), open());
+    assert_eq!(status(&first), 200);
+    let third = open();
+    assert_eq!(status(&second), 404, "the longest unused");
+    assert_eq!(
+        (status(&first), status(&third), status(&busy)),
+        (200, 200, 200)
+    );
+    until("unused sessions end", || {
+        thread::sleep(Duration::from_millis(400));
+        status(&first) == 404 && status(&third) == 404
+    });
+    assert_eq!(status(&busy), 200, "a stream is use");
+    serving.end();
+}
