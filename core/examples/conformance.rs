@@ -200,6 +200,48 @@ fn questions(server: Builder) -> Builder {
             },
         )
         .tool(
+            tool("test_elicitation_sep1034_defaults"),
+            |_: Arguments, context: Context| async move {
+                let fields = json!({
+                    "name": {"type": "string", "default": "John Doe"},
+                    "age": {"type": "integer", "default": 30},
+                    "score": {"type": "number", "default": 95.5},
+                    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+                    "verified": {"type": "boolean", "default": true},
+                });
+                let answer = context.elicit(form("Is this right?", fields, &[])).await?;
+                Outcome::Ok(format!("{answer:?}"))
+            },
+        )
+        .tool(
+            tool("test_elicitation_sep1330_enums"),
+            |_: Arguments, context: Context| async move {
+                let titled = json!([
+                    {"const": "value1", "title": "First Option"},
+                    {"const": "value2", "title": "Second Option"},
+                    {"const": "value3", "title": "Third Option"},
+                ]);
+                let fields = json!({
+                    "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
+                    "titledSingle": {"type": "string", "oneOf": titled},
+                    "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"],
+                        "enumNames": ["Option One", "Option Two", "Option Three"]},
+                    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": ["option1", "option2", "option3"]}},
+                    "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+                });
+                let answer = context.elicit(form("Choose", fields, &[])).await?;
+                Outcome::Ok(format!("{answer:?}"))
+            },
+        )
+        .tool(
+            tool("test_reconnection"),
+            |_: Arguments, context: Context| async move {
+                context.release_stream(Duration::from_millis(500));
+                context.sleep(Duration::from_millis(100)).await;
+                Outcome::Ok("the client came back")
+            },
+        )
+        .tool(
             tool("test_streaming_elicitation"),
             |_: Arguments, context: Context| async move {
                 let answer = context.elicit(name_form("Who are you?")).await?;

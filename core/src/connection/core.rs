@@ -1,7 +1,7 @@
 //! What the streams of a connection have in common, and what happens to submissions and timers.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::budget::Share;
 use super::config::Config;
@@ -47,6 +47,8 @@ pub(crate) struct Core {
     reporting: Option<Pace>,
     /// Progress is held back until a timer comes.
     waits_to_report: bool,
+    /// Streams that a handler has let go, and how soon their readers may come back.
+    pub(super) released: Vec<(StreamId, Duration)>,
     pub begun: Instant,
 }
 
@@ -69,6 +71,7 @@ impl Core {
             reporting: pace(handle.config().limits.report_rate),
             waits_to_report: false,
             handle,
+            released: Vec::new(),
             begun: now,
         }
     }
@@ -132,6 +135,14 @@ impl Core {
             Submission::Sleep { alarm, duration } => {
                 self.timers
                     .insert(later(now, duration), Timer::Sleep(alarm));
+            }
+            #[cfg(feature = "server")]
+            Submission::Release { key, retry } => {
+                let exchange = streams.exchange(key.stream);
+                let live = exchange.is_some_and(|it| it.incoming.get(key.incoming).is_some());
+                if live && key.stream != StreamId::FIRST {
+                    self.released.push((key.stream, retry));
+                }
             }
             Submission::Close | Submission::Drain(_) => {}
         }

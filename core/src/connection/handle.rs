@@ -244,6 +244,12 @@ impl Handle {
         Replies::new(self.clone())
     }
 
+    /// Sends away who reads the stream of a call.
+    #[cfg(feature = "server")]
+    pub(crate) fn release(&self, key: CallKey, retry: Duration) {
+        self.submit(Submission::Release { key, retry });
+    }
+
     /// Closes the connection once everything queued is written.
     pub fn close(&self) {
         self.submit(Submission::Close);

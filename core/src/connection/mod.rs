@@ -42,7 +42,7 @@ mod streams;
 mod trace;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use self::answer::ResultWriter;
 #[cfg(feature = "server")]
@@ -133,10 +133,10 @@ impl Connection {
         stream.is_none_or(|stream| stream.exchange.incoming.is_empty())
     }
 
-    /// The streams on which something is to be written.
-    pub fn ready_streams(&self) -> impl Iterator<Item = StreamId> {
-        let ready = |(_, stream): &(StreamId, &Stream)| !stream.exchange.output.is_empty();
-        self.streams.iter().filter(ready).map(|(id, _)| id)
+    /// The streams whose readers a handler has sent away since the last time, and how soon each
+    /// may come back for the rest (R-SSE-07). Never the first.
+    pub fn take_released(&mut self) -> Vec<(StreamId, Duration)> {
+        std::mem::take(&mut self.core.released)
     }
 
     /// Where the driver puts what it read.

@@ -36,6 +36,9 @@ pub(crate) enum Submission {
     },
     /// Rouse a handler that sleeps.
     Sleep { alarm: Alarm, duration: Duration },
+    /// End the stream of a call whose client comes back for the rest, after so long.
+    #[cfg(feature = "server")]
+    Release { key: CallKey, retry: Duration },
     /// Close once everything queued is written.
     Close,
     /// Finish what is in flight, for so long, then close.

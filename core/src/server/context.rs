@@ -147,6 +147,15 @@ impl Context {
         &self.cancel
     }
 
+    /// Ends the stream of events on which this call is answered, where it has one in a session of
+    /// 2025-11-25: the client comes back after `retry` for what is said from now on, and meanwhile
+    /// costs no connection (R-SSE-07). Elsewhere nothing happens.
+    pub fn release_stream(&self, retry: std::time::Duration) {
+        if self.revision().rules().primes_streams {
+            self.handle.release(self.reply.key(), retry);
+        }
+    }
+
     /// Ends after `duration`, on the engine's timers; needs no runtime.
     pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
         self.handle.sleep(duration)

@@ -100,6 +100,14 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
             },
         )
         .tool(
+            Tool::new("away"),
+            |_: Arguments, context: Context| async move {
+                context.release_stream(Duration::from_millis(70));
+                context.sleep(Duration::from_millis(100)).await;
+                "back"
+            },
+        )
+        .tool(
             Tool::new("slowly"),
             |_: Arguments, context: Context| async move {
                 context.progress(1.0, None, None);

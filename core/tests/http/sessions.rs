@@ -164,7 +164,8 @@ fn what_names_no_session_gets_none() {
     };
     let listing = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     assert_eq!(nobody.post(&listing).status, 400);
-    assert_eq!(nobody.bare("GET", "").answer().status, 400);
+    let versioned = "MCP-Protocol-Version: 2025-06-18\r\n";
+    assert_eq!(nobody.bare("GET", versioned).answer().status, 400);
     assert_eq!(nobody.bare("DELETE", "").answer().status, 400);
     let stranger = Client {
         id: "0123456789abcdef".into(),
@@ -404,5 +405,96 @@ fn sessions_are_bounded_in_number_and_time() {
         status(&first) == 404 && status(&third) == 404
     });
     assert_eq!(status(&busy), 200, "a stream is use");
+    serving.end();
+}
+
+/// R-SSE-07, R-HTP-09: a handler sends its client away, which comes back for the rest.
+#[test]
+fn a_stream_is_let_go_and_gone_back_to() {
+    let serving = Serving::begin(HttpOptions::default());
+    for revision in ERA {
+        let client = Client::open(serving.at, revision, json!({}));
+        let answer = client.post(&client.call(1, "away", json!({})));
+        if revision < "2025-11-25" {
+            assert_eq!(answer.json()["result"]["content"][0]["text"], "back");
+            continue;
+        }
+        assert!(answer.body.contains("retry: 70\n"), "{}", answer.body);
+        let told = events(&answer.body);
+        assert!(told.iter().all(|(_, message)| message.is_null()));
+        let mut wire = client.get(Some(&told.last().unwrap().0));
+        let rest = next(&mut wire);
+        assert_eq!(rest[0].1["result"]["content"][0]["text"], "back");
+        assert!(wire.chunk().is_empty());
+    }
+    serving.end();
+}
+
+/// R-LEG-01, R-LEG-02, R-LEG-04, R-LEG-06, R-LEG-07, R-ERA-15.
+#[test]
+fn clients_of_the_first_revision_get_a_stream_and_post_beside_it() {
+    let serving = Serving::begin(HttpOptions::default());
+    let mut stream = Wire::open(serving.at);
+    stream.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    assert_eq!(stream.begin().header("content-type"), "text/event-stream");
+    let endpoint = stream.chunk();
+    let uri = endpoint
+        .strip_prefix("event: endpoint\ndata: ")
+        .unwrap()
+        .trim()
+        .to_owned();
+    let headers = [
+        ("Host", "localhost".to_owned()),
+        ("Content-Type", "application/json".to_owned()),
+    ];
+    let say = |uri: &str, message: &str| {
+        let mut wire = Wire::open(serving.at);
+        let bytes = String::from_utf8(post(&headers, message)).unwrap();
+        wire.send(bytes.replacen("/mcp", uri, 1).as_bytes());
+        wire.answer().status
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    // Written over several lines, as a program may.
+    assert_eq!(
+        say(&uri, &serde_json::to_string_pretty(&hello).unwrap()),
+        202
+    );
+    assert_eq!(
+        next(&mut stream)[0].1["result"]["protocolVersion"],
+        "2024-11-05"
+    );
+    assert_eq!(
+        say(
+            &uri,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
+        ),
+        202
+    );
+    let call = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}"#;
+    assert_eq!(say(&uri, call), 202);
+    let answer = next(&mut stream);
+    assert_eq!(
+        (
+            &answer[0].1["id"],
+            &answer[0].1["result"]["content"][0]["text"]
+        ),
+        (&json!("x"), &json!("hi"))
+    );
+    assert_eq!(say("/mcp?session=none", call), 404);
+    drop(stream);
+    until("the session ends with its stream", || {
+        say(&uri, call) == 404
+    });
+    serving.end();
+
+    let off = HttpOptions {
+        sse: false,
+        ..HttpOptions::default()
+    };
+    let serving = Serving::begin(off);
+    let mut stream = Wire::open(serving.at);
+    stream.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    assert_eq!(stream.answer().status, 400);
     serving.end();
 }

@@ -17,8 +17,10 @@ use super::exchange::{Answering, Exchange};
 use super::guard::{self, Refusal};
 use super::log::Position;
 use super::options::HttpOptions;
-use super::reader::{Reader, Said};
-use super::route::{Opening, Route, SESSION, route, session};
+use super::reader::{Greeting, Reader, Said};
+use super::route::{
+    Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
+};
 use super::session::Session;
 use super::sessions::{self, Sessions};
 use super::wait::Alarm;
@@ -85,9 +87,17 @@ impl Endpoint {
             return Ok(self.exchange(parts.headers, body).await);
         };
         match *method {
+            Method::GET if self.options.sse && is_legacy_stream(headers) => {
+                return self.open_legacy(sessions);
+            }
             Method::GET => return self.listen(session(headers, sessions)?, headers),
             Method::DELETE => return end(sessions, session(headers, sessions)?),
             _ => {}
+        }
+        if let Some(id) = legacy_session(&parts.uri) {
+            let session = sessions.get(id).ok_or(GONE)?;
+            session.say(&self.collect(headers, body).await?);
+            return Ok(with(StatusCode::ACCEPTED, HttpBody::empty()));
         }
         let route = route(headers, sessions)?;
         let body = self.collect(headers, body).await?;
@@ -137,23 +147,43 @@ impl Endpoint {
         }
     }
 
-    /// Begins a session with its first message (R-SES-01).
-    async fn open(self: &Arc<Self>, sessions: &Sessions, body: Input) -> Answer {
+    fn session(&self) -> Result<Arc<Session>, Refusal> {
         let (server, config) = (&self.server, &self.handshake);
         let name = sessions::name().ok_or(FULL)?;
-        let id = HeaderValue::from_str(&name).map_err(|_| FULL)?;
         let replay_bytes = self.options.replay_bytes;
         let session = Session::new(name, server, config, &self.spawner, replay_bytes);
-        let session = Arc::new(session);
+        Ok(Arc::new(session))
+    }
+
+    /// From now on a session is found by its name, and looked after.
+    fn admit(self: &Arc<Self>, sessions: &Sessions, session: Arc<Session>) -> Result<(), Refusal> {
+        if !sessions.insert(session.clone()) {
+            return Err(FULL);
+        }
+        tokio::spawn(attend(session, Arc::downgrade(self)));
+        Ok(())
+    }
+
+    /// Begins a session with its first message (R-SES-01).
+    async fn open(self: &Arc<Self>, sessions: &Sessions, body: Input) -> Answer {
+        let session = self.session()?;
         let mut response = self.post(&session, body).await;
         if session.revision().is_some() {
-            if !sessions.insert(session.clone()) {
-                return Err(FULL);
-            }
+            let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
             response.headers_mut().insert(SESSION, id);
-            tokio::spawn(attend(session, Arc::downgrade(self)));
+            self.admit(sessions, session)?;
         }
         Ok(response)
+    }
+
+    /// Begins a session with its stream, as 2024-11-05 has it (R-LEG-01, R-LEG-02).
+    fn open_legacy(self: &Arc<Self>, sessions: &Sessions) -> Answer {
+        let session = self.session()?;
+        let uri = self.options.path.clone() + &legacy_query(session.id());
+        let reading = session.listen().ok_or(GONE)?;
+        let reader = Reader::new(session.clone(), reading).begin(Greeting::Endpoint(uri));
+        self.admit(sessions, session)?;
+        Ok(self.stream(reader))
     }
 
     /// A message of a session, and what is said to it.
@@ -165,10 +195,13 @@ impl Endpoint {
                 let status = answers::session_status(&message);
                 answers::json(status, HttpBody::whole(message.into()))
             }
-            Said::First => {
+            Said::Stream => {
                 let revision = session.revision();
-                let primed = revision.is_some_and(|revision| revision.rules().primes_streams);
-                self.stream(reader.begin(primed))
+                let primes = revision.is_some_and(|revision| revision.rules().primes_streams);
+                self.stream(reader.begin(match primes {
+                    true => Greeting::Position,
+                    false => Greeting::None,
+                }))
             }
         }
     }
@@ -179,7 +212,7 @@ impl Endpoint {
         let resumed = last.and_then(Position::parse);
         let resumed = resumed.and_then(|at| session.resume(at));
         let reading = resumed.or_else(|| session.listen()).ok_or(GONE)?;
-        Ok(self.stream(Reader::new(session, reading).begin(false)))
+        Ok(self.stream(Reader::new(session, reading).begin(Greeting::None)))
     }
 
     fn stream(&self, source: impl Source + 'static) -> Response<HttpBody> {

@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use tokio::time::{Instant, Sleep};
 
 use super::log::Position;
+use crate::json::number;
 use crate::limits::COPY_IN_BYTES;
 
 /// A comment, which clients ignore (R-HTP-16).
@@ -61,6 +62,19 @@ impl Encoder {
             }
         }
         self.small.extend_from_slice(b"\n\n");
+    }
+
+    /// The next event also says how soon to come back when the stream ends (R-SSE-07).
+    pub fn retry(&mut self, retry: Duration) {
+        self.small.extend_from_slice(b"retry: ");
+        number::append(&mut self.small, retry.as_millis() as u64);
+        self.small.push(b'\n');
+    }
+
+    /// Where messages are to be posted (R-LEG-02).
+    pub fn endpoint(&mut self, uri: &str) {
+        self.small.extend_from_slice(b"event: endpoint\n");
+        self.event(None, &vec![Bytes::copy_from_slice(uri.as_bytes())]);
     }
 
     /// An event that carries nothing but a position (R-SSE-06).

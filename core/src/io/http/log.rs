@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::task::Waker;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -16,6 +17,8 @@ pub struct Log {
     pub stream: Option<StreamId>,
     /// A client knows a position in it.
     pub resumable: bool,
+    /// Its reader is to go when it has read what there is, and may come back so soon.
+    pub released: Option<Duration>,
     /// Which of the session's readers reads it; none when the last has left.
     reader: Option<u64>,
     waker: Option<Waker>,
@@ -60,6 +63,7 @@ impl Log {
         Self {
             stream: Some(stream),
             resumable: false,
+            released: None,
             reader: None,
             waker: None,
             read: 0,
@@ -83,9 +87,7 @@ impl Log {
         }
         self.read = read;
         self.reader = Some(reader);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        self.wake();
         true
     }
 
@@ -101,6 +103,11 @@ impl Log {
     pub fn leave(&mut self) {
         self.reader = None;
         self.waker = None;
+    }
+
+    /// How many messages are read.
+    pub fn read(&self) -> u64 {
+        self.read
     }
 
     /// The next message for its reader, and how many are read then.
@@ -129,6 +136,11 @@ impl Log {
     /// Whether it takes more: its reader has read everything, or nobody reads.
     pub fn has_room(&self) -> bool {
         self.reader.is_none() || self.read == self.len()
+    }
+
+    /// Whether nothing is left to be read, and nothing more will come.
+    pub fn is_at_end(&self) -> bool {
+        self.stream.is_none() && self.read == self.len()
     }
 
     fn len(&self) -> u64 {

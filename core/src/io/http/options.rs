@@ -22,6 +22,9 @@ pub struct HttpOptions {
     pub header_timeout: Duration,
     /// Silence on a stream of events after which a comment keeps it open (R-SUB-13).
     pub comment_interval: Duration,
+    /// Whether clients of 2024-11-05 are served, too, who get a stream at the same path and are
+    /// told there where to post (R-LEG-07).
+    pub sse: bool,
     /// Sessions of the handshake era at a time; the longest unused gives way to a new one.
     pub max_sessions: usize,
     /// How long a session is kept that no client has anything to do with.
@@ -41,6 +44,7 @@ impl Default for HttpOptions {
             limits: Limits::NETWORK,
             header_timeout: Duration::from_secs(30),
             comment_interval: Duration::from_secs(15),
+            sse: true,
             max_sessions: 10_000,
             session_ttl: Duration::from_secs(30 * 60),
             replay_bytes: 256 << 10,

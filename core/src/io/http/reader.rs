@@ -2,20 +2,31 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use super::events::{Encoder, Message, Source};
 use super::log::Position;
-use super::session::{Reading, Session};
+use super::session::{Next, Reading, Session};
+use crate::error::ConnectionError;
 
 /// Leaves when it is dropped: what it has not read is kept for who comes back.
 pub struct Reader {
     session: Arc<Session>,
     reading: Reading,
-    /// What was read and is not yet written.
-    held: Option<(Position, Message)>,
-    /// The stream begins with a position to come back to (R-SSE-06).
-    primed: bool,
+    /// What was found and is not yet written.
+    held: Option<(Position, Next)>,
+    greeting: Greeting,
+    /// The session ends with the stream (R-LEG-06).
+    is_session: bool,
+}
+
+/// How a stream begins.
+pub enum Greeting {
+    None,
+    /// With a position to come back to (R-SSE-06).
+    Position,
+    /// With where messages are to be posted, in 2024-11-05.
+    Endpoint(String),
 }
 
 /// What is said to a POST.
@@ -24,8 +35,8 @@ pub enum Said {
     Nothing,
     /// The answer alone.
     Answer(Message),
-    /// A message that is not all there will be.
-    First,
+    /// More than that.
+    Stream,
 }
 
 impl Reader {
@@ -34,30 +45,32 @@ impl Reader {
             session,
             reading,
             held: None,
-            primed: false,
+            greeting: Greeting::None,
+            is_session: false,
         }
     }
 
     /// What is said to a POST, once anything is.
     pub async fn said(&mut self) -> Said {
-        let next = poll_fn(|cx| self.session.poll_read(self.reading, cx)).await;
-        let Some((position, message)) = next else {
-            return Said::Nothing;
-        };
-        let rest = &mut Context::from_waker(Waker::noop());
-        if !is_notification(&message)
-            && let Poll::Ready(None) = self.session.poll_read(self.reading, rest)
-        {
-            return Said::Answer(message);
+        let found = poll_fn(|cx| self.session.poll_read(self.reading, cx)).await;
+        match &found.1 {
+            Next::End => return Said::Nothing,
+            Next::Message(message)
+                if !is_notification(message) && self.session.is_at_end(self.reading) =>
+            {
+                return Said::Answer(message.clone());
+            }
+            _ => {}
         }
-        self.held = Some((position, message));
-        Said::First
+        self.held = Some(found);
+        Said::Stream
     }
 
     /// From here on a client may come back.
-    pub fn begin(mut self, primed: bool) -> Self {
+    pub fn begin(mut self, greeting: Greeting) -> Self {
         self.session.keep(self.reading);
-        self.primed = primed;
+        self.is_session = matches!(greeting, Greeting::Endpoint(_));
+        self.greeting = greeting;
         self
     }
 }
@@ -70,26 +83,37 @@ fn is_notification(message: &Message) -> bool {
 
 impl Source for Reader {
     fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::take(&mut self.primed) {
-            encoder.position(Position {
+        match std::mem::replace(&mut self.greeting, Greeting::None) {
+            Greeting::None => {}
+            Greeting::Position => encoder.position(Position {
                 stream: self.reading.stream,
                 read: 0,
-            });
+            }),
+            Greeting::Endpoint(uri) => encoder.endpoint(&uri),
         }
-        if let Some((position, message)) = self.held.take() {
-            encoder.event(Some(position), &message);
+        loop {
+            let (position, next) = match self.held.take() {
+                Some(held) => held,
+                None => std::task::ready!(self.session.poll_read(self.reading, cx)),
+            };
+            match next {
+                Next::Message(message) => encoder.event(Some(position), &message),
+                Next::Retry(retry) => {
+                    encoder.retry(retry);
+                    encoder.position(position);
+                    return Poll::Ready(());
+                }
+                Next::End => return Poll::Ready(()),
+            }
         }
-        while let Some((position, message)) =
-            std::task::ready!(self.session.poll_read(self.reading, cx))
-        {
-            encoder.event(Some(position), &message);
-        }
-        Poll::Ready(())
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
         self.session.leave(self.reading);
+        if self.is_session {
+            self.session.close(ConnectionError::ClosedByPeer);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderValue};
 
 use super::answers::{GONE, NO_SESSION, UNKNOWN_VERSION};
@@ -49,6 +50,23 @@ pub fn session(headers: &HeaderMap, sessions: &Sessions) -> Result<Arc<Session>,
     let session = id.to_str().ok().and_then(|id| sessions.get(id));
     session.ok_or(GONE)
 }
+
+/// Whether a GET is that of a client of 2024-11-05 (R-ERA-15).
+pub fn is_legacy_stream(headers: &HeaderMap) -> bool {
+    !headers.contains_key(SESSION) && !headers.contains_key(VERSION)
+}
+
+/// What clients of 2024-11-05 post to, behind the path (R-LEG-02).
+pub fn legacy_query(session: &str) -> String {
+    format!("?{LEGACY}{session}")
+}
+
+/// The session that such a client posts to.
+pub fn legacy_session<'q>(uri: &'q Uri) -> Option<&'q str> {
+    uri.query()?.strip_prefix(LEGACY)
+}
+
+const LEGACY: &str = "session=";
 
 /// What the body of a POST says whose headers say nothing.
 #[derive(Debug, PartialEq, Eq)]

@@ -48,6 +48,14 @@ struct State {
     armed: Option<Instant>,
 }
 
+/// What a reader finds.
+pub enum Next {
+    Message(Message),
+    /// More will come, but not on this answer: the client may come back so soon.
+    Retry(Duration),
+    End,
+}
+
 /// One reader of one log.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
@@ -123,6 +131,25 @@ impl Session {
         reading
     }
 
+    /// Takes one message in whose answers are read with everything else (R-LEG-04).
+    pub fn say(&self, body: &Input) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let State {
+            connection, host, ..
+        } = &mut *state;
+        let input = connection.input(StreamId::FIRST);
+        for line in body.filled().split(|byte| matches!(byte, b'\n' | b'\r')) {
+            // Between tokens the end of a line is but white space.
+            input.extend(line);
+            input.extend(b" ");
+        }
+        input.extend(b"\n");
+        connection.receive(StreamId::FIRST, now, host);
+        state.distribute(now);
+        self.rouse(&mut state);
+    }
+
     /// Reads what belongs to no request, from where the last reader of that was; who still does
     /// is sent away.
     pub fn listen(&self) -> Option<Reading> {
@@ -141,12 +168,8 @@ impl Session {
         }
     }
 
-    /// The next message, and where its reader is then; `None` at the end.
-    pub fn poll_read(
-        &self,
-        reading: Reading,
-        cx: &Context<'_>,
-    ) -> Poll<Option<(Position, Message)>> {
+    /// What a reader finds next, and where it is then.
+    pub fn poll_read(&self, reading: Reading, cx: &Context<'_>) -> Poll<(Position, Next)> {
         let mut state = self.state();
         let mut next = state.log_of(reading).and_then(Log::next);
         if next.is_none() {
@@ -154,17 +177,32 @@ impl Session {
             self.rouse(&mut state);
             next = state.log_of(reading).and_then(Log::next);
         }
+        let stream = reading.stream;
         if let Some((read, message)) = next {
-            let stream = reading.stream;
-            return Poll::Ready(Some((Position { stream, read }, message)));
+            return Poll::Ready((Position { stream, read }, Next::Message(message)));
         }
-        match state.log_of(reading).filter(|log| log.stream.is_some()) {
-            None => Poll::Ready(None),
-            Some(log) => {
-                log.watch(cx.waker());
-                Poll::Pending
+        let Some(log) = state.log_of(reading) else {
+            return Poll::Ready((Position { stream, read: 0 }, Next::End));
+        };
+        let read = log.read();
+        let next = match (log.stream, log.released.take()) {
+            (None, _) => Next::End,
+            (_, Some(retry)) => {
+                log.leave();
+                Next::Retry(retry)
             }
-        }
+            _ => {
+                log.watch(cx.waker());
+                return Poll::Pending;
+            }
+        };
+        Poll::Ready((Position { stream, read }, next))
+    }
+
+    /// Whether a reader has read everything there will ever be.
+    pub fn is_at_end(&self, reading: Reading) -> bool {
+        let mut state = self.state();
+        state.log_of(reading).is_none_or(|log| log.is_at_end())
     }
 
     /// A reader has left.
@@ -286,6 +324,7 @@ impl State {
             ..
         } = self;
         let closed = connection.is_closed();
+        let released = connection.take_released();
         for log in logs.values_mut() {
             let Some(stream) = log.stream else { continue };
             let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
@@ -294,7 +333,11 @@ impl State {
                 log.stream = None;
                 connection.close_stream(stream, now, host);
             }
-            if moved || over {
+            let released = released.iter().find(|(id, _)| *id == stream);
+            if let Some((_, retry)) = released.filter(|_| !over) {
+                log.released = Some(*retry);
+            }
+            if moved || over || released.is_some() {
                 log.wake();
             }
         }
