@@ -18,6 +18,8 @@ use crate::message::Field;
 #[derive(Clone, Debug)]
 pub struct Context {
     handle: Handle,
+    /// Whose timers it sleeps by, where not its connection's.
+    timers: Option<Handle>,
     reply: ReplyTo,
     cancel: CancelToken,
     /// How the client is asked where it cannot be sent requests.
@@ -51,6 +53,7 @@ impl Context {
                 .filter(|says| rounds.is_none() && *says != "{}")
                 .map(Into::into),
             handle,
+            timers: None,
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             rounds,
@@ -64,6 +67,7 @@ impl Context {
     pub fn without_rounds(handle: Handle, reply: ReplyTo, cancel: CancelToken) -> Self {
         Self {
             handle,
+            timers: None,
             reply,
             cancel,
             rounds: None,
@@ -79,6 +83,12 @@ impl Context {
     #[must_use]
     pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
         self.task = TaskCall::new(registry, number, &self.handle, call);
+        self
+    }
+
+    /// Sleeps by the timers of another connection from now on: one that lasts longer.
+    pub(super) fn sleeping_by(mut self, timers: Option<Handle>) -> Self {
+        self.timers = timers;
         self
     }
 
@@ -158,7 +168,7 @@ impl Context {
 
     /// Ends after `duration`, on the engine's timers; needs no runtime.
     pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
-        self.handle.sleep(duration)
+        self.timers.as_ref().unwrap_or(&self.handle).sleep(duration)
     }
 
     /// Who calls, as the carrier has verified; `None` where it cannot know, as on a pipe. Bind to

@@ -24,6 +24,7 @@ pub struct HandlerExecutor {
     view: View<Handlers>,
     seal: Option<Seal>,
     handle: Handle,
+    timers: Option<Handle>,
     spawner: Arc<dyn Spawner>,
 }
 
@@ -34,8 +35,16 @@ impl HandlerExecutor {
             view: View::of(&server.live),
             seal: server.seal,
             handle,
+            timers: None,
             spawner,
         }
+    }
+
+    /// Its tasks sleep by the timers of a connection that lasts longer than their own.
+    #[cfg(feature = "http")]
+    pub(crate) fn with_timers(mut self, timers: Handle) -> Self {
+        self.timers = Some(timers);
+        self
     }
 }
 
@@ -108,12 +117,13 @@ impl Executor for HandlerExecutor {
 
     fn run(&mut self, batch: Batch) {
         let (offer, handle) = (self.view.offer().clone(), self.handle.clone());
-        let seal = self.seal.clone();
+        let (seal, timers) = (self.seal.clone(), self.timers.clone());
         let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
             match Context::new(handle.clone(), &call, seal.as_ref()) {
                 Ok(context) => {
                     let context = match Operation::from_target(call.target) {
                         Operation::CallTool(number) if offer.registry.has_tasks() => {
+                            let context = context.sleeping_by(timers.clone());
                             context.with_task(&offer.registry, number, &call)
                         }
                         _ => context,

@@ -23,6 +23,7 @@ use super::route::{
 };
 use super::session::Session;
 use super::sessions::{self, Sessions};
+use super::timekeeper::Timekeeper;
 use super::wait::Alarm;
 use crate::buffer::Input;
 use crate::connection::Config;
@@ -46,6 +47,7 @@ pub struct Endpoint {
     /// None when no revision with a handshake is spoken.
     sessions: Option<Sessions>,
     spawner: Arc<dyn Spawner>,
+    timekeeper: Timekeeper,
     stop: CancelToken,
 }
 
@@ -65,6 +67,7 @@ impl Endpoint {
             sessions: has_sessions.then(|| Sessions::new(options.max_sessions)),
             options,
             spawner: Arc::new(Workers::new(WorkersConfig::default())),
+            timekeeper: Timekeeper::default(),
             stop: CancelToken::new(),
         })
     }
@@ -119,7 +122,8 @@ impl Endpoint {
     /// A request that stands alone.
     async fn exchange(&self, headers: HeaderMap, body: Input) -> Response<HttpBody> {
         let (server, config) = (&self.server, &self.stateless);
-        let mut exchange = Exchange::new(server, config, &self.spawner, headers);
+        let timers = self.timekeeper.handle(config);
+        let mut exchange = Exchange::new(server, config, &self.spawner, timers, headers);
         exchange.begin(body);
         poll_fn(|cx| exchange.poll(cx)).await;
         self.answer(exchange)

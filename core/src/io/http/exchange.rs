@@ -15,8 +15,8 @@ use super::headers;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Host, Incoming, Stray,
-    StreamId,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
+    Stray, StreamId,
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
@@ -86,13 +86,15 @@ impl Exchange {
         server: &Server,
         config: &Arc<Config>,
         spawner: &Arc<dyn Spawner>,
+        timers: &Handle,
         headers: HeaderMap,
     ) -> Self {
         let mut connection = Connection::new(config.clone(), Instant::now());
         let bell = Arc::new(Bell::default());
         connection.set_wake(bell.clone());
         let handle = connection.handle();
-        let executor = HandlerExecutor::new(server.clone(), handle.clone(), spawner.clone());
+        let executor = HandlerExecutor::new(server.clone(), handle.clone(), spawner.clone())
+            .with_timers(timers.clone());
         Self {
             stream: connection.open_stream(Framing::Whole),
             connection,

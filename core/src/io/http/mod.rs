@@ -34,6 +34,7 @@ mod serve;
 mod service;
 mod session;
 mod sessions;
+mod timekeeper;
 mod wait;
 
 pub use self::body::HttpBody;

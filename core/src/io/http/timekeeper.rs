@@ -1,0 +1,76 @@
+//! Timers that outlive requests: a task goes on when the request that began it is answered.
+//!
+//! They are those of a connection without a peer, which is driven by a task of its own.
+
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::wait::{Alarm, Bell};
+use crate::connection::{
+    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, Incoming,
+};
+use crate::mcp::ErrorKind;
+
+/// Begins when it is asked for the first time, and ends when it is dropped.
+#[derive(Default)]
+pub struct Timekeeper(OnceLock<Handle>);
+
+impl Timekeeper {
+    /// Whose timers those are. Within a tokio runtime with time.
+    pub fn handle(&self, config: &Arc<Config>) -> &Handle {
+        self.0.get_or_init(|| {
+            let mut connection = Connection::new(config.clone(), Instant::now());
+            let bell = Arc::new(Bell::default());
+            connection.set_wake(bell.clone());
+            let handle = connection.handle();
+            let mut alarm = Alarm::default();
+            tokio::spawn(poll_fn(move |cx| {
+                poll(&mut connection, &bell, &mut alarm, cx)
+            }));
+            handle
+        })
+    }
+}
+
+fn poll(
+    connection: &mut Connection,
+    bell: &Bell,
+    alarm: &mut Alarm,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    loop {
+        let now = Instant::now();
+        connection.handle_submissions(now, &mut Nobody);
+        connection.handle_timeout(now, &mut Nobody);
+        if connection.is_closed() {
+            return Poll::Ready(());
+        }
+        let alarmed = alarm.poll(connection.poll_timeout(), cx);
+        if !bell.watch(cx) && !alarmed {
+            return Poll::Pending;
+        }
+    }
+}
+
+impl Drop for Timekeeper {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.get() {
+            handle.close();
+        }
+    }
+}
+
+/// Nothing ever comes.
+struct Nobody;
+
+impl Host for Nobody {
+    fn request(&mut self, _: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        answer.error(ErrorKind::MethodNotFound, "nobody is here", None)
+    }
+
+    fn dispatch(&mut self, _: Batch) {}
+
+    fn cancelled(&mut self, _: CallKey, _: Option<&str>) {}
+}
