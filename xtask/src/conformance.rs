@@ -11,10 +11,10 @@ use crate::repo::{self, Build, Stamp, cargo, command};
 /// Run the official conformance suite against our server on HTTP
 ///
 /// Installs the suite, and the Node.js that it wants, into .cache/conformance. So far there is a
-/// server in Rust, of revision 2026-07-28.
+/// server in Rust.
 #[derive(clap::Args)]
 pub struct Args {
-    /// One scenario instead of all that the revision requires
+    /// One scenario instead of the whole suite
     #[arg(long)]
     scenario: Option<String>,
     /// Build the server optimised
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .args(["server", "--url", url.trim()]);
     match &args.scenario {
         Some(scenario) => suite.args(["--scenario", scenario]),
-        None => suite.args(["--requirements", "2026-07-28"]),
+        None => suite.args(["--suite", "all"]),
     };
     let status = suite.current_dir(&folder).status()?;
     Ok(ExitCode::from(u8::from(!status.success())))

@@ -100,6 +100,19 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
             },
         )
         .tool(
+            Tool::new("rest").task_support(TaskSupport::Optional),
+            |_: Arguments, context: Context| async move {
+                context.begin_task();
+                let begun = Instant::now();
+                let wanted = Duration::from_millis(200);
+                context.sleep(wanted).await;
+                match begun.elapsed() >= wanted {
+                    true => "rested",
+                    false => "woken",
+                }
+            },
+        )
+        .tool(
             Tool::new("away"),
             |_: Arguments, context: Context| async move {
                 context.release_stream(Duration::from_millis(70));
@@ -297,6 +310,35 @@ fn a_task_is_named_in_the_headers() {
             "{method} {answer}"
         );
     }
+    serving.end();
+}
+
+/// R-TSX-01: a task goes on when the request that began it is answered.
+#[test]
+fn a_task_outlives_its_request() {
+    let serving = Serving::begin(HttpOptions::default());
+    let tasks = envelope(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
+    let begin = json!({"name": "rest", "arguments": {}, "_meta": tasks});
+    let begun = ask(serving.at, &request(1, "tools/call", begin)).json();
+    let id = begun["result"]["taskId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{begun}"));
+    let look = || {
+        let params = json!({"taskId": id, "_meta": tasks});
+        let message = request(2, "tasks/get", params);
+        let mut all = headers(&message);
+        all.push(("Mcp-Name", id.to_owned()));
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&all, &message.to_string()));
+        wire.answer().json()
+    };
+    until("it ends", || look()["result"]["status"] != "working");
+    assert_eq!(
+        look()["result"]["result"]["content"][0]["text"],
+        "rested",
+        "{}",
+        look()
+    );
     serving.end();
 }
 

@@ -21,7 +21,11 @@ impl Timekeeper {
     /// Whose timers those are. Within a tokio runtime with time.
     pub fn handle(&self, config: &Arc<Config>) -> &Handle {
         self.0.get_or_init(|| {
-            let mut connection = Connection::new(config.clone(), Instant::now());
+            let mut config = Config::clone(config);
+            // Nobody is there who could be silent.
+            config.limits.idle_timeout = None;
+            config.limits.keepalive_interval = None;
+            let mut connection = Connection::new(Arc::new(config), Instant::now());
             let bell = Arc::new(Bell::default());
             connection.set_wake(bell.clone());
             let handle = connection.handle();
