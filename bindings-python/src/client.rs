@@ -1,44 +1,33 @@
 //! The client's side of one connection, as the face sees it.
 
+mod underway;
+
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use mcpbolt::client::{Client, Interests, Listening};
-use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{LogLevel, Method, Side};
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use serde_json::value::RawValue;
 
-use crate::answer::{Answer, exception};
+use self::underway::{Waiting, lock};
+use crate::answer::exception;
 use crate::asked::Asked;
 use crate::client_setup::{Ears, root, seconds, value_error};
 use crate::future::tell;
 use crate::inbox::Inbox;
 use crate::news::News;
 use crate::options::Options;
-use crate::remote_task::RemoteTask;
 use crate::serving::shown;
 use crate::work::{Made, Work};
 use crate::{future, read, write};
 
 /// News handled in one turn of the event loop.
 const DRAIN: usize = 1024;
-
-/// A request that waits for its answer.
-struct Waiting {
-    work: Work,
-    future: Py<PyAny>,
-    progress: Option<Py<PyAny>>,
-}
 
 /// The client's side of one connection; a thread of the engine's drives it.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -50,21 +39,6 @@ pub struct Link {
     listening: Mutex<HashMap<u64, Listening>>,
     next: AtomicU64,
     ears: Ears,
-}
-
-/// Whose answer is there.
-struct Bell {
-    inbox: Arc<Inbox<News>>,
-    request: Option<u64>,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.inbox.push(match self.request {
-            Some(request) => News::Done(request),
-            None => News::Opened,
-        });
-    }
 }
 
 /// What a server said of itself, its capabilities, its instructions, and the revision.
@@ -101,11 +75,13 @@ impl Link {
         method: &str,
         params: Option<&Bound<'_, PyAny>>,
         future: Py<PyAny>,
-        options: Options,
+        options: Option<Options>,
     ) -> PyResult<u64> {
         let params = params.map(write::json).transpose()?;
         let number = self.number();
-        let (options, progress) = options.of_request(number, &self.inbox)?;
+        let (options, progress) = options
+            .unwrap_or_default()
+            .of_request(number, &self.inbox)?;
         let asking = self
             .client
             .request(method, params.as_deref(), options)
@@ -122,7 +98,7 @@ impl Link {
         name: &str,
         arguments: &Bound<'_, PyAny>,
         future: Py<PyAny>,
-        options: Options,
+        options: Option<Options>,
         start: bool,
         ttl: Option<f64>,
     ) -> PyResult<u64> {
@@ -133,7 +109,9 @@ impl Link {
         if let Some(ttl) = ttl {
             call = call.ttl(seconds(ttl)?);
         }
-        let (call, progress) = options.of_call(call, number, &self.inbox)?;
+        let (call, progress) = options
+            .unwrap_or_default()
+            .of_call(call, number, &self.inbox)?;
         let work = match start {
             true => Work::other(call.start_unread()),
             false => Work::other(call.answer()),
@@ -317,122 +295,4 @@ impl Link {
     fn close(&self) {
         self.client.handle().close();
     }
-}
-
-impl Link {
-    fn waker(&self, request: Option<u64>) -> Waker {
-        Waker::from(Arc::new(Bell {
-            inbox: self.inbox.clone(),
-            request,
-        }))
-    }
-
-    fn look_for_opening(&self) {
-        let waker = self.waker(None);
-        let mut opened = self.client.handle().opened();
-        if Pin::new(&mut opened)
-            .poll(&mut Context::from_waker(&waker))
-            .is_ready()
-        {
-            self.inbox.push(News::Opened);
-        }
-    }
-
-    fn settle_opening(&self, py: Python<'_>) -> PyResult<()> {
-        let mut opened = self.client.handle().opened();
-        match Pin::new(&mut opened).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(_)) => {
-                future::settle(py, &self.ears.opened, Ok(py.None().into_bound(py)))
-            }
-            Poll::Ready(Err(error)) => {
-                future::settle(py, &self.ears.opened, Err(exception(py, &error)))
-            }
-            Poll::Pending => Ok(()),
-        }
-    }
-
-    /// Begins what is no request.
-    pub fn start<T: Into<Made>>(
-        &self,
-        future: Py<PyAny>,
-        work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
-    ) -> u64 {
-        self.start_watched(future, None, |_, _| work)
-    }
-
-    /// The same with a function that is told of its progress, by news of the number that `work` is
-    /// given.
-    pub fn start_watched<T: Into<Made>, F>(
-        &self,
-        future: Py<PyAny>,
-        progress: Option<Py<PyAny>>,
-        work: impl FnOnce(u64, Arc<Inbox<News>>) -> F,
-    ) -> u64
-    where
-        F: Future<Output = Result<T, RequestError>> + Send + 'static,
-    {
-        let number = self.number();
-        let work = Work::other(work(number, self.inbox.clone()));
-        self.begin(number, work, future, progress);
-        number
-    }
-
-    /// Who is told of the progress of something under way.
-    fn report(&self, py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
-        let waiting = lock(&self.waiting);
-        let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
-        report.map(|report| report.clone_ref(py))
-    }
-
-    fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn begin(&self, number: u64, work: Work, future: Py<PyAny>, progress: Option<Py<PyAny>>) {
-        let waiting = Waiting {
-            work,
-            future,
-            progress,
-        };
-        lock(&self.waiting).insert(number, waiting);
-        if let Some(outcome) = self.poll(number) {
-            // It was there at once; reports of progress before it may be yet to be told.
-            self.inbox.push(News::Outcome(number, Box::new(outcome)));
-        }
-    }
-
-    /// The outcome if it is there; else it will be news.
-    fn poll(&self, number: u64) -> Option<Result<Made, RequestError>> {
-        let waker = self.waker(Some(number));
-        let mut all = lock(&self.waiting);
-        let work = &mut all.get_mut(&number)?.work;
-        match Pin::new(work).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(outcome) => Some(outcome),
-            Poll::Pending => None,
-        }
-    }
-
-    /// Hands an outcome over, unless it was given up meanwhile.
-    fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Made, RequestError>) {
-        let Some(waiting) = lock(&self.waiting).remove(&number) else {
-            return;
-        };
-        let outcome = match outcome {
-            Ok(Made::Answer(message)) => Bound::new(py, Answer(message)).map(Bound::into_any),
-            Ok(Made::Task(task)) => Bound::new(py, RemoteTask(task)).map(Bound::into_any),
-            Ok(Made::Json(json)) => read::value(py, &json),
-            Ok(Made::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
-            Ok(Made::Nothing) => Ok(py.None().into_bound(py)),
-            Ok(Made::Listening(listening)) => {
-                lock(&self.listening).insert(number, listening);
-                number.into_bound_py_any(py)
-            }
-            Err(error) => Err(exception(py, &error)),
-        };
-        shown(py, future::settle(py, &waiting.future, outcome));
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ use crate::inbox::Inbox;
 use crate::news::News;
 
 /// As the face has it. Times are in seconds; `meta` is a JSON object.
-#[derive(FromPyObject)]
+#[derive(Default, FromPyObject)]
 pub struct Options {
     timeout: Option<f64>,
     max_timeout: Option<f64>,

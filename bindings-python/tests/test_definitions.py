@@ -80,7 +80,7 @@ async def test_definitions_are_complete_as_far_as_the_revision_knows_them(revisi
 
 
 def test_definitions_that_are_wrong_are_refused() -> None:
-    """R-ICO-01, R-ANN-01, R-NAM-01, R-TOL-13."""
+    """R-ICO-01, R-ANN-01, R-HDR-07."""
     def offered(**more: Any) -> Server:
         server = Server("wrong")
         server.resource("memo://a", **more)(lambda: "")
@@ -109,7 +109,7 @@ def test_definitions_that_are_wrong_are_refused() -> None:
 
 @coroutine
 async def test_content_says_more_than_its_bytes() -> None:
-    """R-CON-01: annotations and `_meta` of blocks, and of a result, there and back."""
+    """R-ANN-01, R-MET-03: annotations and `_meta` of blocks, and of a result, there and back."""
     blocks = [
         Text("a", annotations={"audience": ["user"]}, meta={"n": 1}),
         Image(b"b", annotations={"priority": 1}),
@@ -139,7 +139,7 @@ async def test_content_says_more_than_its_bytes() -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 @coroutine
 async def test_blocks_are_such_as_the_revision_knows(revision: str) -> None:
-    """R-CON-01: what it does not know is said otherwise."""
+    """R-PRM-04: what it does not know is said otherwise."""
     server = Server("blocks")
     link, sound = ResourceLink("memo://a", "a"), Audio(b"abc")
 

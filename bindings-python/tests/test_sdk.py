@@ -171,7 +171,7 @@ async def test_their_client_of_our_server(mode: str) -> None:
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
 @coroutine
 async def test_our_client_of_their_server(revision: str) -> None:
-    """R-TOL-01, R-ICO-01, R-STR-02, R-PRG-01, R-RES-01, R-PRM-01."""
+    """R-TOL-01, R-ICO-01, R-STR-02, R-RES-01, R-PRM-01."""
 
     def model(request: SamplingRequest) -> Sampled:
         return Sampled("!", "m")

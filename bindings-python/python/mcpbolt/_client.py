@@ -140,7 +140,7 @@ class Client(Connection):
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        options: Options,
+        options: Options | None,
         start: bool = False,
         ttl: float | None = None,
     ) -> _core.Answer | _core.RemoteTask:

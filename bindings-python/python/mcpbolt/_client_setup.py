@@ -66,7 +66,7 @@ class Options:
         self.timeout = timeout
         self.max_timeout = max_timeout
         self.on_progress = on_progress
-        self.meta = None if meta is None else to_json(meta)
+        self.meta = to_json(meta) if meta else None
 
 
 def pairs(roots: Iterable[Root | str]) -> list[tuple[str, str | None]]:

@@ -173,8 +173,11 @@ class Connection:
         max_timeout: float | None,
         on_progress: OnProgress | None,
         meta: Mapping[str, Any] | None,
-    ) -> Options:
-        return Options(timeout, max_timeout, on_progress, {**self._meta, **meta} if meta else self._meta or None)
+    ) -> Options | None:
+        meta = {**self._meta, **meta} if meta else self._meta
+        if timeout is None and max_timeout is None and on_progress is None and not meta:
+            return None  # as most are, and quicker
+        return Options(timeout, max_timeout, on_progress, meta)
 
     async def _made(self, begin: Callable[[asyncio.Future[_T]], int]) -> _T:
         """The outcome of something that the engine does."""

@@ -212,14 +212,14 @@ class Link:
         method: str,
         params: object,
         future: Future[Answer],
-        options: _Options,
+        options: _Options | None,
     ) -> int: ...
     def call_tool(
         self,
         name: str,
         arguments: object,
         future: Future[Answer | RemoteTask],
-        options: _Options,
+        options: _Options | None,
         start: bool,
         ttl: float | None,
     ) -> int: ...
