@@ -57,8 +57,6 @@ pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
-#[cfg(feature = "server")]
-pub(crate) use self::trace::mask;
 pub use self::trace::{Direction, Trace, redact};
 pub use crate::frame::Framing;
 

@@ -10,6 +10,7 @@ use super::host::{ReplyTo, server_info};
 use super::queue::{FrameKind, Place, Submission, is_long};
 use super::scratch;
 use super::shared::Wake;
+use super::trace::mask;
 use crate::json::{number, string, writer};
 use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::encode::{self, ErrorId};
@@ -118,14 +119,15 @@ impl Replies {
     }
 
     /// Sends a log message on behalf of a call, if the peer wants messages of that level.
-    /// `data` is JSON. Shed under back-pressure.
+    /// `data` is JSON; the values of members whose names speak of secrets are masked (R-LOG-05).
+    /// Shed under back-pressure.
     pub fn log(&mut self, to: &ReplyTo, level: LogLevel, logger: Option<&str>, data: &str) {
         let least = to
             .log_level
             .unwrap_or_else(|| Some(self.handle.log_level()));
         if least.is_some_and(|least| level >= least) && !self.handle.shared.is_backed_up() {
             self.push(FrameKind::Log(Some(to.key)), |out, _| {
-                log_message(out, level, logger, data)
+                log_message(out, level, logger, &mask(data))
             });
         }
     }

@@ -77,8 +77,7 @@ pub fn redact(json: &str) -> String {
 
 /// JSON whose secrets are masked as in [`redact`], and which is whole otherwise: what may be told
 /// the peer in a log message (R-LOG-05).
-#[cfg(feature = "server")]
-pub(crate) fn mask(json: &str) -> String {
+pub(super) fn mask(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len());
     value(&mut out, json.trim_ascii(), 0, usize::MAX);
     String::from_utf8(out).unwrap_or_default()
@@ -151,7 +150,6 @@ mod tests {
     }
 
     /// R-LOG-05: all of a log message but its secrets.
-    #[cfg(feature = "server")]
     #[test]
     fn what_is_logged_is_whole_but_for_its_secrets() {
         let long = "x".repeat(1000);

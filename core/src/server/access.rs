@@ -14,7 +14,8 @@ use crate::mcp::Method;
 #[non_exhaustive]
 pub struct Access<'a> {
     /// How: [`Method::CallTool`], [`Method::ReadResource`], [`Method::GetPrompt`],
-    /// [`Method::Complete`] or [`Method::Subscribe`].
+    /// [`Method::Complete`], [`Method::Subscribe`], [`Method::GetSkill`] or
+    /// [`Method::ReadDirectory`].
     pub method: Method,
     /// With what: the name of the tool or prompt, or the URI.
     pub name: &'a str,
@@ -76,7 +77,12 @@ pub(super) fn judge<E>(
     };
     let (method, name) = match request.method {
         Some(method @ (Method::CallTool | Method::GetPrompt)) => (method, message.name()),
-        Some(method @ (Method::ReadResource | Method::Subscribe)) => (method, message.uri()),
+        Some(
+            method @ (Method::ReadResource
+            | Method::Subscribe
+            | Method::GetSkill
+            | Method::ReadDirectory),
+        ) => (method, message.uri()),
         Some(Method::Complete) => {
             let name = of_target("name").or_else(|| of_target("uri"));
             (Method::Complete, name)

@@ -7,7 +7,7 @@ use super::registry::Registry;
 use super::rounds::Rounds;
 use super::seal::Seal;
 use super::tasks::TaskCall;
-use crate::connection::{Call, Handle, Progress, Replies, ReplyTo, mask};
+use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
@@ -144,7 +144,7 @@ impl Context {
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &serde_json::Value) {
         self.handle
             .replies()
-            .log(&self.reply, level, logger, &mask(&data.to_string()));
+            .log(&self.reply, level, logger, &data.to_string());
     }
 
     /// Whether the client gave up, or went away. What the handler gives back then is discarded.

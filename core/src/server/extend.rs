@@ -74,8 +74,9 @@ impl Builder {
 
     /// Has `guard` judge every access before it is served: each call of a tool, each read, prompt,
     /// completion and subscription, whatever lists and caches showed of it before (R-TOL-03,
-    /// R-RES-13, R-CCH-10). On the driver's thread; must not block. A guard that panics admits
-    /// nobody.
+    /// R-RES-13, R-CCH-10). Methods of extensions look at
+    /// [`Context::principal`](super::Context::principal) themselves. On the driver's thread; must
+    /// not block. A guard that panics admits nobody.
     ///
     /// ```
     /// use mcpbolt::mcp::{ErrorKind, Method};

@@ -26,7 +26,8 @@ impl<H> Clone for Offer<H> {
 }
 
 /// The offer of the moment, for any number of connections. Numbers of a registry are never given
-/// twice, so that newer handlers carry out what an older registry accepted.
+/// twice, so that what an older registry accepted is carried out by newer handlers as what it is, or
+/// refused when it is gone: [`Registry::has`] says what is needed yet.
 pub struct Live<H> {
     offer: RwLock<Offer<H>>,
     /// Counts the changes.

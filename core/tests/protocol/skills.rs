@@ -5,7 +5,7 @@ use mcpbolt::connection::{Answer, Batch, CallKey, Connection, Disposition, Host,
 use mcpbolt::error::RequestError;
 use mcpbolt::io::join;
 use mcpbolt::mcp::{ErrorKind, Method, Revision, extension};
-use mcpbolt::server::{Arguments, Context, Registry, RegistryError, Skill, Tool};
+use mcpbolt::server::{Arguments, Context, HandlerError, Registry, RegistryError, Skill, Tool};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -297,5 +297,37 @@ fn a_client_uses_no_skill_that_is_not_what_its_entry_says() {
             matches!(refused, RequestError::BadAnswer(why) if why.contains(fault)),
             "{refused}"
         );
+    }
+}
+
+/// R-TOL-03, R-RES-13: a guard stands before skills, too, whichever way they are read.
+#[test]
+fn a_guard_judges_who_reads_a_skill() {
+    let guarded = server(0)
+        .skill(pdf())
+        .guard(|access| match access.principal {
+            Some("ada") => Ok(()),
+            _ => Err(HandlerError::protocol(
+                ErrorKind::InvalidRequest,
+                access.name,
+            )),
+        });
+    let guarded = guarded.build().unwrap();
+    for (principal, refused) in [("eve", true), ("ada", false)] {
+        let mut wire = Wire::open(&guarded, NEWEST, json!({}));
+        wire.capabilities = json!({"extensions": {extension::SKILLS: {}}});
+        wire.connection.set_principal(principal);
+        for (method, uri) in [
+            ("resources/read", "skill://pdf/SKILL.md"),
+            ("skills/get", "skill://pdf/SKILL.md"),
+            ("resources/directory/read", "skill://pdf"),
+        ] {
+            let answer = wire.ask(NEWEST, method, json!({ "uri": uri }));
+            let says = answer["error"]["message"].as_str();
+            assert_eq!(says, refused.then_some(uri), "{method} {answer}");
+        }
+        // What there is may be seen by all.
+        let listed = wire.ask(NEWEST, "skills/list", json!({}));
+        assert_eq!(listed["result"]["skills"].as_array().unwrap().len(), 1);
     }
 }

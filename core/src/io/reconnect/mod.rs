@@ -1,7 +1,9 @@
 //! A client that outlives its connections: a lost one is opened anew, and asked again for what the
 //! lost one was asked to tell.
 
-use std::collections::BTreeSet;
+mod backoff;
+mod wishes;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,39 +11,11 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use self::backoff::Backoff;
+use self::wishes::Wishes;
 use crate::client::{Client, Interests, Listening, ToolInfo, block_on};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::LogLevel;
-
-/// How long to wait before a connection is opened anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backoff {
-    /// The first wait; each further one is twice as long.
-    pub first: Duration,
-    /// The longest wait. A connection that lived longer than this was a good one: after it the
-    /// waits begin anew.
-    pub longest: Duration,
-    /// How often in a row a connection may fail to open, or be lost soon, before it is given up.
-    pub attempts: u32,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(100),
-            longest: Duration::from_secs(30),
-            attempts: 20,
-        }
-    }
-}
-
-impl Backoff {
-    fn wait(&self, failures: u32) -> Duration {
-        let doublings = failures.saturating_sub(1).min(31);
-        let wait = self.first.saturating_mul(1 << doublings);
-        wait.min(self.longest)
-    }
-}
 
 /// A server that is connected to again whenever it is lost (R-STD-09, R-SUB-07).
 ///
@@ -83,15 +57,6 @@ struct State {
     openings: u64,
     end: Option<RequestError>,
     wakers: Vec<Waker>,
-}
-
-/// What every connection is asked for.
-#[derive(Clone, Debug, Default)]
-struct Wishes {
-    uris: BTreeSet<String>,
-    interests: Option<Interests>,
-    level: Option<LogLevel>,
-    tools: bool,
 }
 
 impl Reconnecting {
@@ -318,34 +283,6 @@ impl Shared {
         let mut last = None;
         self.change(|state| last = Some((state.client.take(), state.listening.take())));
         Ok(())
-    }
-}
-
-impl Wishes {
-    /// Asks a new connection for all of them.
-    async fn ask_for(self, client: &Client) -> Result<Option<Listening>, RequestError> {
-        if let Some(level) = self.level {
-            done(client.set_log_level(level).await)?;
-        }
-        if self.tools {
-            done(client.list_tools().await)?;
-        }
-        for uri in &self.uris {
-            done(client.subscribe(uri).await)?;
-        }
-        match self.interests {
-            Some(interests) => done(client.listen(interests).await),
-            None => Ok(None),
-        }
-    }
-}
-
-/// What another server does not grant any more is no reason to do without the rest; a connection
-/// that is lost is.
-fn done<T>(outcome: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
-    match outcome {
-        Err(error @ (RequestError::Closed(_) | RequestError::TimedOut)) => Err(error),
-        outcome => Ok(outcome.ok()),
     }
 }
 

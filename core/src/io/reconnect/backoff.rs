@@ -1,0 +1,50 @@
+//! How long to wait before another attempt.
+
+use std::time::Duration;
+
+/// How long to wait before a connection is opened anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first wait; each further one is twice as long.
+    pub first: Duration,
+    /// The longest wait. A connection that lived longer than this was a good one: after it the
+    /// waits begin anew.
+    pub longest: Duration,
+    /// How often in a row a connection may fail to open, or be lost soon, before it is given up.
+    pub attempts: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(100),
+            longest: Duration::from_secs(30),
+            attempts: 20,
+        }
+    }
+}
+
+impl Backoff {
+    /// How long to wait after so many failures in a row.
+    pub(super) fn wait(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        let wait = self.first.saturating_mul(1 << doublings);
+        wait.min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_until_the_longest() {
+        let backoff = Backoff {
+            first: Duration::from_millis(100),
+            longest: Duration::from_secs(1),
+            attempts: 1,
+        };
+        let waits = [0, 1, 2, 3, 4, 5, 6, u32::MAX].map(|n| backoff.wait(n).as_millis());
+        assert_eq!(waits, [100, 100, 200, 400, 800, 1000, 1000, 1000]);
+    }
+}
