@@ -14,7 +14,10 @@ import type {
     Root,
     RunReport,
     SamplingResult,
-    Tool
+    Skill,
+    TaskInfo,
+    Tool,
+    ToolTask
 } from 'mcpbolt';
 import * as z from 'zod';
 
@@ -27,6 +30,7 @@ const server = new Server('typed', '1.0', {
     subscriptions: true,
     pageSize: 50,
     cacheLists: { ms: 1000, scope: 'private' },
+    taskLimits: { count: 10, ttlMs: 60_000 },
     onInitialized: client => holds<Equal<typeof client, ClientInfo>>(),
     onClosed: reason => holds<Equal<typeof reason, McpError>>(),
     lifespan: { start: async () => ({ rows: 3 }), stop: state => holds<Equal<typeof state, { rows: number }>>() }
@@ -73,6 +77,20 @@ server
     .prompt('complete', { arguments: [{ name: 'a', complete: (value, args, ctx) => [value, args.b ?? '', String(ctx.state.rows)] }] }, () => '');
 holds<Equal<ReturnType<typeof server.removeTool>, boolean>>();
 
+server
+    .tool('renders', { taskSupport: 'optional' }, async (_, ctx) => {
+        holds<Equal<ReturnType<typeof ctx.beginTask>, boolean>>();
+        holds<Equal<typeof ctx.isTask, boolean>>();
+        ctx.taskMessage('half');
+        ctx.require('elicitation', 'url');
+        holds<Equal<typeof ctx.meta, Readonly<Record<string, unknown>>>>();
+        throw new ProtocolError(-31000, 'no quota', { resetsIn: 60 });
+    })
+    .skills('skills')
+    .skills(new URL('file:///skills'));
+// @ts-expect-error: no such support of tasks
+server.tool('sometimes', { taskSupport: 'sometimes' }, () => '');
+
 // @ts-expect-error: a handler is missing
 server.tool('none', {});
 // @ts-expect-error: such an argument is not in the schema
@@ -118,6 +136,22 @@ async function use() {
         on: { notification: (method, params) => holds<Equal<typeof params, unknown>>() }
     });
     await answers.close();
+    const doer = await Client.connect(server, { tasks: true });
+    const task = await doer.startTool('renders', {}, { ttl: 60_000, signal: AbortSignal.timeout(5) });
+    holds<Equal<typeof task, ToolTask>>();
+    holds<Equal<typeof task.id, string | undefined>>();
+    for await (const state of task) holds<Equal<typeof state, TaskInfo>>();
+    holds<Equal<Awaited<ReturnType<typeof task.result>>, CallToolResult>>();
+    holds<Equal<Awaited<ReturnType<typeof task.status>>, TaskInfo>>();
+    await doer.task('1').cancel();
+    holds<Equal<Awaited<ReturnType<typeof doer.listTasks>>, TaskInfo[]>>();
+    const [skill] = await doer.skills.list();
+    holds<Equal<typeof skill, Skill | undefined>>();
+    if (skill) holds<Equal<Awaited<ReturnType<typeof doer.skills.load>>, string>>();
+    // @ts-expect-error: which file?
+    if (skill) await doer.skills.read(skill);
+    // @ts-expect-error: a task is started
+    new ToolTask();
     // @ts-expect-error: which model?
     await Client.connect(server, { onSampling: () => ({ content: '42' }) });
     // @ts-expect-error: what is accepted has content
