@@ -30,8 +30,8 @@ export interface Entry {
     answer: (value: unknown, args: any) => Answer;
 }
 
-/** Tools, resources, templates, prompts, completions: counted as the engine's operations are. */
-const LISTS = 5;
+/** Tools, resources, templates, prompts, completions, methods of extensions: counted as the engine's operations are. */
+const LISTS = 6;
 
 /** What a server offers: before it runs, or later with `listChanges`. */
 export abstract class Offer<State> {
@@ -50,7 +50,8 @@ export abstract class Offer<State> {
                 call: (params, context) => this.#completers.call(params, context),
                 answer: value => completionAnswer(value as readonly string[])
             }
-        ]
+        ],
+        []
     ];
 
     /** @internal */

@@ -59,7 +59,9 @@ eras('resources and prompts come and go (R-RES-09, R-PRM-07)', async opening => 
     assert.ok(server.removeResource('memo://a') && server.removePrompt('greet'));
     await assert.rejects(client.readResource('memo://a'), failsWith('ERR_MCP_PEER'));
     assert.deepEqual(await client.listPrompts(), []);
-    assert.deepEqual(heard.sort(), ['prompts', 'prompts', 'resources', 'resources', 'resources']);
+    // Changes of one list that come together may be told once.
+    const count = name => heard.filter(own => own === name).length;
+    assert.ok(count('prompts') === 2 && [2, 3].includes(count('resources')) && count('tools') === 0, heard.join());
     listening.close();
     await client.close();
 });

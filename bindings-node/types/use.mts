@@ -146,10 +146,10 @@ async function use() {
     await doer.task('1').cancel();
     holds<Equal<Awaited<ReturnType<typeof doer.listTasks>>, TaskInfo[]>>();
     const [skill] = await doer.skills.list();
-    holds<Equal<typeof skill, Skill | undefined>>();
-    if (skill) holds<Equal<Awaited<ReturnType<typeof doer.skills.load>>, string>>();
+    holds<Equal<typeof skill, Skill>>();
+    holds<Equal<Awaited<ReturnType<typeof doer.skills.load>>, string>>();
     // @ts-expect-error: which file?
-    if (skill) await doer.skills.read(skill);
+    await doer.skills.read(skill);
     // @ts-expect-error: a task is started
     new ToolTask();
     // @ts-expect-error: which model?
