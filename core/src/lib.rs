@@ -36,12 +36,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How it is built, and which room may use which: [`architecture`].
+//! What there is of the protocol, feature by feature: [`features`]. How it is built, and which
+//! room may use which: [`architecture`].
 #![deny(unsafe_code)]
 
 #[cfg(doc)]
 pub mod architecture {
     #![doc = include_str!("../ARCHITECTURE.md")]
+}
+#[cfg(all(doc, feature = "server", feature = "client", feature = "stdio"))]
+pub mod features {
+    #![doc = include_str!("../FEATURES.md")]
 }
 pub mod buffer;
 #[cfg(feature = "client")]
