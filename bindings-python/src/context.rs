@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::session::{Session, Work};
+use crate::session::{Event, Session, Work};
 use crate::{ask, introduction, outcome, read, write};
 
 /// A call under way: progress, log messages, questions, cancellation, and what the lifespan gave.
@@ -229,6 +229,10 @@ impl Job {
             tasks.remove(&self.work.call.reply.key());
             tasks.is_empty()
         };
+        if last && self.session.handle.is_closed() {
+            // Who still looks, looks no longer.
+            self.session.inbox.push(Event::Ended);
+        }
         let settled = &self.session.settled;
         outcome::answer(py, &self.session, &self.work, outcome, settled);
         self.session.flush_soon(py, last)

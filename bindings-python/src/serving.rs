@@ -117,6 +117,12 @@ impl Serving {
         Ok(!self.ended.load(Ordering::Acquire))
     }
 
+    /// Whether tasks are under way, which may outlive the connection.
+    #[getter]
+    fn has_tasks(&self) -> bool {
+        !self.session.tasks().is_empty()
+    }
+
     /// Serves on this thread, without an event loop, until the connection has ended.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while self.drain(py)? {

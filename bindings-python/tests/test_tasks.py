@@ -221,15 +221,29 @@ async def test_a_task_outlives_its_connection() -> None:
     async def slow(context: Context) -> str:
         context.begin_task()
         await gate.wait()
-        return "done at last"
+        return f"done at last: {await yes(context, 'Late?')}"
+
+    @server.tool(task="optional")
+    async def endless(context: Context) -> str:
+        context.begin_task()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            server.ended.append("endless")  # type: ignore[attr-defined]
+        return "never"
 
     async with with_tasks(server, NEWEST) as client:
         left = (await client.start_tool("slow")).id
-    assert left
+        given_up = (await client.start_tool("endless")).id
+    assert left and given_up
     async with with_tasks(server, NEWEST) as client:
         assert (await client.task(left).info()).status == "working"
         gate.set()
-        assert (await client.task(left).result()).text == "done at last"
+        assert (await client.task(left).result()).text == "done at last: True"
+        assert not server.ended  # type: ignore[attr-defined]
+        await client.task(given_up).cancel()
+        while not server.ended:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.005)
     async with with_tasks(server, CORE) as client:
         with pytest.raises(PeerError, match="no such task"):
             await client.task(left).info()

@@ -50,16 +50,22 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
         ended = loop.create_future()
         serving = start(state, copy_context(), spawner(loop), loop.call_soon)
 
+        left = False
+
         def drain() -> None:
             if not serving.drain() and not ended.done():
                 ended.set_result(None)
+            if left and not serving.has_tasks:
+                loop.remove_reader(fd)
 
         fd = serving.fileno()
         loop.add_reader(fd, drain)
         try:
             yield serving, ended
         finally:
-            loop.remove_reader(fd)
+            # Tasks of the protocol go on, and hear of their answers and of being given up.
+            left = True
+            drain()
             serving.close()
 
 

@@ -216,8 +216,8 @@ class Offer:
         from ._skills import skills
 
         for skill in skills(folder):
-            self._settings.skills.append(skill)
             self._change(lambda catalog: catalog.add_skill(skill))
+            self._settings.skills.append(skill)
 
     def _change(self, change: Callable[[_core.Catalog], object]) -> None:
         """Makes a change where clients were told to expect some, or has the next one begin anew."""
