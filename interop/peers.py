@@ -46,7 +46,8 @@ OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
 OURS = tuple(OUR_LACKS)
 CLIENTS = {
     "mcp": Peer(install.PYTHON, HERE / "clients" / "python_client.py"),
-    "fastmcp": Peer(install.PYTHON, HERE / "clients" / "fastmcp_client.py"),
+    # It has the sessions of `mcp`, which is put through all revisions.
+    "fastmcp": Peer(install.PYTHON, HERE / "clients" / "fastmcp_client.py", revisions=ALL[-2:]),
     "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY),
     "node-v2": Peer("node", HERE / "clients" / "node_v2.mjs"),
     "rmcp": Peer(install.RMCP / "client"),
@@ -59,7 +60,7 @@ EVERYTHING = install.NODE_MODULES / "@modelcontextprotocol" / "server-everything
 SERVERS = {
     "rmcp": Peer(install.RMCP / "server"),
     "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py"),
-    "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", lacks=FASTMCP_SERVER),
+    "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", revisions=ALL[-2:], lacks=FASTMCP_SERVER),
     "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY),
     "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs"),
     "everything": Peer("node", EVERYTHING, "stdio", revisions=LEGACY, script=programs.everything),

@@ -37,11 +37,11 @@ class Recording:
             return None
         return (self.exited_ns - self.client_closed_ns) / 1e9
 
-
-    def progress_count(self) -> int:
-        """The progress notifications the server sent."""
-        sent = (line.value for line in self.lines if line.sender == SERVER and isinstance(line.value, dict))
-        return sum(value.get("method") == "notifications/progress" for value in sent)
+    def count(self, sender: str, method: str) -> int:
+        """The messages of that method it sent; of a list in pages the first."""
+        sent = (line.value for line in self.lines if line.sender == sender and isinstance(line.value, dict))
+        asked = (value.get("params") or {} for value in sent if value.get("method") == method)
+        return sum("cursor" not in params for params in asked)
 
 
 def _entries(data: bytes):

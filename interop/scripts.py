@@ -55,7 +55,7 @@ def call(tool: str, **arguments) -> dict:
     return {"do": "call", "tool": tool, "arguments": arguments}
 
 
-def many(tool: str, argument: str, prefix: str = "", count: int = 300) -> Step:
+def many(tool: str, argument: str, prefix: str = "", count: int = 100) -> Step:
     answers = [f"{prefix}call {i}" for i in range(count)]
     return {"do": "many", "tool": tool, "argument": argument, "count": count}, {"answers": answers}
 

@@ -34,16 +34,20 @@ class Session:
     def run(self, into: Path) -> list[str]:
         (client, driver), (server, served) = self.client, self.server
         stem = into / re.sub(r"\W+", "-", self.name)
+        lacking = {*driver.lacks, *served.lacks}
         if served.script:
             script = served.script(self.revision)
         else:
-            script = features.script(self.revision, server, {*driver.lacks, *served.lacks})
+            script = features.script(self.revision, server, lacking)
         said, problems = self.play([step for step, _ in script], stem)
         problems = scripts.judge(script, said) + problems
         path = stem.with_suffix(".rec")
         if not path.exists():
             return [*problems, "the server was never started"]
         rec = record.read(path)
+        if self.revision == features.MODERN and "caching" not in lacking and not served.script:
+            if (count := rec.count(record.CLIENT, "tools/list")) > features.LISTINGS:
+                problems.append(f"the tools were listed {count} times, though they could be kept")
         problems += [f"left behind by the server: {left}" for left in left_behind(rec.pid)]
         if client.removeprefix("our ") in OURS:
             problems += wrong(rec, record.CLIENT)
@@ -71,8 +75,9 @@ class Session:
     def ending(self, rec: record.Recording) -> list[str]:
         """What the recording says of our server's progress and its end."""
         problems = []
-        if "progress" not in self.client[1].lacks and rec.progress_count() != features.PROGRESS_STEPS:
-            problems.append(f"{rec.progress_count()} progress notifications, not {features.PROGRESS_STEPS}")
+        count = rec.count(record.SERVER, "notifications/progress")
+        if count != features.PROGRESS_STEPS:
+            problems.append(f"{count} progress notifications, not {features.PROGRESS_STEPS}")
         if rec.exit_status != 0:
             problems.append(f"the server's exit status: {rec.exit_status}")
         elif rec.exit_delay_s is None or rec.exit_delay_s > EXIT_SECONDS:

@@ -28,6 +28,7 @@ import record
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
 REFUSED = {-32600, -32601, -32602}  # the request, its method or its parameters
+LONG = 10_000  # characters; what is longer is rare, and slow to search
 CROSSING_NS = 50_000_000
 EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/")  # not in the schema
 ON_PURPOSE = "no/such_method"  # what a step asks for
@@ -71,7 +72,8 @@ class Schema:
 
     def errors(self, name: str, value: object) -> list[str]:
         """What is wrong with the value; of those that differ in their integers only one is looked at."""
-        key = (name, re.sub("(?<=[:,] )[0-9]+", "0", json.dumps(value)))
+        text = json.dumps(value)
+        key = (name, re.sub("(?<=[:,] )[0-9]+", "0", text) if len(text) < LONG else text)
         if key not in self.known:
             if name not in self.validators:
                 self.validators[name] = self.make({"$ref": f"#/{self.key}/{name}", self.key: self.definitions})
@@ -79,6 +81,7 @@ class Schema:
             self.known[key] = [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in found]
         return self.known[key]
 
+    @functools.cache
     def of_method(self, union: str, method: object) -> str | None:
         """The member of `union` (say `ServerRequest`) that has this method."""
         # A union of one may be a reference, or the definition itself.
@@ -102,8 +105,11 @@ class Schema:
 
 
 @functools.cache
-def schema_at(path: Path) -> Schema:
-    return Schema(path)
+def schema_of(schemas: Path | None, revision: str) -> Schema | None:
+    """The schema of that revision, if it is known."""
+    if schemas is None or not (schemas / revision).is_dir():
+        return None
+    return Schema(schemas / revision / "schema.json")
 
 
 class Wire:
@@ -123,9 +129,7 @@ class Wire:
         self.problems: list[str] = []
 
     def schema(self, revision: str) -> Schema | None:
-        if self.schemas is None or not (self.schemas / revision).is_dir():
-            return None
-        return schema_at(self.schemas / revision / "schema.json")
+        return schema_of(self.schemas, revision)
 
     def follow(self, recording: record.Recording) -> None:
         for line in recording.lines:

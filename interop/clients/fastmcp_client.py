@@ -43,6 +43,7 @@ async def connect():
         elicitation_handler=user,
         log_handler=steps.logged,
         message_handler=steps.told,
+        cache=True,
         extensions=steps.EXTENSIONS,
     )
     async with client:

@@ -65,7 +65,7 @@ fn made<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 }
 
 fn text(text: impl Into<Value>) -> Value {
-    json!({"content": [{"type": "text", "text": text.into()}]})
+    json!({"resultType": "complete", "content": [{"type": "text", "text": text.into()}]})
 }
 
 fn tools() -> Vec<Value> {
@@ -350,7 +350,7 @@ impl ServerHandler for Server {
             .unwrap_or(0);
         let tools = tools();
         let page: Vec<_> = tools.iter().skip(at).take(PAGE).collect();
-        let mut result = json!({"tools": page, "ttlMs": 60_000, "cacheScope": "public"});
+        let mut result = json!({"resultType": "complete", "tools": page, "ttlMs": 60_000, "cacheScope": "public"});
         if at + PAGE < tools.len() {
             result["nextCursor"] = (at + PAGE).to_string().into();
         }
@@ -517,7 +517,7 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         let fits = |name: &&str| name.starts_with(&request.argument.value);
         let values: Vec<_> = ["Ada", "Adele", "Grace"].into_iter().filter(fits).collect();
-        made(json!({"completion": {"values": values}}))
+        made(json!({"resultType": "complete", "completion": {"values": values}}))
     }
 }
 
