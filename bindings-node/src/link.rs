@@ -102,6 +102,7 @@ impl Link {
             max_timeout: max_timeout_ms.and_then(duration),
             progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
             meta: meta.map(Into::into),
+            ..RequestOptions::default()
         };
         let asking = self.client().and_then(|client| {
             let asking = client.request(method, params, options);
