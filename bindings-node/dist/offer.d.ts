@@ -14,6 +14,11 @@ export declare abstract class Offer<State> {
     /** Adds a prompt. */
     prompt(name: string, definition: PromptDefinition<State>, handler: (args: Record<string, string>, context: Context<State>) => Awaitable<PromptOutput>): this;
     /**
+     * Adds a method of an extension that the options name. Clients that declared the extension may call it, from
+     * 2026-07-28 on; others are told what to declare. The handler takes the params, and gives an object.
+     */
+    extensionMethod<Params = Record<string, any>>(extension: string, method: string, handler: (params: Params, context: Context<State>) => Awaitable<object>): this;
+    /**
      * Adds the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files are read now, those that
      * begin with a dot left out; what lies between becomes part of a skill's URI.
      */

@@ -40,9 +40,9 @@ export class Calls {
         const missing = connection.lacks('tools') ?? (this.#asks ? this.#refusal(name) : undefined);
         if (missing) throw missing;
         const { ttl } = options;
-        const more = this.#asks && { task: ttl === undefined ? {} : { ttl } };
-        const answer = await connection.requests.startTool(paramsOf(name, args, more || {}), options);
-        const id = createdTask(answer);
+        const more = this.#asks ? { task: ttl === undefined ? {} : { ttl } } : {};
+        const answer = await connection.requests.startTool(paramsOf(name, args, more), options);
+        const id = createdTask(answer, this.#asks);
         if (id !== undefined) return this.task(id, options, name);
         return new ToolTask(connection, undefined, async () => this.#checked(name, answer as CallToolResult));
     }
@@ -58,7 +58,8 @@ export class Calls {
 
     async tasks(options?: RequestOptions): Promise<TaskInfo[]> {
         const connection = this.#connection;
-        const missing = this.#asks ? connection.lacks('tasks', 'list') : new McpError('ERR_MCP_UNSUPPORTED', 'this revision lists no tasks');
+        const unknown = new McpError('ERR_MCP_UNSUPPORTED', 'this revision lists no tasks');
+        const missing = this.#asks ? connection.lacks('tasks', 'list') : unknown;
         if (missing) throw missing;
         const tasks = await connection.lists.all<Record<string, unknown>>('tasks', options);
         return tasks.map(readTask);
@@ -100,7 +101,7 @@ export class Calls {
     }
 }
 
-function paramsOf(name: string, args: object | Json, more: object = {}): object {
+function paramsOf(name: string, args: object | Json, more = {}): object {
     if (!(args instanceof Json)) return { name, arguments: args, ...more };
     const head = JSON.stringify({ name, ...more });
     return new Json(`${head.slice(0, -1)},"arguments":${args.text}}`);

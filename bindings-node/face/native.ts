@@ -30,6 +30,7 @@ export interface NativeOffer {
     removeResource(uri: string): boolean;
     removeTemplate(template: string): boolean;
     removePrompt(name: string): boolean;
+    method(extension: string, name: string): number;
     skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
 }

@@ -11,7 +11,7 @@ import type {
 import { guarded, ToolError } from './errors';
 import type { Outbound } from './link';
 import { native, type NativeOffer, type NativeOfferOptions } from './native';
-import { promptAnswer, resourceAnswer, toolAnswer } from './results';
+import { objectAnswer, promptAnswer, resourceAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check } from './schema';
 import { skillFolders } from './skillfolders';
@@ -129,6 +129,20 @@ export abstract class Offer<State> {
         const number = this.#add('prompt', { name, ...definition, completes });
         this.#completers.add('prompt', name, completers);
         this.#entries[3]![number] = { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer };
+        return this;
+    }
+
+    /**
+     * Adds a method of an extension that the options name. Clients that declared the extension may call it, from
+     * 2026-07-28 on; others are told what to declare. The handler takes the params, and gives an object.
+     */
+    extensionMethod<Params = Record<string, any>>(
+        extension: string,
+        method: string,
+        handler: (params: Params, context: Context<State>) => Awaitable<object>
+    ): this {
+        const number = guarded(() => this.offer.method(extension, method));
+        this.#entries[5]![number] = { what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer };
         return this;
     }
 

@@ -67,6 +67,13 @@ export function promptAnswer(value: unknown): Answer {
     return [Outbound.Object, stringify(Array.isArray(messages) ? { messages } : messages)];
 }
 
+/** @internal */
+export function objectAnswer(value: unknown): Answer {
+    const json = stringify(value);
+    if (!json.startsWith('{')) throw new TypeError('what a method gives is an object');
+    return [Outbound.Object, json];
+}
+
 /** As `src/answers.rs` counts them. */
 const KINDS = ['internal', 'invalid params', 'not found', 'missing capability'];
 

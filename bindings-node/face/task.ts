@@ -41,10 +41,10 @@ export function readTask(json: Record<string, any>): TaskInfo {
     };
 }
 
-/** @internal The id of the task that an answer to a call says that it has become. */
-export function createdTask(answer: Record<string, any>): string | undefined {
-    const task = answer.resultType === 'task' ? answer : answer.task;
-    return task && readTask(task).taskId;
+/** @internal The id of the task that a call says to have become, in the form of 2025-11-25 or the later one. */
+export function createdTask(answer: Record<string, any>, isCore: boolean): string | undefined {
+    if (isCore) return answer.task && readTask(answer.task).taskId;
+    return answer.resultType === 'task' ? readTask(answer).taskId : undefined;
 }
 
 /** Waits for what comes of a task; `seen` is told each state of it. */

@@ -187,6 +187,12 @@ impl Offer {
         })
     }
 
+    /// Adds a method of an extension that is offered.
+    #[napi]
+    pub fn method(&mut self, extension: String, name: String) -> Result<u32> {
+        self.change(|registry, _| registry.add_method(&extension, &name))
+    }
+
     /// Takes a tool away; whether there was one.
     #[napi]
     pub fn remove_tool(&mut self, name: String) -> Result<bool> {
