@@ -30,7 +30,7 @@ ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
 REFUSED = {-32600, -32601, -32602}  # the request, its method or its parameters
 LONG = 10_000  # characters; what is longer is rare, and slow to search
 CROSSING_NS = 50_000_000
-EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/")  # not in the schema
+EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/", "com.example/")  # not in the schema
 ON_PURPOSE = "no/such_method"  # what a step asks for
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 

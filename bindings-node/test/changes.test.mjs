@@ -210,9 +210,10 @@ test('a listener that throws takes nothing else along', async () => {
         process.on('uncaughtException', error => thrown.push(error.message));
         const server = new Server('live', '1', { listChanges: true });
         const client = await Client.connect(server, { opening: 'handshake' });
-        client.on('toolsChanged', () => { throw new Error('of a listener'); });
+        for (const event of ['toolsChanged', 'promptsChanged'])
+            client.on(event, () => { throw new Error('of a listener'); });
         await client.ping();
-        server.tool('one', {}, () => 1).tool('two', {}, () => 2);
+        server.prompt('one', {}, () => '1').tool('two', {}, () => 2);
         const { content } = await client.callTool('two', {}, { onProgress: () => {} });
         await client.close();
         console.log(JSON.stringify([...thrown, content[0].text]));

@@ -87,16 +87,16 @@ test('extensions are declared by both sides, and used if both do (R-CAP-06, R-EX
 test('an extension has methods of its own (R-EXT-04)', async () => {
     const id = 'com.example/colours';
     const server = new Server('extended', '1', { extensions: { [id]: {} }, onError: () => {} })
-        .extensionMethod(id, 'colours/mix', async ({ of }, ctx) => ({ mixed: of.join('-'), declared: ctx.extension(id) }))
-        .extensionMethod(id, 'colours/none', () => 7);
+        .extensionMethod(id, 'com.example/mix', async ({ of }, ctx) => ({ mixed: of.join('-'), declared: ctx.extension(id) }))
+        .extensionMethod(id, 'com.example/none', () => 7);
     const client = await connect(server, { extensions: { [id]: { shades: 3 } } });
-    const mixed = await client.request('colours/mix', { of: ['red', 'blue'] });
+    const mixed = await client.request('com.example/mix', { of: ['red', 'blue'] });
     assert.deepEqual([mixed.mixed, mixed.declared], ['red-blue', { shades: 3 }]);
-    await assert.rejects(client.request('colours/none', {}), error => error.rpcCode === -32603);
+    await assert.rejects(client.request('com.example/none', {}), error => error.rpcCode === -32603);
     const bare = await connect(server, { opening: 'stateless' });
-    await assert.rejects(bare.request('colours/mix', { of: [] }), error => error.rpcCode === -32021);
+    await assert.rejects(bare.request('com.example/mix', { of: [] }), error => error.rpcCode === -32021);
     const older = await connect(server, { opening: 'handshake' });
-    await assert.rejects(older.request('colours/mix', { of: [] }), error => error.rpcCode === -32601);
+    await assert.rejects(older.request('com.example/mix', { of: [] }), error => error.rpcCode === -32601);
     const misuse = () => server.extensionMethod('com.example/other', 'other/x', () => ({}));
     assert.throws(misuse, failsWith('ERR_MCP_MISUSE'));
 });
