@@ -172,11 +172,20 @@ pub struct ToolResult {
     pub structured: Option<String>,
     /// Whether the tool failed.
     pub is_error: bool,
+    /// What goes along with it: a JSON object, whose names have prefixes (R-MET-02).
+    pub meta: Option<String>,
     /// An error of the protocol instead of all that: [`HandlerError::protocol`].
     pub refusal: Option<HandlerError>,
 }
 
 impl ToolResult {
+    /// The same with a `_meta`, a JSON object.
+    #[must_use]
+    pub fn with_meta(mut self, json: impl ToString) -> Self {
+        self.meta = Some(json.to_string());
+        self
+    }
+
     /// One block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -228,6 +237,9 @@ impl ToolResult {
         }
         if self.is_error {
             result.raw("isError", "true");
+        }
+        if let Some(meta) = &self.meta {
+            result.meta(meta);
         }
     }
 }

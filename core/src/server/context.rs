@@ -9,6 +9,7 @@ use super::seal::Seal;
 use super::tasks::TaskCall;
 use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
+use crate::json::reader;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
 };
@@ -26,6 +27,8 @@ pub struct Context {
     rounds: Option<Arc<Rounds>>,
     /// What the client declared on a call that takes no rounds, where each call says it.
     declared: Option<Arc<str>>,
+    /// Its `_meta`, if that says more than the engine reads.
+    meta: Option<Arc<str>>,
     /// Where the call stands in a trace, if it says so.
     trace: Option<Arc<TraceContext>>,
     /// For a tool that opted in.
@@ -57,6 +60,7 @@ impl Context {
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             rounds,
+            meta: beyond_the_protocol(call).map(Into::into),
             trace: traced(call).map(Arc::new),
             task: None,
             question: None,
@@ -72,6 +76,7 @@ impl Context {
             cancel,
             rounds: None,
             declared: None,
+            meta: None,
             trace: None,
             task: None,
             question: None,
@@ -182,6 +187,12 @@ impl Context {
         self.reply.revision()
     }
 
+    /// The `_meta` of the call, raw JSON, where the client says more there than the protocol needs:
+    /// members of its own, which nothing vouches for, and the trace.
+    pub fn meta(&self) -> Option<&str> {
+        self.meta.as_deref()
+    }
+
     /// Where the call stands in a distributed trace, if the client says so in good form: to be
     /// handed on with what the handler asks of others (R-MET-09).
     pub fn trace(&self) -> Option<&TraceContext> {
@@ -253,6 +264,21 @@ impl Context {
     pub fn reply_to(&self) -> &ReplyTo {
         &self.reply
     }
+}
+
+/// The `_meta` of a call, where it has members that are not the protocol's own.
+fn beyond_the_protocol(call: &Call) -> Option<&str> {
+    const OWN: [Field; 5] = [
+        Field::ProgressToken,
+        Field::ProtocolVersion,
+        Field::ClientCapabilities,
+        Field::ClientInfo,
+        Field::LogLevel,
+    ];
+    let message = call.message.as_ref();
+    let meta = message.raw(Field::Meta)?;
+    let own = OWN.iter().filter(|field| message.raw(**field).is_some());
+    (reader::members(meta).count() > own.count()).then_some(meta)
 }
 
 /// What a call says of its trace. A broken parent is no parent, and then the rest counts for

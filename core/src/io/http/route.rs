@@ -62,7 +62,7 @@ pub fn legacy_query(session: &str) -> String {
 }
 
 /// The session that such a client posts to.
-pub fn legacy_session<'q>(uri: &'q Uri) -> Option<&'q str> {
+pub fn legacy_session(uri: &Uri) -> Option<&str> {
     uri.query()?.strip_prefix(LEGACY)
 }
 

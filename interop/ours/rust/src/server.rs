@@ -13,7 +13,7 @@ use mcpbolt::server::{
     Arguments, Builder, CacheScope, Context, HandlerError, Prompt, PromptResult, Resource,
     ResourceContents, Server, Tool, ToolResult,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 const GREETING: &str = "test://greeting";
 const PIXEL: &str = "test://pixel";
@@ -147,7 +147,15 @@ fn working(server: Builder) -> Builder {
         })
         .tool(tool("context"), |_: Arguments, context: Context| async move {
             let extension = context.extension(EXTENSION).unwrap_or("null");
-            format!(r#"{{"extension":{extension}}}"#)
+            let all: Map<String, Value> = serde_json::from_str(context.meta().unwrap_or("{}"))?;
+            let own = |(key, _): &(String, Value)| {
+                key == "traceparent" || key.starts_with("example.com/")
+            };
+            let given: Map<_, _> = all.into_iter().filter(own).collect();
+            let text = format!(r#"{{"extension":{extension},"meta":{}}}"#, Value::from(given));
+            Ok::<_, serde_json::Error>(
+                ToolResult::text(text).with_meta(json!({"example.com/seen": true})),
+            )
         })
 }
 
