@@ -37,6 +37,10 @@ impl Answer {
 
 type Outcome = Result<Answer, RequestError>;
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one is the usual one: in a box, every request would be allocated"
+)]
 enum Request {
     /// Its number is taken, nothing is sent.
     Reserved,
