@@ -73,6 +73,8 @@ impl Cache {
             Method::ResourcesChanged => {
                 self.forget(Method::ListResources);
                 self.forget(Method::ListResourceTemplates);
+                // The files of skills are resources.
+                self.forget(Method::ListSkills);
             }
             _ => {}
         }

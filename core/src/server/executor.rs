@@ -123,8 +123,12 @@ impl Executor for HandlerExecutor {
                 Ok(context) => {
                     let context = match Operation::from_target(call.target) {
                         Operation::CallTool(number) if offer.registry.has_tasks() => {
-                            let context = context.sleeping_by(timers.clone());
-                            context.with_task(&offer.registry, number, &call)
+                            let context = context.with_task(&offer.registry, number, &call);
+                            // Of those that may go on as a task.
+                            match context.task() {
+                                Some(_) => context.sleeping_by(timers.clone()),
+                                None => context,
+                            }
                         }
                         _ => context,
                     };

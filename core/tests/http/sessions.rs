@@ -499,6 +499,6 @@ fn clients_of_the_first_revision_get_a_stream_and_post_beside_it() {
     let serving = Serving::begin(off);
     let mut stream = Wire::open(serving.at);
     stream.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
-    assert_eq!(stream.answer().status, 400);
+    assert_eq!(stream.answer().status, 405);
     serving.end();
 }

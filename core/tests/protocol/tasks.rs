@@ -640,6 +640,57 @@ fn clients_follow_tasks_by_themselves() {
     });
 }
 
+/// R-TSX-12: who gives up a call gives up the task that it has become.
+#[test]
+fn a_task_ends_with_the_call_that_nobody_waits_for() {
+    struct Here(Arc<AtomicUsize>);
+    impl Drop for Here {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    let running = Arc::new(AtomicUsize::new(0));
+    let limits = TaskLimits {
+        poll_interval: Duration::from_millis(2),
+        ..TaskLimits::default()
+    };
+    let begun = running.clone();
+    let wait = Tool::new("wait").task_support(TaskSupport::Optional);
+    let server = server(0)
+        .task_limits(limits)
+        .tool(wait, move |_: Arguments, context: Context| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            let here = Here(begun.clone());
+            async move {
+                context.begin_task();
+                context.sleep(Duration::MAX).await;
+                drop(here);
+                "never"
+            }
+        })
+        .build()
+        .unwrap();
+    let client = block_on(Client::builder("me", "1").tasks().connect(&server)).unwrap();
+    let mut call = client.call_tool("wait", &json!({})).into_future();
+    let mut looks = 0;
+    block_on(std::future::poll_fn(|cx| {
+        assert!(call.as_mut().poll(cx).is_pending());
+        looks += 1;
+        // By then it asks how far the task is.
+        match looks {
+            6 => std::task::Poll::Ready(()),
+            _ => std::task::Poll::Pending,
+        }
+    }));
+    assert_eq!(running.load(Ordering::SeqCst), 1);
+    drop(call);
+    let given_up = Instant::now();
+    while running.load(Ordering::SeqCst) > 0 {
+        assert!(given_up.elapsed() < Duration::from_secs(20), "it goes on");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// R-TSX-03, R-TSX-14: a client that did not declare the extension gets no task and asks for none.
 #[test]
 fn where_there_are_no_tasks_the_client_says_so() {

@@ -104,9 +104,27 @@ impl Client {
         let form = Some(TaskForm::Extension);
         let form = form.filter(|_| self.handlers().has_extension(extension::TASKS));
         match created(&answer, form) {
-            Some(id) => self.task(&id).answer(|_| ()).await,
+            Some(id) => {
+                let mut followed = Followed(Some(self.task(&id)));
+                let task = self.task(&id);
+                let answer = task.answer(|_| ()).await;
+                followed.0 = None;
+                answer
+            }
             None => Ok(answer),
         }
+    }
+}
+
+/// The task of a call whose caller knows of none: who gives the call up gives up the task.
+struct Followed(Option<Task>);
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let Some(task) = &self.0 else { return };
+        let (handle, name) = (task.client.handle(), Method::CancelTask.name());
+        // Nobody is left who could wait for the answer.
+        drop(handle.request(name, Some(&task.params("")), RequestOptions::default()));
     }
 }
 

@@ -25,6 +25,14 @@ pub const UNKNOWN_VERSION: Refusal = Refusal::new(
     StatusCode::BAD_REQUEST,
     "MCP-Protocol-Version names no revision that is spoken here",
 );
+pub const NO_STREAM: Refusal = Refusal::new(
+    StatusCode::METHOD_NOT_ALLOWED,
+    "a stream belongs to a session: begin one with a POST of initialize",
+);
+pub const TOO_OLD: Refusal = Refusal::new(
+    StatusCode::CONFLICT,
+    "what followed is not kept any more, and the other stream has its reader",
+);
 pub const FULL: Refusal = Refusal::new(
     StatusCode::SERVICE_UNAVAILABLE,
     "all sessions are in use: try again later",

@@ -14,7 +14,7 @@ use super::events::Events;
 /// go on until the request is answered.
 ///
 /// # Cancel safety
-/// Dropping it cancels the request (R-CAN-06).
+/// Dropping it cancels a request that stands alone (R-CAN-06), and leaves a session.
 pub struct HttpBody(Inner);
 
 enum Inner {

@@ -9,7 +9,7 @@ use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
-use super::answers::{self, FULL, GONE, NO_MESSAGE, NO_SESSION, refused, with};
+use super::answers::{self, FULL, GONE, NO_MESSAGE, NO_SESSION, NO_STREAM, TOO_OLD, refused, with};
 use super::body::HttpBody;
 use super::collect::collect;
 use super::events::{Encoder, Events, Source, messages};
@@ -21,7 +21,7 @@ use super::reader::{Greeting, Reader, Said};
 use super::route::{
     Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
 };
-use super::session::Session;
+use super::session::{STANDING, Session};
 use super::sessions::{self, Sessions};
 use super::timekeeper::Timekeeper;
 use super::wait::Alarm;
@@ -58,7 +58,9 @@ impl Endpoint {
         let mut config = Config::clone(server.config());
         config.limits = options.limits.clone();
         let config = traced(Arc::new(config))?;
-        let handshake = of_era(&config, Era::Handshake);
+        let mut handshake = of_era(&config, Era::Handshake);
+        // Sessions have a time of their own.
+        Arc::make_mut(&mut handshake).limits.idle_timeout = None;
         let has_sessions = handshake.revisions.newest(Era::Handshake).is_some();
         Ok(Self {
             server: server.clone(),
@@ -90,22 +92,29 @@ impl Endpoint {
             return Ok(self.exchange(parts.headers, body).await);
         };
         match *method {
-            Method::GET if self.options.sse && is_legacy_stream(headers) => {
-                return self.open_legacy(sessions);
+            Method::GET if is_legacy_stream(headers) => {
+                return match self.options.sse {
+                    true => self.open_legacy(sessions),
+                    false => Err(NO_STREAM),
+                };
             }
             Method::GET => return self.listen(session(headers, sessions)?, headers),
             Method::DELETE => return end(sessions, session(headers, sessions)?),
             _ => {}
         }
-        if let Some(id) = legacy_session(&parts.uri) {
+        if let Some(id) = legacy_session(&parts.uri).filter(|_| self.options.sse) {
             let session = sessions.get(id).ok_or(GONE)?;
-            session.say(&self.collect(headers, body).await?);
-            return Ok(with(StatusCode::ACCEPTED, HttpBody::empty()));
+            let body = self.collect(headers, body).await?;
+            return match session.say(&body) {
+                true => Ok(with(StatusCode::ACCEPTED, HttpBody::empty())),
+                false if session.is_closed() => Err(GONE),
+                false => Err(FULL),
+            };
         }
-        let route = route(headers, sessions)?;
+        let route = route(headers, sessions, self.handshake.revisions)?;
         let body = self.collect(headers, body).await?;
         match route {
-            Route::Session(session) => Ok(self.post(&session, body).await),
+            Route::Session(session) => self.post(&session, body).await,
             Route::Stateless => Ok(self.exchange(parts.headers, body).await),
             Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
                 Opening::Handshake => self.open(sessions, body).await,
@@ -171,7 +180,7 @@ impl Endpoint {
     /// Begins a session with its first message (R-SES-01).
     async fn open(self: &Arc<Self>, sessions: &Sessions, body: Input) -> Answer {
         let session = self.session()?;
-        let mut response = self.post(&session, body).await;
+        let mut response = self.post(&session, body).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
             response.headers_mut().insert(SESSION, id);
@@ -191,9 +200,12 @@ impl Endpoint {
     }
 
     /// A message of a session, and what is said to it.
-    async fn post(&self, session: &Arc<Session>, body: Input) -> Response<HttpBody> {
-        let mut reader = Reader::new(session.clone(), session.post(body));
-        match reader.said().await {
+    async fn post(&self, session: &Arc<Session>, body: Input) -> Answer {
+        let reading = session.post(body).ok_or(GONE)?;
+        let mut reader = Reader::new(session.clone(), reading);
+        Ok(match reader.said().await {
+            // It ended before there was an answer.
+            Said::Nothing if session.is_closed() => return Err(GONE),
             Said::Nothing => with(StatusCode::ACCEPTED, HttpBody::empty()),
             Said::Answer(message) => {
                 let status = answers::session_status(&message);
@@ -207,15 +219,22 @@ impl Endpoint {
                     false => Greeting::None,
                 }))
             }
-        }
+        })
     }
 
     /// What a session says outside of requests, or has said (R-HTP-11, R-SSE-04).
     fn listen(&self, session: Arc<Session>, headers: &HeaderMap) -> Answer {
         let last = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
-        let resumed = last.and_then(Position::parse);
-        let resumed = resumed.and_then(|at| session.resume(at));
-        let reading = resumed.or_else(|| session.listen()).ok_or(GONE)?;
+        let last = last.and_then(Position::parse);
+        let resumed = last.and_then(|at| session.resume(at));
+        let reading = match (resumed, last) {
+            (Some(reading), _) => reading,
+            // R-SSE-10: what it was is gone; that is no reason to send away who reads the other.
+            (None, Some(at)) if at.stream != STANDING && session.is_listened_to() => {
+                return Err(TOO_OLD);
+            }
+            (None, _) => session.listen().ok_or(GONE)?,
+        };
         Ok(self.stream(Reader::new(session, reading).begin(Greeting::None)))
     }
 

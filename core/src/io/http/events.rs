@@ -41,6 +41,8 @@ pub fn messages(pieces: impl Iterator<Item = Bytes>) -> Vec<Message> {
 pub struct Encoder {
     small: Vec<u8>,
     out: VecDeque<Bytes>,
+    /// Bytes in `out`.
+    long: usize,
 }
 
 impl Encoder {
@@ -56,6 +58,7 @@ impl Encoder {
             match piece.len() > COPY_IN_BYTES {
                 true => {
                     self.seal();
+                    self.long += piece.len();
                     self.out.push_back(piece.clone());
                 }
                 false => self.small.extend_from_slice(piece),
@@ -82,8 +85,14 @@ impl Encoder {
         self.event(Some(id), &Message::new());
     }
 
+    /// Whether it has enough for one turn.
+    pub fn is_full(&self) -> bool {
+        self.small.len() + self.long >= TURN_BYTES
+    }
+
     fn seal(&mut self) {
         if !self.small.is_empty() {
+            self.long += self.small.len();
             self.out.push_back(std::mem::take(&mut self.small).into());
         }
     }
@@ -95,9 +104,14 @@ impl Encoder {
     }
 }
 
+/// Bytes that are written before what is read on: who makes more in the meantime meets the
+/// engine's limits.
+const TURN_BYTES: usize = 64 << 10;
+
 /// Where events come from.
 pub trait Source: Send {
-    /// Writes what there is. `Ready` means that nothing more will come.
+    /// Writes what there is, until the encoder is full. `Ready` means that nothing more will come;
+    /// else this is asked again when what it wrote is written, or when it wakes who asks.
     fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()>;
 }
 

@@ -201,6 +201,9 @@ impl Source for Answering {
             if self.exchange.is_done() {
                 return Poll::Ready(());
             }
+            if encoder.is_full() {
+                return Poll::Pending;
+            }
             std::task::ready!(moved);
         }
     }

@@ -87,6 +87,7 @@ impl Log {
         }
         self.read = read;
         self.reader = Some(reader);
+        self.released = None;
         self.wake();
         true
     }
@@ -152,9 +153,11 @@ impl Log {
         self.bytes
     }
 
-    /// Forgets the oldest message, unless its reader is still to have it; gives its bytes.
-    pub fn forget(&mut self) -> Option<usize> {
-        if self.reader.is_some() && self.gone >= self.read {
+    /// Forgets the oldest message if it was read, or nobody reads and `unread` ones may go, too;
+    /// gives its bytes. The last that a client may come back for stays: most often that is its answer.
+    pub fn forget(&mut self, unread: bool) -> Option<usize> {
+        let owed = self.resumable && self.kept.len() == 1;
+        if self.gone >= self.read && (self.reader.is_some() || !unread || owed) {
             return None;
         }
         let len = len(&self.kept.pop_front()?);
@@ -215,20 +218,28 @@ mod tests {
             log.push(text(each));
         }
         assert!(log.begin(1, None) && !log.has_room());
-        assert_eq!(log.forget(), None, "it is still to be read");
+        assert_eq!(log.forget(true), None, "it is still to be read");
         assert_eq!(log.next(), Some((1, text("a"))));
-        assert!(log.forget().is_some());
-        assert_eq!(log.forget(), None);
+        assert!(log.forget(false).is_some());
+        assert_eq!(log.forget(true), None);
         assert!(!log.begin(2, Some(0)) && !log.begin(2, Some(4)) && log.is_read_by(1));
         assert!(log.begin(2, Some(1)) && !log.is_read_by(1));
         assert_eq!(log.next(), Some((2, text("b"))));
         assert_eq!(log.next(), Some((3, text("c"))));
         assert!(log.next().is_none() && log.has_room());
+        log.push(text("d"));
+        log.push(text("e"));
         log.leave();
         log.resumable = true;
         log.stream = None;
-        assert!(!log.is_over());
-        while log.forget().is_some() {}
+        while log.forget(false).is_some() {}
+        assert_eq!(log.len() - log.gone, 2, "what was not read stays longest");
+        while log.forget(true).is_some() {}
+        assert!(!log.is_over(), "the last is owed to the client");
+        assert!(log.begin(3, Some(4)));
+        assert_eq!(log.next(), Some((5, text("e"))));
+        log.leave();
+        while log.forget(false).is_some() {}
         assert!(log.is_over() && log.bytes() == 0);
     }
 }

@@ -91,7 +91,7 @@ impl Source for Reader {
             }),
             Greeting::Endpoint(uri) => encoder.endpoint(&uri),
         }
-        loop {
+        while !encoder.is_full() {
             let (position, next) = match self.held.take() {
                 Some(held) => held,
                 None => std::task::ready!(self.session.poll_read(self.reading, cx)),
@@ -106,6 +106,7 @@ impl Source for Reader {
                 Next::End => return Poll::Ready(()),
             }
         }
+        Poll::Pending
     }
 }
 

@@ -11,7 +11,7 @@ use super::headers::VERSION;
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::buffer::Input;
-use crate::mcp::{Era, Method, Revision};
+use crate::mcp::{Era, Method, Revision, Revisions};
 use crate::message::{self, Envelope, Field, Frame, MessageRef};
 
 pub const SESSION: &str = "mcp-session-id";
@@ -24,14 +24,20 @@ pub enum Route {
     Undecided,
 }
 
-/// R-ERA-02, R-ERA-04, R-HTP-14, R-SES-09.
+/// R-ERA-02, R-ERA-04, R-HTP-14, R-SES-09. `handshake` are the revisions with sessions that are
+/// spoken here.
 ///
 /// # Errors
 /// No revision that is spoken here, or no session that there is.
-pub fn route(headers: &HeaderMap, sessions: &Sessions) -> Result<Route, Refusal> {
+pub fn route(
+    headers: &HeaderMap,
+    sessions: &Sessions,
+    handshake: Revisions,
+) -> Result<Route, Refusal> {
     let version = headers.get(VERSION).map(HeaderValue::as_bytes);
     let text = version.and_then(|version| std::str::from_utf8(version.trim_ascii()).ok());
-    let revision = text.and_then(Revision::parse);
+    let spoken = |one: &Revision| one.era() == Era::Stateless || handshake.contains(*one);
+    let revision = text.and_then(Revision::parse).filter(spoken);
     match (revision.map(Revision::era), headers.get(SESSION)) {
         (Some(Era::Stateless), _) => Ok(Route::Stateless),
         (None, Some(_)) if version.is_some() => Err(UNKNOWN_VERSION),
@@ -48,7 +54,9 @@ pub fn route(headers: &HeaderMap, sessions: &Sessions) -> Result<Route, Refusal>
 pub fn session(headers: &HeaderMap, sessions: &Sessions) -> Result<Arc<Session>, Refusal> {
     let id = headers.get(SESSION).ok_or(NO_SESSION)?;
     let session = id.to_str().ok().and_then(|id| sessions.get(id));
-    session.ok_or(GONE)
+    let session = session.ok_or(GONE)?;
+    session.touch();
+    Ok(session)
 }
 
 /// Whether a GET is that of a client of 2024-11-05 (R-ERA-15).

@@ -27,7 +27,7 @@ use crate::mcp::Revision;
 use crate::server::{HandlerExecutor, Server, ServerHost};
 
 /// The log of what belongs to no request.
-const STANDING: u64 = 0;
+pub const STANDING: u64 = 0;
 
 pub struct Session {
     id: Box<str>,
@@ -109,14 +109,25 @@ impl Session {
 
     /// When a client last had to do with it; `None` while one has.
     pub fn idle_since(&self) -> Option<Instant> {
-        let state = self.state();
-        let busy = state.connection.in_flight() > 0 || state.logs.values().any(Log::is_read);
-        (!busy).then_some(state.used)
+        self.state().idle_since()
     }
 
-    /// Takes one message in; what is said to it is read with what is returned.
-    pub fn post(&self, body: Input) -> Reading {
+    /// A client has to do with it: it is not unused.
+    pub fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state().connection.is_closed()
+    }
+
+    /// Takes one message in; what is said to it is read with what is returned. Nothing when the
+    /// session has ended.
+    pub fn post(&self, body: Input) -> Option<Reading> {
         let mut state = self.state();
+        if state.connection.is_closed() {
+            return None;
+        }
         let now = Instant::now();
         state.used = now;
         let State {
@@ -128,13 +139,18 @@ impl Session {
         let reading = state.open(stream);
         state.distribute(now);
         self.rouse(&mut state);
-        reading
+        Some(reading)
     }
 
-    /// Takes one message in whose answers are read with everything else (R-LEG-04).
-    pub fn say(&self, body: &Input) {
+    /// Takes one message in whose answers are read with everything else (R-LEG-04). `false` when
+    /// the session has ended, or its client does not read what it is told.
+    pub fn say(&self, body: &Input) -> bool {
         let mut state = self.state();
+        if !state.connection.wants_read(StreamId::FIRST) {
+            return false;
+        }
         let now = Instant::now();
+        state.used = now;
         let State {
             connection, host, ..
         } = &mut *state;
@@ -148,6 +164,7 @@ impl Session {
         connection.receive(StreamId::FIRST, now, host);
         state.distribute(now);
         self.rouse(&mut state);
+        true
     }
 
     /// Reads what belongs to no request, from where the last reader of that was; who still does
@@ -159,6 +176,11 @@ impl Session {
     /// Goes on behind a position, if what follows is still kept (R-SSE-04, R-SSE-05).
     pub fn resume(&self, at: Position) -> Option<Reading> {
         self.state().read(at.stream, Some(at.read))
+    }
+
+    /// Whether somebody reads what belongs to no request.
+    pub fn is_listened_to(&self) -> bool {
+        self.state().logs.get(&STANDING).is_some_and(Log::is_read)
     }
 
     /// From now on a client may come back to what it reads.
@@ -188,6 +210,8 @@ impl Session {
         let next = match (log.stream, log.released.take()) {
             (None, _) => Next::End,
             (_, Some(retry)) => {
+                // What comes from now on is for who comes back.
+                log.resumable = true;
                 log.leave();
                 Next::Retry(retry)
             }
@@ -212,7 +236,8 @@ impl Session {
             log.leave();
             let now = Instant::now();
             state.used = now;
-            state.distribute(now);
+            state.turn(now);
+            self.rouse(&mut state);
         }
     }
 
@@ -230,10 +255,10 @@ impl Session {
     pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let now = Instant::now();
-            let forgotten = later(self.idle_since().unwrap_or(now), ttl);
             let due = {
                 let mut state = self.state();
                 state.turn(now);
+                let forgotten = later(state.idle_since().unwrap_or(now), ttl);
                 if forgotten <= now {
                     state.close(ConnectionError::Idle);
                 }
@@ -260,6 +285,8 @@ impl Session {
         } = &mut *state;
         connection.drain(now, grace, ConnectionError::ShuttingDown, host);
         state.turn(now);
+        drop(state);
+        self.bell.wake();
     }
 
     /// Ends it at once.
@@ -270,6 +297,11 @@ impl Session {
 }
 
 impl State {
+    fn idle_since(&self) -> Option<Instant> {
+        let busy = self.connection.in_flight() > 0 || self.logs.values().any(Log::is_read);
+        (!busy).then_some(self.used)
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
@@ -359,14 +391,16 @@ impl State {
         }
     }
 
-    /// Keeps within its bound what was read, and what nobody reads (R-SSE-10).
+    /// Keeps within its bound what was read, and then what nobody reads (R-SSE-10).
     fn forget(&mut self) {
         let mut kept: usize = self.logs.values().map(Log::bytes).sum();
-        for log in self.logs.values_mut() {
-            while kept > self.replay_bytes
-                && let Some(len) = log.forget()
-            {
-                kept -= len;
+        for unread in [false, true] {
+            for log in self.logs.values_mut() {
+                while kept > self.replay_bytes
+                    && let Some(len) = log.forget(unread)
+                {
+                    kept -= len;
+                }
             }
         }
         self.logs.retain(|_, log| !log.is_over());

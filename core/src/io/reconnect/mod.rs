@@ -72,7 +72,10 @@ impl Reconnecting {
         let keeps = shared.clone();
         thread::Builder::new()
             .name("mcpbolt-reconnect".to_owned())
-            .spawn(move || keeps.keep(open, backoff))?;
+            .spawn(move || {
+                let keeper = Keeper(keeps);
+                keeper.0.keep(open, backoff);
+            })?;
         Ok(Self { shared })
     }
 
@@ -115,9 +118,14 @@ impl Reconnecting {
     /// to tell before: [`Client::listen`]. Only for servers of 2026-07-28; older ones tell anyway.
     ///
     /// # Errors
-    /// As there; then it is not asked for again.
+    /// As there; then what it was to tell before stays.
     pub async fn listen(&self, interests: Interests) -> Result<(), RequestError> {
-        self.shared.lock().wishes.interests = Some(interests.clone());
+        let before = self
+            .shared
+            .lock()
+            .wishes
+            .interests
+            .replace(interests.clone());
         let listen = async |client: &Client| client.listen(interests.clone()).await;
         let outcome = self.now(listen).await;
         let mut state = self.shared.lock();
@@ -129,7 +137,7 @@ impl Reconnecting {
                 Ok(())
             }
             Err(error) => {
-                state.wishes.interests = None;
+                state.wishes.interests = before;
                 Err(error)
             }
         }
@@ -188,6 +196,16 @@ impl Drop for Reconnecting {
     }
 }
 
+/// Whoever waits learns it, also when what opens connections panics.
+struct Keeper(Arc<Shared>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let gone = ConnectionError::ClosedLocally;
+        self.0.end(RequestError::Closed(gone));
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -239,6 +257,8 @@ impl Shared {
         while self.lock().end.is_none() {
             let begun = Instant::now();
             let lost = block_on(self.live(open()));
+            // Those who gave up waiting are forgotten; the others look again.
+            self.change(|_| ());
             failures = match begun.elapsed() > backoff.longest && lost.is_ok() {
                 true => 1,
                 false => failures + 1,
