@@ -30,6 +30,11 @@ export class Completers {
     add(kind: string, name: string, completers: readonly (readonly [string, Completer | undefined])[]): void {
         const given = completers.filter((pair): pair is [string, Completer] => pair[1] !== undefined);
         if (given.length > 0) this.#of.set(`${kind} ${name}`, new Map(given));
+        else this.remove(kind, name);
+    }
+
+    remove(kind: string, name: string): void {
+        this.#of.delete(`${kind} ${name}`);
     }
 
     call({ ref, argument, context }: CompletionParams, call: Context<any>): ReturnType<Completer> {

@@ -86,7 +86,7 @@ export class Link {
     #native: NativeLink | undefined;
     readonly #flush = () => this.flush();
     /** Who waits for the answers to this side's requests, by their numbers. */
-    readonly waiting: (Waiting | undefined)[] = [];
+    readonly waiting = new Map<number, Waiting>();
 
     /** `connect` is given what wakes this link. */
     constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink) {
@@ -158,9 +158,9 @@ export class Link {
                 return this.#take(number)?.reject(error);
             }
             case Inbound.Progress:
-                return this.waiting[number]?.onProgress?.(JSON.parse(text));
+                return this.waiting.get(number)?.onProgress?.(JSON.parse(text));
             case Inbound.Listening:
-                return this.waiting[number]?.onListening?.(Number(text));
+                return this.waiting.get(number)?.onListening?.(Number(text));
             case Inbound.Cancelled:
                 return receiver.cancelled?.(number, text);
             case Inbound.Initialized:
@@ -188,14 +188,14 @@ export class Link {
     }
 
     #take(number: number): Waiting | undefined {
-        const waiting = this.waiting[number];
-        this.waiting[number] = undefined;
+        const waiting = this.waiting.get(number);
+        this.waiting.delete(number);
         return waiting;
     }
 
     /** Gives up what is waited for under a number, and tells the peer. */
     giveUp(number: number, reason?: string): void {
-        this.waiting[number] = undefined;
+        this.waiting.delete(number);
         this.native.cancel(number, reason);
     }
 

@@ -31,6 +31,7 @@ export interface NativeOffer {
     removeTemplate(template: string): boolean;
     removePrompt(name: string): boolean;
     method(extension: string, name: string): number;
+    has(target: number): boolean;
     skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
 }

@@ -11,7 +11,7 @@ import type {
 import { guarded, ToolError } from './errors';
 import type { Outbound } from './link';
 import { native, type NativeOffer, type NativeOfferOptions } from './native';
-import { objectAnswer, promptAnswer, resourceAnswer, toolAnswer } from './results';
+import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check } from './schema';
 import { skillFolders } from './skillfolders';
@@ -30,38 +30,40 @@ export interface Entry {
     answer: (value: unknown, args: any) => Answer;
 }
 
-/** Tools, resources, templates, prompts, completions, methods of extensions: counted as the engine's operations are. */
-const LISTS = 6;
+/** Counted as the engine's operations are. */
+const enum Kind {
+    Tool,
+    Resource,
+    Template,
+    Prompt,
+    Completion,
+    Method
+}
+
+const KINDS = 6;
 
 /** What a server offers: before it runs, or later with `listChanges`. */
 export abstract class Offer<State> {
     /** @internal */
     readonly offer: NativeOffer;
     readonly #completers = new Completers();
-    readonly #entries: Entry[][] = [
-        [],
-        [],
-        [],
-        [],
-        [
-            {
-                what: 'completion',
-                isTool: false,
-                call: (params, context) => this.#completers.call(params, context),
-                answer: value => completionAnswer(value as readonly string[])
-            }
-        ],
-        []
-    ];
+    /** By the numbers of the engine's operations, which are not given twice. */
+    readonly #entries = new Map<number, Entry>();
 
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
         this.offer = guarded(() => new native.Offer(name, version, offered(options)));
+        this.#enter(Kind.Completion, 0, {
+            what: 'completion',
+            isTool: false,
+            call: (params, context) => this.#completers.call(params, context),
+            answer: value => completionAnswer(value as readonly string[])
+        });
     }
 
-    /** @internal The entry that the engine means. */
-    entry(target: number): Entry {
-        return this.#entries[target % LISTS]![Math.floor(target / LISTS)]!;
+    /** @internal The entry that the engine means, unless it was removed. */
+    entry(target: number): Entry | undefined {
+        return this.#entries.get(target);
     }
 
     /** Adds a tool. Arguments that break its schema never reach the handler. */
@@ -78,9 +80,12 @@ export abstract class Offer<State> {
         };
         const number = this.#add('tool', { name, ...rest, ...schemas });
         const call = check ? checked(handler, check) : handler;
-        const entry = { what: `tool ${name}`, isTool: true, call, answer: toolAnswer };
-        this.#entries[0]![number] = outputSchema ? { ...entry, checked: number + 1 } : entry;
-        return this;
+        const entry = { what: `tool ${name}`, isTool: true, call };
+        return this.#enter(
+            Kind.Tool,
+            number,
+            outputSchema ? { ...entry, answer: structuredAnswer, checked: number + 1 } : { ...entry, answer: toolAnswer }
+        );
     }
 
     /** Adds a resource. */
@@ -90,13 +95,12 @@ export abstract class Offer<State> {
         handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>
     ): this {
         const number = this.#add('resource', { uri, ...definition });
-        this.#entries[1]![number] = {
+        return this.#enter(Kind.Resource, number, {
             what: `resource ${uri}`,
             isTool: false,
             call: handler,
             answer: (value, at) => resourceAnswer(value, at, definition.mimeType)
-        };
-        return this;
+        });
     }
 
     /** Adds resources by URI template; the handler takes the URI and the template's variables. */
@@ -109,13 +113,12 @@ export abstract class Offer<State> {
         const completers = Object.entries(complete);
         const number = this.#add('template', { uri: template, ...rest, completes: completers.length > 0 });
         this.#completers.add('resource', template, completers);
-        this.#entries[2]![number] = {
+        return this.#enter(Kind.Template, number, {
             what: `resource template ${template}`,
             isTool: false,
             call: ([uri, variables]: [string, Record<string, string>], context) => handler(uri, variables, context),
             answer: (value, [uri]) => resourceAnswer(value, uri, definition.mimeType)
-        };
-        return this;
+        });
     }
 
     /** Adds a prompt. */
@@ -128,8 +131,7 @@ export abstract class Offer<State> {
         const completes = completers.some(([, complete]) => complete);
         const number = this.#add('prompt', { name, ...definition, completes });
         this.#completers.add('prompt', name, completers);
-        this.#entries[3]![number] = { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer };
-        return this;
+        return this.#enter(Kind.Prompt, number, { what: `prompt ${name}`, isTool: false, call: handler, answer: promptAnswer });
     }
 
     /**
@@ -142,8 +144,7 @@ export abstract class Offer<State> {
         handler: (params: Params, context: Context<State>) => Awaitable<object>
     ): this {
         const number = guarded(() => this.offer.method(extension, method));
-        this.#entries[5]![number] = { what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer };
-        return this;
+        return this.#enter(Kind.Method, number, { what: `method ${method}`, isTool: false, call: handler, answer: objectAnswer });
     }
 
     /**
@@ -158,27 +159,44 @@ export abstract class Offer<State> {
 
     /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
     removeTool(name: string): boolean {
-        return guarded(() => this.offer.removeTool(name));
+        return this.#remove(Kind.Tool, () => this.offer.removeTool(name));
     }
 
     /** Takes a resource away; whether there was one. */
     removeResource(uri: string): boolean {
-        return guarded(() => this.offer.removeResource(uri));
+        return this.#remove(Kind.Resource, () => this.offer.removeResource(uri));
     }
 
     /** Takes a template away; whether there was one. */
     removeResourceTemplate(template: string): boolean {
-        return guarded(() => this.offer.removeTemplate(template));
+        const removed = this.#remove(Kind.Template, () => this.offer.removeTemplate(template));
+        this.#completers.remove('resource', template);
+        return removed;
     }
 
     /** Takes a prompt away; whether there was one. */
     removePrompt(name: string): boolean {
-        return guarded(() => this.offer.removePrompt(name));
+        const removed = this.#remove(Kind.Prompt, () => this.offer.removePrompt(name));
+        this.#completers.remove('prompt', name);
+        return removed;
     }
 
     /** Tells the clients that subscribed to it that a resource is another now. */
     resourceUpdated(uri: string | URL): void {
         this.offer.resourceUpdated(String(uri));
+    }
+
+    #enter(kind: Kind, number: number, entry: Entry): this {
+        this.#entries.set(number * KINDS + kind, entry);
+        return this;
+    }
+
+    /** Calls under way have what they need. */
+    #remove(kind: Kind, remove: () => boolean): boolean {
+        const removed = guarded(remove);
+        const isGone = (target: number) => target % KINDS === kind && !this.offer.has(target);
+        if (removed) for (const target of this.#entries.keys()) if (isGone(target)) this.#entries.delete(target);
+        return removed;
     }
 
     #add(kind: 'tool' | 'resource' | 'template' | 'prompt', definition: object): number {

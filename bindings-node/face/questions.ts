@@ -43,7 +43,7 @@ export class Questions {
                 act(value);
             };
             this.#open.set(answer, reject);
-            link.waiting[answer] = { resolve: settle(resolve), reject: settle(reject) };
+            link.waiting.set(answer, { resolve: settle(resolve), reject: settle(reject) });
             this.#check();
         });
     }

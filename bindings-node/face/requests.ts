@@ -66,7 +66,7 @@ export class Requests {
             const link = this.#link;
             const number = guarded(() => begin(link.native));
             const waiting: Waiting = { resolve, reject, onProgress, isRaw };
-            link.waiting[number] = waiting;
+            link.waiting.set(number, waiting);
             if (signal === undefined) return;
             const forget = onAbort(signal, () => {
                 link.giveUp(number, reasonOf(signal));

@@ -53,6 +53,12 @@ export function toolAnswer(value: unknown): Answer {
     return [isResult(value) ? Outbound.Object : Outbound.Structured, stringify(value)];
 }
 
+/** @internal What a tool with an output schema gives back is structured content, whatever it is. */
+export function structuredAnswer(value: unknown): Answer {
+    if (value === undefined || (typeof value === 'object' && value !== null)) return toolAnswer(value);
+    return [Outbound.Structured, typeof value === 'bigint' ? String(value) : stringify(value)];
+}
+
 /** @internal */
 export function resourceAnswer(value: unknown, uri: string, mimeType?: string): Answer {
     const contents =

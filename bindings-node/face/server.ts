@@ -2,11 +2,12 @@ import { isMainThread } from 'node:worker_threads';
 import { carryOut } from './carry';
 import { Context } from './context';
 import type { RunOptions, RunReport, ServerOptions } from './definitions';
-import { guarded, McpError } from './errors';
+import { guarded, McpError, ProtocolError } from './errors';
 import { Link, type Receiver } from './link';
 import { native, type NativeLink, type NativeOffer } from './native';
 import { Offer } from './offer';
 import type { Trace } from './protocol';
+import { refuse } from './results';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
@@ -81,7 +82,9 @@ export class Server<State = undefined> extends Offer<State> {
             call: (number, target, text, wantsProgress) => {
                 const context = new Context(link, number, wantsProgress, state, text);
                 calls[number] = context;
-                carryOut(this.entry(target), text, context, this.#options.onError);
+                const entry = this.entry(target);
+                if (entry) carryOut(entry, text, context, this.#options.onError);
+                else refuse(context, new ProtocolError('invalid params', 'it has been removed'), false);
             },
             cancelled: (number, reason) => calls[number]?.cancel(reason),
             initialized: text => {

@@ -23,14 +23,14 @@ export class Streams {
             const listening = new Listening(() => link.giveUp(number));
             const forget = signal && onAbort(signal, () => (listening.close(), reject(cancelled(signal))));
             listening.onEnd(() => forget?.());
-            link.waiting[number] = {
+            link.waiting.set(number, {
                 resolve: () => listening.end(),
                 reject: error => (reject(error), listening.end(error)),
                 onListening: id => {
                     this.#add(listening, notice => notice.stream === id);
                     resolve(listening);
                 }
-            };
+            });
         });
     }
 

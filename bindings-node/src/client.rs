@@ -210,8 +210,11 @@ impl Host for ClientHost {
 
     fn notification(&mut self, message: MessageRef<'_>) {
         let method = message.method().unwrap_or_default();
-        if Method::parse(&method) == Some(Method::SubscriptionAcknowledged) {
-            return self.host.notification(message);
+        let known = Method::parse(&method);
+        // What it keeps of lists may be stale now.
+        self.host.notification(message);
+        if known == Some(Method::SubscriptionAcknowledged) {
+            return;
         }
         let mut json = String::from("{\"method\":");
         quote(&mut json, &method);
@@ -220,7 +223,10 @@ impl Host for ClientHost {
             json.push_str(params);
         }
         json.push('}');
-        self.inbox.push(Event::Notification(json));
+        self.inbox.push(match known {
+            None | Some(Method::LogMessage) => Event::Notification(json),
+            Some(_) => Event::Change(json.into()),
+        });
     }
 
     fn opened(&mut self, _revision: Revision) {

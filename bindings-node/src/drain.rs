@@ -137,9 +137,9 @@ impl<'a> Rows<'a> {
             }),
             Operation::ReadTemplate(index) => self.text(kind, number, target, |out| {
                 let uri = message.uri().unwrap_or_default();
-                // Numbers stay: a newer offer has the older one's templates, too.
+                // None when it was removed meanwhile: then nobody carries the call out, either.
                 let templates = live.offer().handlers;
-                let template = templates.get(index as usize);
+                let template = templates.get(&index);
                 let variables = template.and_then(|template| template.match_uri(&uri));
                 out.push('[');
                 quote(out, &uri);

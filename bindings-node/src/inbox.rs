@@ -1,6 +1,6 @@
 //! What the engine's thread has for JavaScript's: one queue, one wake-up for all that is in it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ pub enum Event {
     Opened(String),
     /// Look at request `n` of this side: its answer may be there.
     Ready(u32),
+    /// The answer to request `n` of this side is there, and nothing said before it waits.
+    Answered(u32),
     /// Progress on request `n` of this side, as JSON.
     Progress(u32, String),
     /// Stream `n` is open; the id by which the server tells on it.
@@ -37,6 +39,8 @@ pub enum Event {
     Withdrawn(u32),
     /// A notification of the peer, as JSON.
     Notification(String),
+    /// One that says what is not to be missed: what changed, or is done.
+    Change(Arc<str>),
     /// A line of a child's stderr.
     Line(String),
     /// A frame, with its secrets masked, for who traces the wire.
@@ -80,6 +84,8 @@ struct State {
     cancelled: usize,
     /// JavaScript knows that something waits.
     told: bool,
+    /// Changes behind [`MAX_NEWS`] events: each is told once.
+    late: HashSet<Arc<str>>,
 }
 
 impl Inbox {
@@ -113,8 +119,12 @@ impl Inbox {
     /// Adds an event.
     pub fn push(&self, event: Event) {
         let mut state = self.lock();
-        if event.is_news() && state.events.len() >= MAX_NEWS {
-            return;
+        if state.events.len() >= MAX_NEWS {
+            match &event {
+                Event::Change(json) if !state.late.insert(json.clone()) => return,
+                news if news.is_news() => return,
+                _ => {}
+            }
         }
         state.events.push_back(event);
         self.tell(state);
@@ -152,6 +162,7 @@ impl Inbox {
         let mut state = self.lock();
         let many = state.events.len().min(max);
         events.extend(state.events.drain(..many));
+        state.late.clear();
         let mut bytes = 0;
         while events.len() + calls.len() < max && bytes < DRAIN_BYTES {
             match state.calls.pop_front() {

@@ -22,7 +22,7 @@ use crate::inbox::{Event, Inbox};
 use crate::offer::Templates;
 use crate::outputs::Outputs;
 use crate::questions::Questions;
-use crate::requests::{Requests, Task, Way};
+use crate::requests::{Outcome, Requests, Task, Way};
 use crate::slots::Slots;
 use crate::submit;
 
@@ -145,11 +145,18 @@ impl Link {
             Event::RootsChanged => rows.bare(Kind::RootsChanged, 0),
             Event::Withdrawn(number) => rows.bare(Kind::Withdrawn, number),
             Event::Opened(json) => rows.text(Kind::Opened, 0, 0, |out| out.push_str(&json)),
-            Event::Ready(number) => self.write_answer(rows, number),
+            Event::Ready(number) => {
+                let outcome = self.requests.look(number, &self.inbox);
+                write_answer(rows, number, outcome);
+            }
+            Event::Answered(number) => write_answer(rows, number, self.requests.take(number)),
             Event::Progress(number, json) => {
                 rows.text(Kind::Progress, number, 0, |out| out.push_str(&json));
             }
             Event::Notification(json) => {
+                rows.text(Kind::Notification, 0, 0, |out| out.push_str(&json));
+            }
+            Event::Change(json) => {
                 rows.text(Kind::Notification, 0, 0, |out| out.push_str(&json));
             }
             Event::Line(line) => rows.text(Kind::Line, 0, 0, |out| out.push_str(&line)),
@@ -163,17 +170,17 @@ impl Link {
             Event::Ended(json) => rows.text(Kind::Ended, 0, 0, |out| out.push_str(&json)),
         }
     }
+}
 
-    fn write_answer(&mut self, rows: &mut Rows<'_>, number: u32) {
-        match self.requests.take(number) {
-            None => {}
-            Some(Ok(answer)) => rows.text(Kind::Answer, number, 0, |out| {
-                out.push_str(answer.json());
-            }),
-            Some(Err(why)) => rows.text(Kind::Failure, number, 0, |out| {
-                error::request_json(out, &why);
-            }),
-        }
+fn write_answer(rows: &mut Rows<'_>, number: u32, outcome: Option<Outcome>) {
+    match outcome {
+        None => {}
+        Some(Ok(answer)) => rows.text(Kind::Answer, number, 0, |out| {
+            out.push_str(answer.json());
+        }),
+        Some(Err(why)) => rows.text(Kind::Failure, number, 0, |out| {
+            error::request_json(out, &why);
+        }),
     }
 }
 

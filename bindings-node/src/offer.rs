@@ -1,11 +1,13 @@
 //! What a server offers, put together by JavaScript: before it is served, or later where clients
 //! were told that it may change.
 
+use std::collections::HashMap;
 use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
+use mcpbolt::handler::Operation;
 use mcpbolt::server::{
     CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
 };
@@ -83,7 +85,7 @@ pub struct Offer {
 
 /// The templates by number, for the variables of what is read; whatever else carries operations
 /// out is JavaScript's.
-pub type Templates = Vec<Template>;
+pub type Templates = HashMap<u32, Template>;
 
 /// What is offered at each moment, and what its connections begin with.
 #[derive(Clone)]
@@ -133,7 +135,7 @@ impl Offer {
             version,
             instructions: options.instructions,
             registry,
-            templates: Vec::new(),
+            templates: Templates::new(),
             seal,
             served: None,
         })
@@ -170,7 +172,7 @@ impl Offer {
             }
             let parsed = Template::parse(&template.uri).map_err(RegistryError::Template)?;
             let number = registry.add_template(template.into())?;
-            templates.push(parsed);
+            templates.insert(number, parsed);
             Ok(number)
         })
     }
@@ -208,13 +210,27 @@ impl Offer {
     /// Takes a template away; whether there was one.
     #[napi]
     pub fn remove_template(&mut self, template: String) -> Result<bool> {
-        self.change(|registry, _| Ok(registry.remove_template(&template)))
+        self.change(|registry, templates| {
+            let removed = registry.remove_template(&template);
+            templates.retain(|number, _| registry.has(Operation::ReadTemplate(*number)));
+            Ok(removed)
+        })
     }
 
     /// Takes a prompt away; whether there was one.
     #[napi]
     pub fn remove_prompt(&mut self, name: String) -> Result<bool> {
         self.change(|registry, _| Ok(registry.remove_prompt(&name)))
+    }
+
+    /// Whether there is something under an operation's own number.
+    #[napi]
+    pub fn has(&self, target: u32) -> bool {
+        let operation = Operation::from_target(target);
+        match &self.served {
+            None => self.registry.has(operation),
+            Some(served) => served.live.offer().registry.has(operation),
+        }
     }
 
     /// Tells the clients that subscribed to it that a resource is another now.

@@ -1,5 +1,7 @@
 //! What this side waits for: answers of the peer, by the numbers that JavaScript knows them by.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +12,6 @@ use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
 use crate::inbox::{Event, Inbox};
-use crate::slots::Slots;
 
 /// A future that gives a result: raw JSON.
 pub type Task = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
@@ -35,7 +36,8 @@ impl Answer {
     }
 }
 
-type Outcome = Result<Answer, RequestError>;
+/// What comes of a request.
+pub type Outcome = Result<Answer, RequestError>;
 
 #[expect(
     clippy::large_enum_variant,
@@ -46,7 +48,7 @@ enum Request {
     Reserved,
     /// Its answer is to come, and will wake JavaScript.
     Waiting(Way, Waker),
-    /// Its answer came while it was sent.
+    /// Its answer is there, behind what was said before it.
     Answered(Box<Outcome>),
 }
 
@@ -76,26 +78,38 @@ impl Wake for Ready {
     }
 }
 
-/// Everything that is waited for.
+/// The highest number: JavaScript is told them as 32 bits with a sign.
+const MAX_NUMBER: u32 = i32::MAX as u32;
+
+/// Everything that is waited for. A number is not given again before all others were: what was
+/// queued for an earlier request finds nobody, and no other.
 #[derive(Default)]
-pub struct Requests(Slots<Request>);
+pub struct Requests {
+    waiting: HashMap<u32, Request>,
+    last: u32,
+}
 
 impl Requests {
     /// Takes a number for what is about to be sent.
     pub fn reserve(&mut self) -> u32 {
-        self.0.insert(Request::Reserved)
+        loop {
+            self.last = (self.last + 1) & MAX_NUMBER;
+            if let Entry::Vacant(place) = self.waiting.entry(self.last) {
+                place.insert(Request::Reserved);
+                return self.last;
+            }
+        }
     }
 
     /// Gives a number back; what was under way is given up.
     pub fn forget(&mut self, number: u32) {
-        self.0.remove(number);
+        self.waiting.remove(&number);
     }
 
     /// Waits for an answer. JavaScript is told in any case, also when it is there at once.
     pub fn wait(&mut self, number: u32, way: Way, inbox: &Arc<Inbox>) {
         if let Some(outcome) = self.begin(number, way, inbox) {
-            self.0.replace(number, Request::Answered(Box::new(outcome)));
-            inbox.push(Event::Ready(number));
+            self.settle(number, outcome, inbox);
         }
     }
 
@@ -109,8 +123,7 @@ impl Requests {
                 Ok(json)
             }
             Some(outcome) => {
-                self.0.replace(number, Request::Answered(Box::new(outcome)));
-                inbox.push(Event::Ready(number));
+                self.settle(number, outcome, inbox);
                 Err(number)
             }
         }
@@ -122,34 +135,49 @@ impl Requests {
         match way.poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(outcome) => Some(outcome),
             Poll::Pending => {
-                self.0.replace(number, Request::Waiting(way, waker));
+                self.waiting.insert(number, Request::Waiting(way, waker));
                 None
             }
         }
     }
 
-    /// The answer that woke JavaScript, if it is there.
+    /// Keeps an answer until all that was said before it is taken.
+    fn settle(&mut self, number: u32, outcome: Outcome, inbox: &Inbox) {
+        let answered = Request::Answered(Box::new(outcome));
+        self.waiting.insert(number, answered);
+        inbox.push(Event::Answered(number));
+    }
+
+    /// The answer that woke JavaScript, if it is there. That of a task comes later: the task may
+    /// have said something in the moment in which it ended.
+    pub fn look(&mut self, number: u32, inbox: &Inbox) -> Option<Outcome> {
+        let Some(Request::Waiting(way, waker)) = self.waiting.get_mut(&number) else {
+            return None;
+        };
+        match (way.poll(&mut Context::from_waker(waker)), way) {
+            (Poll::Pending, _) => None,
+            (Poll::Ready(outcome), Way::Asking(_)) => {
+                self.forget(number);
+                Some(outcome)
+            }
+            (Poll::Ready(outcome), Way::Task(_)) => {
+                self.settle(number, outcome, inbox);
+                None
+            }
+        }
+    }
+
+    /// The answer that was kept.
     pub fn take(&mut self, number: u32) -> Option<Outcome> {
-        match self.0.get_mut(number)? {
-            Request::Reserved => None,
-            Request::Waiting(way, waker) => match way.poll(&mut Context::from_waker(waker)) {
-                // A wake-up for an earlier request of that number finds nothing yet.
-                Poll::Pending => None,
-                Poll::Ready(outcome) => {
-                    self.forget(number);
-                    Some(outcome)
-                }
-            },
-            Request::Answered(_) => match self.0.remove(number) {
-                Some(Request::Answered(outcome)) => Some(*outcome),
-                _ => None,
-            },
+        match self.waiting.remove(&number)? {
+            Request::Answered(outcome) => Some(*outcome),
+            _ => None,
         }
     }
 
     /// Gives a request up and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
-        if let Some(Request::Waiting(Way::Asking(asking), _)) = self.0.remove(number) {
+        if let Some(Request::Waiting(Way::Asking(asking), _)) = self.waiting.remove(&number) {
             asking.cancel(reason);
         }
     }

@@ -43,13 +43,6 @@ impl<T> Slots<T> {
         self.values.get_mut(number as usize)?.as_mut()
     }
 
-    /// Puts another value in the place of one; nothing when there is none.
-    pub fn replace(&mut self, number: u32, value: T) {
-        if let Some(place) = self.get_mut(number) {
-            *place = value;
-        }
-    }
-
     /// Takes a value out; its number is free again.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.values.get_mut(number as usize)?.take()?;

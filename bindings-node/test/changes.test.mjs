@@ -4,6 +4,8 @@ import { execFile } from 'node:child_process';
 import { on, once } from 'node:events';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Server } from 'mcpbolt';
 import { connect, failsWith, folder, program, spawned } from './wire.mjs';
 
@@ -63,6 +65,55 @@ eras('resources and prompts come and go (R-RES-09, R-PRM-07)', async opening => 
     const count = name => heard.filter(own => own === name).length;
     assert.ok(count('prompts') === 2 && [2, 3].includes(count('resources')) && count('tools') === 0, heard.join());
     listening.close();
+    await client.close();
+});
+
+eras('what is removed is forgotten, its completions too', async opening => {
+    const server = new Server('live', '1', { listChanges: true, onError: () => {} });
+    const complete = () => ['Rome'];
+    const where = more => ({ arguments: [{ name: 'where', ...more }] });
+    server.prompt('visit', where({ complete }), () => 'Go').prompt('stay', where({ complete }), () => 'Stay');
+    const handlers = new FinalizationRegistry(name => forgotten.push(name));
+    const forgotten = [];
+    const handler = name => {
+        const made = () => name;
+        handlers.register(made, name);
+        return made;
+    };
+    server.tool('tool', {}, handler('tool')).resource('memo://a', {}, handler('resource'));
+    server.resourceTemplate('user://{id}', {}, handler('template')).prompt('prompt', {}, handler('prompt'));
+    const client = await connect(server, { opening });
+    assert.equal((await client.callTool('tool')).content[0].text, 'tool');
+    assert.ok(server.removePrompt('visit'));
+    server.prompt('visit', where({}), () => 'Go');
+    assert.deepEqual((await client.complete({ prompt: 'visit' }, 'where', '')).values, []);
+    assert.deepEqual((await client.complete({ prompt: 'stay' }, 'where', '')).values, ['Rome']);
+    server.removeTool('tool');
+    server.removeResource('memo://a');
+    server.removeResourceTemplate('user://{id}');
+    server.removePrompt('prompt');
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc');
+    for (let i = 0; i < 100 && forgotten.length < 4; i++) {
+        gc();
+        await new Promise(resolve => setTimeout(resolve, 10));
+    }
+    assert.deepEqual(forgotten.sort(), ['prompt', 'resource', 'template', 'tool']);
+    await client.close();
+});
+
+eras('a call of what was removed while it waited is answered', async opening => {
+    const server = new Server('live', '1', { listChanges: true })
+        .tool('remove', {}, () => {
+            // The other call waits by then.
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+            server.removeTool('other');
+        })
+        .tool('other', {}, () => 'other');
+    const client = await connect(server, { opening });
+    const [removed, other] = await Promise.allSettled([client.callTool('remove'), client.callTool('other')]);
+    assert.equal(removed.status, 'fulfilled');
+    assert.equal(other.reason?.rpcCode, -32602);
     await client.close();
 });
 

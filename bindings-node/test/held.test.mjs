@@ -1,12 +1,13 @@
 // While a handler or a caller holds JavaScript's thread, whatever does not need it goes on.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, mkdtempSync } from 'node:fs';
+import { existsSync, readFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { folder, program, Wire } from './wire.mjs';
+import { Server } from 'mcpbolt';
+import { connect, folder, program, spawned, Wire } from './wire.mjs';
 
 const HELD_MS = 10_000;
 /** A hundred times what is promised, and less than half of what waiting for the loop would take. */
@@ -91,4 +92,57 @@ test('a deadline passes on time while the client holds the loop', async t => {
     const late = Number(BigInt(readFileSync(heard, 'utf8')) - BigInt(due)) / 1e6;
     t.diagnostic(`held loop: the deadline's cancellation came after ${late.toFixed(2)} ms`);
     assert.ok(late > -10 && late < LIMIT_MS, `${late} ms`);
+});
+
+const hold = ms => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+test('a listener that sends a request takes no answer of another that came meanwhile', async () => {
+    const server = new Server('live', '1', { listChanges: true });
+    const client = await connect(server, { opening: 'handshake' });
+    // The server knows that the client is ready.
+    await client.ping();
+    let listed;
+    client.once('toolsChanged', () => (listed = client.listTools()));
+    server.tool('one', {}, () => 1);
+    hold(50);
+    const pinged = client.ping();
+    // Both the change and the answer wait.
+    hold(50);
+    await pinged;
+    assert.deepEqual((await listed).map(({ name }) => name), ['one']);
+});
+
+test('who does not keep up misses log messages, and nothing that has changed', async () => {
+    const done = join(mkdtempSync(join(tmpdir(), 'mcpbolt-held-')), 'done');
+    const client = await spawned(
+        `
+        import { createInterface } from 'node:readline';
+        import { writeFileSync } from 'node:fs';
+        const say = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+        const tell = (method, params) => say({ method: 'notifications/' + method, params });
+        const result = { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 's', version: '1' } };
+        for await (const line of createInterface({ input: process.stdin })) {
+            const { id, method } = JSON.parse(line);
+            if (method === 'initialize') say({ id, result });
+            else if (method === undefined) writeFileSync(${JSON.stringify(done)}, '');
+            else if (method === 'go') {
+                for (let i = 0; i < 10_000; i++) tell('message', { level: 'info', data: i });
+                for (let i = 0; i < 100; i++) tell('tools/list_changed');
+                tell('resources/updated', { uri: 'memo://a' });
+                tell('elicitation/complete', { elicitationId: 'e' });
+                say({ id: 'last', method: 'ping' });
+                say({ id, result: {} });
+            }
+        }
+        `,
+        { opening: 'handshake' }
+    );
+    const heard = { log: 0, toolsChanged: 0, resourceUpdated: 0, elicitationComplete: 0 };
+    for (const name of Object.keys(heard)) client.on(name, () => heard[name]++);
+    const gone = client.request('go');
+    for (const until = Date.now() + 20_000; !existsSync(done); hold(10)) assert.ok(Date.now() < until);
+    await gone;
+    const { log, ...changes } = heard;
+    assert.ok(log > 8000 && log < 10_000, `${log} log messages`);
+    assert.deepEqual(changes, { toolsChanged: 1, resourceUpdated: 1, elicitationComplete: 1 });
 });

@@ -81,3 +81,19 @@ test('a client holds results against the schemas that it has listed (R-STR-02, R
     for (const name of ['wrong', 'none', 'odd']) await assert.rejects(client.callTool(name), failsWith('ERR_MCP_BAD_ANSWER'), name);
     await client.close();
 });
+
+test('what a tool gives back is structured content of whatever type its schema has', async () => {
+    const outputs = { string: 'three', number: 3, integer: 12345678901234567890n, boolean: false, null: null, array: [1, 'two'] };
+    const server = new Server('values', '1');
+    for (const [type, value] of Object.entries(outputs)) server.tool(type, { outputSchema: { type } }, () => value);
+    server.tool('wrong', { outputSchema: { type: 'number' } }, () => 'three');
+    const client = await connect(server, { revision: '2026-07-28' });
+    await client.listTools();
+    for (const [type, value] of Object.entries(outputs)) {
+        const result = await client.requestJson('tools/call', { name: type });
+        const json = typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+        assert.ok(result.includes(`"structuredContent":${json}`), result);
+        if (type !== 'integer') assert.deepEqual((await client.callTool(type)).structuredContent, value);
+    }
+    await assert.rejects(client.callTool('wrong'), isInternal);
+});

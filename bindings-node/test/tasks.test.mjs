@@ -129,6 +129,34 @@ for (const revision of [CORE, NEWEST]) {
         await assert.rejects(client.task('1-00').status(), error => error.rpcCode === -32602);
     });
 
+    test(`the last state of a task is told, and nobody asks for it again, ${revision}`, async () => {
+        const looks = [];
+        const trace = (direction, message) => {
+            if (direction === 'out' && message.includes('"tasks/get"')) looks.push('asked');
+            // As an answer to that, not by itself or as the answer to the call.
+            if (direction === 'in' && /"status":"completed"/.test(message) && !/"(method|task)":/.test(message)) looks.push('told');
+        };
+        const client = await connect(tools(), { ...answers(), revision, trace });
+        const statesOf = async task => {
+            const states = [];
+            for await (const { status } of task) states.push(status);
+            return states;
+        };
+        assert.equal((await statesOf(await client.startTool('quick'))).at(-1), 'completed');
+        assert.deepEqual(looks.slice(looks.indexOf('told')), ['told']);
+        const waits = await client.startTool('wait');
+        const states = statesOf(waits);
+        const heard = [];
+        // In the same moment, calls that want progress are under way.
+        const calls = [];
+        await waits.cancel();
+        for (let i = 0; i < 20; i++) calls.push(client.callTool('direct', {}, { onProgress: state => heard.push(state) }));
+        assert.equal((await states).at(-1), 'cancelled');
+        await assert.rejects(waits.result(), failsWith('ERR_MCP_CANCELLED'));
+        await Promise.all(calls);
+        assert.deepEqual(heard, []);
+    });
+
     test(`what a task asks, the client's handlers answer, ${revision} (R-TSK-13, R-TSX-10, R-TSX-11)`, async () => {
         const [heard, asked] = [{}, []];
         const client = await connect(tools(heard), { ...answers(asked), revision });
