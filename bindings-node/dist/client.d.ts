@@ -83,7 +83,7 @@ export declare class Client extends Connection {
     setRoots(roots: readonly (Root | string)[]): void;
     /**
      * Tells the server the least severe log messages that are wanted; they come as `log` events. From 2026-07-28 on
-     * there are none without it, and each request of this client says it.
+     * there are none without it, and the requests of this client that take `meta` say it.
      */
     setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void>;
 }

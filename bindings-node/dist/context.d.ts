@@ -1,4 +1,5 @@
-import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import type { ClientInfo } from './definitions';
+import type { FormResult, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import type { Schema } from './schema';
 /** A call under way, as its handler sees it. */
 export declare class Context<State = unknown> {
@@ -61,6 +62,10 @@ export declare class Context<State = unknown> {
      * Before 2026-07-28 there are none.
      */
     extension(id: string): object | undefined;
+    /** What the client said of itself: with this call from 2026-07-28 on, when it connected before. */
+    get client(): ClientInfo;
+    /** The protocol revision that the call is made in. */
+    get revision(): Revision;
     /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
     get meta(): Readonly<Record<string, unknown>>;
     /**

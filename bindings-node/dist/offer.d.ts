@@ -31,7 +31,7 @@ export declare abstract class Offer<State> {
     removeResourceTemplate(template: string): boolean;
     /** Takes a prompt away; whether there was one. */
     removePrompt(name: string): boolean;
-    /** Tells the clients that subscribed to it that a resource is another now. */
+    /** Tells the clients that subscribed to it that a resource is another now. Needs `subscriptions`. */
     resourceUpdated(uri: string | URL): void;
 }
 export {};

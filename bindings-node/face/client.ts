@@ -208,7 +208,7 @@ export class Client extends Connection {
 
     /**
      * Tells the server the least severe log messages that are wanted; they come as `log` events. From 2026-07-28 on
-     * there are none without it, and each request of this client says it.
+     * there are none without it, and the requests of this client that take `meta` say it.
      */
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
         if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientInfo } from './definitions';
 import { McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { LEVELS } from './protocol';
-import type { FormResult, LogLevel, PageResult, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import type { FormResult, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
 import { Question, Questions } from './questions';
 import type { Schema } from './schema';
 
@@ -17,6 +18,7 @@ export class Context<State = unknown> {
     #reason: string | undefined;
     #controller: AbortController | undefined;
     #questions: Questions | undefined;
+    #client: ClientInfo | undefined;
     #meta: Readonly<Record<string, unknown>> | undefined;
 
     /** What `lifespan.start` gave. */
@@ -168,6 +170,21 @@ export class Context<State = unknown> {
         return json === null ? undefined : JSON.parse(json);
     }
 
+    /** What the client said of itself: with this call from 2026-07-28 on, when it connected before. */
+    get client(): ClientInfo {
+        if (this.#client === undefined) {
+            const json = this.#live ? this.#link.native.introduction(this.#number) : null;
+            if (json === null) throw new McpError('ERR_MCP_CANCELLED', 'the call is over');
+            this.#client = readClient(json);
+        }
+        return this.#client;
+    }
+
+    /** The protocol revision that the call is made in. */
+    get revision(): Revision {
+        return this.client.revision;
+    }
+
     /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
     get meta(): Readonly<Record<string, unknown>> {
         if (this.#live) this.#meta ??= Object.freeze(JSON.parse(this.#link.native.meta(this.#number)));
@@ -216,4 +233,10 @@ export class Context<State = unknown> {
         const message = this.#reason ? `the call was cancelled: ${this.#reason}` : 'the call was cancelled';
         this.#controller?.abort(new DOMException(message, 'AbortError'));
     }
+}
+
+/** @internal */
+export function readClient(text: string): ClientInfo {
+    const { revision, peer: info, capabilities = {} } = JSON.parse(text);
+    return { revision, info, capabilities };
 }

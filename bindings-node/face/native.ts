@@ -61,6 +61,7 @@ export interface NativeLink {
     endRound(call: number): boolean;
     beginTask(call: number): boolean;
     isTask(call: number): boolean;
+    introduction(call: number): string | null;
     meta(call: number): string;
     missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;

@@ -181,9 +181,9 @@ export abstract class Offer<State> {
         return removed;
     }
 
-    /** Tells the clients that subscribed to it that a resource is another now. */
+    /** Tells the clients that subscribed to it that a resource is another now. Needs `subscriptions`. */
     resourceUpdated(uri: string | URL): void {
-        this.offer.resourceUpdated(String(uri));
+        guarded(() => this.offer.resourceUpdated(String(uri)));
     }
 
     #enter(kind: Kind, number: number, entry: Entry): this {

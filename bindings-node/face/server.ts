@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { carryOut } from './carry';
-import { Context } from './context';
+import { Context, readClient } from './context';
 import type { RunOptions, RunReport, ServerOptions } from './definitions';
 import { guarded, McpError, ProtocolError } from './errors';
 import { Link, type Receiver } from './link';
@@ -87,10 +87,7 @@ export class Server<State = undefined> extends Offer<State> {
                 else refuse(context, new ProtocolError('invalid params', 'it has been removed'), false);
             },
             cancelled: (number, reason) => calls[number]?.cancel(reason),
-            initialized: text => {
-                const { revision, peer: info, capabilities = {} } = JSON.parse(text);
-                this.#options.onInitialized?.({ revision, info, capabilities });
-            },
+            initialized: text => this.#options.onInitialized?.(readClient(text)),
             rootsChanged: () => this.#options.onRootsChanged?.(),
             closed: reason => {
                 if (!wasClosed) this.#options.onClosed?.(reason);

@@ -89,6 +89,13 @@ impl Link {
         context.extension(&id).map(str::to_owned)
     }
 
+    /// What the client of a call said of itself, as JSON; nothing when the call is over.
+    #[napi]
+    pub fn introduction(&self, call: u32) -> Option<String> {
+        let call = self.calls.get(call)?;
+        Some(call.client(&self.handle))
+    }
+
     /// The `_meta` of a call's request, as JSON.
     #[napi]
     pub fn meta(&self, call: u32) -> String {

@@ -9,6 +9,7 @@ use mcpbolt::mcp::{Era, ErrorKind};
 use mcpbolt::message::{Field, Message};
 use mcpbolt::server::{Context, Registry, Seal, TaskCall};
 
+use crate::client::introduction;
 use crate::inbox::Inbox;
 use crate::tasks::GivenUp;
 
@@ -107,6 +108,22 @@ impl Underway {
             let (reply, cancel) = (self.reply.clone(), self.cancel.clone());
             Box::new(Context::without_rounds(handle.clone(), reply, cancel))
         })
+    }
+
+    /// What its client said of itself: with it, where each request says it anew (R-MET-08), or
+    /// when the connection opened.
+    pub fn client(&self, handle: &Handle) -> String {
+        let (revision, request) = (self.reply.revision(), self.message.as_ref());
+        match (revision.era(), handle.peer()) {
+            (Era::Handshake, Some(peer)) => {
+                introduction(revision, &peer.implementation, &peer.capabilities)
+            }
+            _ => {
+                let said = |field| request.raw(field).unwrap_or_default();
+                let (client, capabilities) = (Field::ClientInfo, Field::ClientCapabilities);
+                introduction(revision, said(client), said(capabilities))
+            }
+        }
     }
 
     /// The `_meta` of the request: an object.

@@ -1,7 +1,7 @@
 //! A client of a server that it starts itself.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcpbolt::connection::{Connection, Framing};
 use mcpbolt::io::{ChildCommand, Exit, Hosted, Stderr, Waits};
@@ -11,7 +11,7 @@ use napi_derive::napi;
 use crate::client::ClientOptions;
 use crate::error::{Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
-use crate::link::{Link, spawn};
+use crate::link::{Link, duration, spawn};
 
 /// How a server program is started.
 #[napi(object)]
@@ -27,11 +27,11 @@ pub struct ChildOptions {
     /// What becomes of its stderr: `inherit`, `ignore` or `lines`.
     pub stderr: Option<String>,
     /// How long it may take to end after its stdin is closed, and after SIGTERM, in ms.
-    pub close_ms: Option<u32>,
+    pub close_ms: Option<f64>,
 }
 
 impl ChildOptions {
-    fn command(self, inbox: &Arc<Inbox>) -> ChildCommand {
+    fn command(self, inbox: &Arc<Inbox>) -> Result<ChildCommand> {
         let mut command = ChildCommand::new(self.command).args(self.args);
         if let Some(directory) = self.cwd {
             command = command.cwd(directory);
@@ -42,20 +42,20 @@ impl ChildOptions {
             }
         }
         if let Some(ms) = self.close_ms {
-            let wait = Duration::from_millis(ms.into());
+            let wait = duration(ms)?;
             command = command.waits(Waits {
                 after_close: wait,
                 after_terminate: wait,
             });
         }
         let inbox = inbox.clone();
-        command.stderr(match self.stderr.as_deref() {
+        Ok(command.stderr(match self.stderr.as_deref() {
             Some("ignore") => Stderr::Discard,
             Some("lines") => Stderr::Lines(Box::new(move |line| {
                 inbox.push(Event::Line(line.to_owned()));
             })),
             _ => Stderr::Inherit,
-        })
+        }))
     }
 }
 
@@ -69,7 +69,7 @@ pub fn spawn_child(
     let inbox = Arc::new(Inbox::new(&wake)?);
     let made = options.prepare(&inbox)?;
     let program = child.command.clone();
-    let child = child.command(&inbox).spawn().map_err(|why| {
+    let child = child.command(&inbox)?.spawn().map_err(|why| {
         error(
             "ERR_MCP_SPAWN",
             format!("{program} cannot be started: {why}"),

@@ -262,20 +262,30 @@ pub fn peer_json(handle: &Handle) -> String {
         Some(TaskForm::Extension) => "\"extension\"",
     };
     json.push_str(&format!(",\"tasks\":{tasks}"));
-    for (key, value) in [
-        ("peer", &peer.implementation),
-        ("capabilities", &peer.capabilities),
-    ] {
-        if !value.is_empty() {
-            json.push_str(&format!(",\"{key}\":{value}"));
-        }
-    }
+    implementation(&mut json, &peer.implementation, &peer.capabilities);
     if let Some(instructions) = &peer.instructions {
         json.push_str(",\"instructions\":");
         quote(&mut json, instructions);
     }
     json.push('}');
     json
+}
+
+/// What a client said of itself, and the revision of what it asks.
+pub fn introduction(revision: Revision, peer: &str, capabilities: &str) -> String {
+    let mut json = String::from("{\"revision\":");
+    quote(&mut json, revision.name());
+    implementation(&mut json, peer, capabilities);
+    json.push('}');
+    json
+}
+
+fn implementation(json: &mut String, peer: &str, capabilities: &str) {
+    for (key, value) in [("peer", peer), ("capabilities", capabilities)] {
+        if !value.is_empty() {
+            json.push_str(&format!(",\"{key}\":{value}"));
+        }
+    }
 }
 
 /// Passes progress on request `number` on to JavaScript.

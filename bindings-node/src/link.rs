@@ -96,10 +96,12 @@ impl Link {
         (timeout_ms, max_timeout_ms, wants_progress, meta): Options,
         adjust: impl FnOnce(&mut Asking),
     ) -> Result<u32> {
+        let timeout = timeout_ms.map(duration).transpose()?;
+        let max_timeout = max_timeout_ms.map(duration).transpose()?;
         let number = self.requests.reserve();
         let options = RequestOptions {
-            timeout: timeout_ms.and_then(duration),
-            max_timeout: max_timeout_ms.and_then(duration),
+            timeout,
+            max_timeout,
             progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
             meta: meta.map(Into::into),
             ..RequestOptions::default()
@@ -306,9 +308,10 @@ impl Drop for Link {
     }
 }
 
-/// Milliseconds as JavaScript counts them; none when there is no such duration.
-pub fn duration(ms: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(ms / 1000.0).ok()
+/// Milliseconds as JavaScript counts them.
+pub fn duration(ms: f64) -> Result<Duration> {
+    let misuse = |_| error::error("ERR_MCP_MISUSE", format!("{ms} ms is no duration"));
+    Duration::try_from_secs_f64(ms / 1000.0).map_err(misuse)
 }
 
 /// Starts a thread of the engine's.

@@ -56,18 +56,15 @@ pub struct TaskOptions {
     pub poll_ms: Option<f64>,
 }
 
-impl From<TaskOptions> for TaskLimits {
-    fn from(options: TaskOptions) -> Self {
-        let usual = Self::default();
-        Self {
-            tasks: options.count.map_or(usual.tasks, |count| count as usize),
-            bytes: options.bytes.map_or(usual.bytes, |bytes| bytes as usize),
-            ttl: options.ttl_ms.and_then(duration).unwrap_or(usual.ttl),
-            poll_interval: options
-                .poll_ms
-                .and_then(duration)
-                .unwrap_or(usual.poll_interval),
-        }
+impl TaskOptions {
+    fn limits(&self) -> Result<TaskLimits> {
+        let usual = TaskLimits::default();
+        Ok(TaskLimits {
+            tasks: self.count.map_or(usual.tasks, |count| count as usize),
+            bytes: self.bytes.map_or(usual.bytes, |bytes| bytes as usize),
+            ttl: self.ttl_ms.map_or(Ok(usual.ttl), duration)?,
+            poll_interval: self.poll_ms.map_or(Ok(usual.poll_interval), duration)?,
+        })
     }
 }
 
@@ -77,6 +74,7 @@ pub struct Offer {
     name: String,
     version: String,
     instructions: Option<String>,
+    subscriptions: bool,
     registry: Registry,
     templates: Templates,
     seal: Option<Seal>,
@@ -112,7 +110,7 @@ impl Offer {
             let none = || error("ERR_MCP_MISUSE", "a page has at least one item");
             registry.set_page_size(size.ok_or_else(none)?);
         }
-        if let Some(ttl) = options.cache_ms.and_then(duration) {
+        if let Some(ttl) = options.cache_ms.map(duration).transpose()? {
             registry.set_list_cache(ttl, scope(options.cache_is_public));
         }
         if let Some(json) = &options.extensions {
@@ -122,7 +120,7 @@ impl Offer {
             }
         }
         if let Some(tasks) = options.tasks {
-            registry.set_task_limits(tasks.into());
+            registry.set_task_limits(tasks.limits()?);
         }
         let seal = match options.state_key {
             None => Seal::random(),
@@ -134,6 +132,7 @@ impl Offer {
             name,
             version,
             instructions: options.instructions,
+            subscriptions: options.subscriptions,
             registry,
             templates: Templates::new(),
             seal,
@@ -235,10 +234,15 @@ impl Offer {
 
     /// Tells the clients that subscribed to it that a resource is another now.
     #[napi]
-    pub fn resource_updated(&self, uri: String) {
+    pub fn resource_updated(&self, uri: String) -> Result<()> {
+        if !self.subscriptions {
+            let why = "the server was made without `subscriptions`";
+            return Err(error("ERR_MCP_MISUSE", why));
+        }
         if let Some(served) = &self.served {
             served.live.offer().registry.tell(Change::Resource(&uri));
         }
+        Ok(())
     }
 
     /// Once it is served, clients are told.

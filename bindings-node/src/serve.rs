@@ -32,7 +32,7 @@ pub fn serve_stdio(
     let served = offer.serve();
     let inbox = Arc::new(Inbox::new(&wake)?);
     let options = StdioOptions {
-        grace: duration(grace_ms).unwrap_or(StdioOptions::default().grace),
+        grace: duration(grace_ms)?,
         signals,
         ..StdioOptions::default()
     };

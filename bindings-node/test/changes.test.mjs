@@ -158,8 +158,10 @@ eras('a resource that is subscribed to is told of, others are not (R-RES-06, R-R
 });
 
 eras('who cannot be subscribed to says so (R-CAP-03)', async opening => {
-    const client = await connect(new Server('fixed', '1').resource('memo://a', {}, () => 'a'), { opening });
+    const server = new Server('fixed', '1').resource('memo://a', {}, () => 'a');
+    const client = await connect(server, { opening });
     await assert.rejects(client.subscribe('memo://a'), failsWith('ERR_MCP_UNSUPPORTED'));
+    assert.throws(() => server.resourceUpdated('memo://a'), failsWith('ERR_MCP_MISUSE'));
     await client.close();
 });
 

@@ -1,7 +1,7 @@
 // What goes with a request beside its params, and what may be asked of its client.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ProtocolError, Server } from 'mcpbolt';
+import { Client, ProtocolError, Server } from 'mcpbolt';
 import { connect, failsWith } from './wire.mjs';
 
 const TRACE = {
@@ -59,4 +59,35 @@ test('an error of the protocol may carry data (R-ERR-01)', async () => {
         const is = error => error.message === 'no "such" row: ä' && assert.deepEqual(error.data, data) === undefined;
         await assert.rejects(client.callTool('fails', { kind }), is);
     }
+});
+
+for (const revision of ['2025-11-25', '2026-07-28'])
+    test(`a handler sees who calls it, and in which revision, ${revision} (R-MET-08)`, async () => {
+        const seen = [];
+        const kept = [];
+        const server = new Server('who', '1')
+            .tool('now', {}, (_, ctx) => void seen.push(ctx.revision, ctx.client))
+            .tool('later', {}, (_, ctx) => void kept.push(ctx));
+        const client = await connect(server, { name: 'Ada', version: '7', revision, onElicitation: () => ({ action: 'decline' }) });
+        await client.callTool('now');
+        const [own, { info, capabilities, ...rest }] = seen;
+        assert.deepEqual([own, rest, info], [revision, { revision }, { name: 'Ada', version: '7' }]);
+        assert.ok('form' in capabilities.elicitation, JSON.stringify(capabilities));
+        await client.callTool('later');
+        assert.throws(() => kept[0].client, failsWith('ERR_MCP_CANCELLED'));
+    });
+
+test('what is no duration is refused', async () => {
+    const misuse = failsWith('ERR_MCP_MISUSE');
+    const client = await connect(new Server('s', '1').tool('a', {}, () => 'a'));
+    for (const ms of [-1, NaN]) {
+        await assert.rejects(client.callTool('a', {}, { timeout: ms }), misuse);
+        await assert.rejects(client.callTool('a', {}, { maxTimeout: ms }), misuse);
+        assert.throws(() => new Server('s', '1', { cacheLists: { ms } }), misuse);
+        assert.throws(() => new Server('s', '1', { taskLimits: { ttlMs: ms } }), misuse);
+        assert.throws(() => new Server('s', '1', { taskLimits: { pollMs: ms } }), misuse);
+        await assert.rejects(new Server('s', '1').run({ graceMs: ms, signals: false }), misuse);
+        await assert.rejects(Client.spawn(process.execPath, [], { closeMs: ms }), misuse);
+    }
+    assert.equal((await client.callTool('a', {}, { timeout: 5000.5 })).content[0].text, 'a');
 });
