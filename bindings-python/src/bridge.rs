@@ -37,7 +37,11 @@ impl Executor for Bridge {
         let (registry, targets) = (&offer.registry, &offer.handlers);
         let (mut work, mut events) = (Vec::new(), Vec::new());
         for call in batch.calls() {
-            let Some(target) = targets.get(Operation::from_target(call.target)) else {
+            let Some(target) = targets.get(call.target) else {
+                // It was removed after the registry had found it.
+                let mut replies = session.handle.replies();
+                let gone = "it is offered no longer";
+                replies.error(&call.reply, ErrorKind::InvalidParams, gone, None);
                 continue;
             };
             let Some(one) = begin(session, registry, target, call) else {

@@ -41,10 +41,10 @@ pub fn arguments<'py>(
         }
         Operation::ReadTemplate(_) => {
             let uri = message.uri().unwrap_or_default();
-            let registry = session.catalog.live.offer().registry;
-            let matched = registry.template(&uri);
+            let template = target.template.as_ref();
+            let matched = template.and_then(|template| template.match_uri(&uri));
             let variables = PyDict::new(py);
-            for (name, value) in matched.map(|(_, variables)| variables).unwrap_or_default() {
+            for (name, value) in matched.unwrap_or_default() {
                 variables.set_item(name, value)?;
             }
             variables

@@ -33,9 +33,9 @@ pub struct Shared {
 #[pymethods]
 impl Catalog {
     #[new]
-    fn new(setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
+    fn new(mut setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
         let (mut registry, mut targets) = (setup.registry()?, Targets::default());
-        for entry in entries {
+        for entry in entries.into_iter().chain(setup.completion_entry.take()) {
             targets.add(&mut registry, entry).map_err(wrong)?;
         }
         let seal = setup.seal()?;
@@ -43,9 +43,6 @@ impl Catalog {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
         let config = Arc::new(setup.config(&registry)?);
-        targets.completion = setup
-            .completion_entry
-            .map(|one| Arc::new(one.into_target()));
         let needs_loop = setup.list_changes || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Shared {
             live: Arc::new(Live::new(registry, targets)),
@@ -82,13 +79,14 @@ impl Catalog {
     /// Offers one thing less. Whether there was one.
     fn remove(&self, kind: &str, name: &str) -> PyResult<bool> {
         let mut found = false;
-        let removed = self.shared.live.change(|mut registry, targets| {
+        let removed = self.shared.live.change(|mut registry, mut targets| {
             found = match kind {
                 "tool" => registry.remove_tool(name),
                 "resource" => registry.remove_resource(name),
                 "template" => registry.remove_template(name),
                 _ => registry.remove_prompt(name),
             };
+            targets.retain(&registry);
             Ok((registry, targets))
         });
         removed.map(|()| found).map_err(wrong)
@@ -98,6 +96,12 @@ impl Catalog {
     fn resource_updated(&self, uri: &str) {
         let registry = self.shared.live.offer().registry;
         registry.tell(Change::Resource(uri));
+    }
+
+    /// Whether a connection has it.
+    #[getter]
+    fn in_use(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
     }
 
     /// Whether an event loop is needed.

@@ -207,11 +207,14 @@ impl Link {
         for news in self.inbox.take(DRAIN) {
             match news {
                 News::Opened => shown(py, self.settle_opening(py)),
-                News::Done(number) => {
-                    if let Some(outcome) = self.poll(number) {
-                        self.settle(py, number, outcome);
+                News::Done(number) => match self.poll(number) {
+                    // Behind what it has just told.
+                    Some(outcome) if self.report(py, number).is_some() => {
+                        self.inbox.push(News::Outcome(number, Box::new(outcome)))
                     }
-                }
+                    Some(outcome) => self.settle(py, number, outcome),
+                    None => {}
+                },
                 News::Outcome(number, outcome) => self.settle(py, number, *outcome),
                 News::Progress(number, progress, total, message) => {
                     let report = self.report(py, number);

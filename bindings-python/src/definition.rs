@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use mcpbolt::mcp::TaskSupport;
-use mcpbolt::server::{Prompt, PromptArgument, Resource, Tool};
+use mcpbolt::server::{Prompt, PromptArgument, Resource, Template, Tool};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -87,6 +87,10 @@ impl Definition {
         Target {
             takes_tasks: self.task_support() != TaskSupport::Forbidden,
             is_checked: self.output_schema.is_some(),
+            template: match self.kind.as_str() {
+                "template" => Template::parse(&self.uri).ok(),
+                _ => None,
+            },
             function: self.function,
             lane: match self.lane.as_str() {
                 "inline" => Lane::Inline,

@@ -14,7 +14,7 @@ pub enum News {
     Opened,
     /// The outcome of something under way is there.
     Done(u64),
-    /// What became of something whose outcome was there at once.
+    /// What became of something that may have told of its progress before.
     Outcome(u64, Box<Result<Made, RequestError>>),
     /// A request makes progress: how far, of how much, and a sentence.
     Progress(u64, f64, Option<f64>, Option<String>),

@@ -76,9 +76,6 @@ impl ServerSetup {
         if self.subscriptions {
             registry.offer_subscriptions();
         }
-        if self.completion_entry.is_some() {
-            registry.offer_completion();
-        }
         if let Some(size) = self.page_size {
             let size = NonZeroUsize::new(size);
             let none = || PyValueError::new_err("a page has at least one item");

@@ -1,10 +1,11 @@
 //! The functions of a server, and how each is called.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mcpbolt::handler::Operation;
-use mcpbolt::server::{Registry, RegistryError};
+use mcpbolt::server::{Registry, RegistryError, Template};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -30,6 +31,8 @@ pub struct Target {
     pub takes_tasks: bool,
     /// Whether what it gives back is held against a schema.
     pub is_checked: bool,
+    /// That of a resource of one: its variables are the arguments.
+    pub template: Option<Template>,
     /// The parameter that takes the context.
     pub context: Option<Py<PyString>>,
     /// Makes of the arguments what the function's parameters want; `None` when they are plain.
@@ -42,56 +45,41 @@ pub struct Target {
     pub slow: AtomicBool,
 }
 
-/// The functions, by the registry's numbers.
+/// The functions, each under the number of its operation. Those of removed entries are kept until
+/// [`retain`](Self::retain).
 #[derive(Clone, Debug, Default)]
-pub struct Targets {
-    tools: Vec<Arc<Target>>,
-    resources: Vec<Arc<Target>>,
-    templates: Vec<Arc<Target>>,
-    prompts: Vec<Arc<Target>>,
-    pub completion: Option<Arc<Target>>,
-}
+pub struct Targets(BTreeMap<u32, Arc<Target>>);
 
 impl Targets {
-    /// What carries an operation out.
-    pub fn get(&self, operation: Operation) -> Option<&Arc<Target>> {
-        match operation {
-            Operation::CallTool(index) => self.tools.get(index as usize),
-            Operation::ReadResource(index) => self.resources.get(index as usize),
-            Operation::ReadTemplate(index) => self.templates.get(index as usize),
-            Operation::GetPrompt(index) => self.prompts.get(index as usize),
-            Operation::Complete => self.completion.as_ref(),
-            Operation::Extension(_) => None,
-        }
+    /// What carries out the operation that has this number.
+    pub fn get(&self, number: u32) -> Option<&Arc<Target>> {
+        self.0.get(&number)
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Target>> {
-        let kinds = [&self.tools, &self.resources, &self.templates, &self.prompts];
-        kinds.into_iter().flatten().chain(&self.completion)
+        self.0.values()
     }
 
     /// Adds an entry, here and to the registry, under the same number.
     pub fn add(&mut self, registry: &mut Registry, entry: Definition) -> Result<(), RegistryError> {
-        let targets = match entry.kind.as_str() {
-            "tool" => {
-                registry.add_tool(entry.tool())?;
-                &mut self.tools
-            }
-            "resource" => {
-                registry.add_resource(entry.resource())?;
-                &mut self.resources
-            }
-            "template" => {
-                registry.add_template(entry.resource())?;
-                &mut self.templates
-            }
+        let operation = match entry.kind.as_str() {
+            "tool" => Operation::CallTool(registry.add_tool(entry.tool())?),
+            "resource" => Operation::ReadResource(registry.add_resource(entry.resource())?),
+            "template" => Operation::ReadTemplate(registry.add_template(entry.resource())?),
+            "prompt" => Operation::GetPrompt(registry.add_prompt(entry.prompt())?),
             _ => {
-                registry.add_prompt(entry.prompt())?;
-                &mut self.prompts
+                registry.offer_completion();
+                Operation::Complete
             }
         };
-        // Numbers go up by one and are not given again.
-        targets.push(Arc::new(entry.into_target()));
+        let target = Arc::new(entry.into_target());
+        self.0.insert(operation.to_target(), target);
         Ok(())
+    }
+
+    /// Forgets what the registry has no longer.
+    pub fn retain(&mut self, registry: &Registry) {
+        self.0
+            .retain(|number, _| registry.has(Operation::from_target(*number)));
     }
 }

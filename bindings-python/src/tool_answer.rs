@@ -29,6 +29,7 @@ pub struct Lowered {
 impl<'py> ToolAnswer<'py> {
     pub fn of(target: &Target, value: Bound<'py, PyAny>) -> PyResult<Self> {
         let value = match value.cast_into_exact::<PyString>() {
+            Ok(text) if target.is_checked => text.into_any(),
             Ok(text) => {
                 // What is no Unicode is the function's fault, and found here.
                 text.to_str()?;

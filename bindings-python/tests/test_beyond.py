@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,29 @@ def test_what_is_no_skill_is_not_offered(tmp_path: Path) -> None:
     server.add_skills(tmp_path)
     with pytest.raises(ValueError, match="frontmatter"):
         server._catalog()
+
+
+def test_links_and_pipes_in_a_skill_are_not_offered(folder: Path) -> None:
+    (folder / "outside").write_text("secret")
+    (folder / "notes" / "link").symlink_to(folder / "outside")
+    (folder / "notes" / "elsewhere").symlink_to(folder / "team")
+    os.mkfifo(folder / "notes" / "pipe")
+    linked = folder / "linked"
+    linked.mkdir()
+    (linked / "SKILL.md").symlink_to(folder / "notes" / "SKILL.md")
+    server = Server("office")
+    server.add_skills(folder)
+
+    @coroutine
+    async def run() -> None:
+        async with Client(server, revision=NEWEST) as client:
+            notes, pdf = await client.list_skills()
+            assert [file.uri for file in notes.files or []] == ["skill://notes/SKILL.md"]
+            assert pdf.uri == "skill://team/pdf/SKILL.md"
+
+    run()
+    with pytest.raises(ValueError, match="SKILL.md"):
+        server.add_skills(linked)
 
 
 def test_a_skill_comes_while_clients_are_connected(folder: Path) -> None:

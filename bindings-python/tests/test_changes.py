@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import gc
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
-from mcpbolt import Client, CompletionRequest, Misuse, Server, Unsupported
+from mcpbolt import Client, CompletionRequest, Misuse, PeerError, Server, Unsupported
 from support import coroutine
 
 REVISIONS = ["2024-11-05", "2025-11-25", "2026-07-28"]
@@ -121,6 +126,140 @@ async def test_arguments_are_completed(revision: str) -> None:
         assert (len(found.values), found.total, found.has_more) == (100, 150, True)
         assert found.values[0] == "a0 path file:///{path}"
     assert context == [{} if revision == "2024-11-05" else {"language": "de"}, {}]
+
+
+@coroutine
+async def test_a_completion_that_clients_could_not_learn_of_is_refused() -> None:
+    """R-CMP-01."""
+
+    def complete(request: CompletionRequest) -> list[str]:
+        return [request.value]
+
+    fixed, changing = Server("fixed"), Server("changing", list_changes=True)
+    for server in (fixed, changing):
+        server.prompt(name="greet")(lambda to: f"Hello {to}")
+        async with Client(server) as client:
+            (prompt,) = await client.list_prompts()
+            with pytest.raises(Unsupported):
+                await client.complete(prompt, "to", "W")
+    fixed.completion(complete)
+    async with Client(fixed) as client:
+        assert (await client.complete(prompt, "to", "W")).values == ["W"]
+    with pytest.raises(Misuse):
+        changing.completion(complete)
+
+
+@coroutine
+async def test_what_is_offered_no_longer_is_not_held() -> None:
+    server = Server("shop", list_changes=True)
+    server.tool(name="other")(lambda: "other")
+    functions = []
+
+    def add(name: str) -> None:
+        def function() -> str:
+            return name
+
+        functions.append(weakref.ref(function))
+        server.tool(name=name)(function)
+
+    async with Client(server) as client:
+        for name in "ab":
+            add(name)
+            assert (await client.call_tool(name)).text == name
+        server.remove_tool("a")
+        assert (await client.call_tool("other")).text == "other"
+        gc.collect()
+        assert [function() is None for function in functions] == [True, False]
+        assert (await client.call_tool("b")).text == "b"
+
+
+@coroutine
+async def test_offers_without_connections_are_not_held() -> None:
+    """What subscribers are told of does not keep what was offered earlier."""
+    server = Server("weather", subscriptions=True)
+    told: list[str] = []
+    server.resource("weather://today")(lambda: "rain")
+
+    def old() -> str:
+        return "old"
+
+    server.tool(old)
+    function = weakref.ref(old)
+    del old
+    async with Client(server, revision="2025-11-25") as client:
+        assert (await client.call_tool("old")).text == "old"
+    server.remove_tool("old")
+    async with Client(server, revision="2025-11-25", on_resource_updated=told.append) as client:
+        await client.subscribe("weather://today")
+        while function() is not None:
+            server.tool(name="new")(lambda: "new")
+            async with Client(server) as other:
+                assert (await other.call_tool("new")).text == "new"
+            server.remove_tool("new")
+            gc.collect()
+        server.resource_updated("weather://today")
+        await until(lambda: told == ["weather://today"])
+
+
+@coroutine
+async def test_what_the_lifespan_offers_is_offered() -> None:
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        server.tool(name="ready")(lambda: "ready")
+        yield
+
+    async with Client(Server("late", lifespan=lifespan)) as client:
+        assert (await client.call_tool("ready")).text == "ready"
+
+
+@coroutine
+async def test_what_is_under_way_is_finished_when_it_is_removed() -> None:
+    """R-TOL-07, R-RES-05: a resource is read by the template that was there when it was asked for."""
+    server = Server("users", list_changes=True)
+
+    @server.resource("users://{id}")
+    async def user(id: str) -> str:
+        return f"user {id}"
+
+    async with Client(server) as client:
+        assert (await client.read_resource("users://6"))[0].text == "user 6"
+        reading = asyncio.ensure_future(client.read_resource("users://7"))
+        await asyncio.sleep(0)
+        time.sleep(0.1)  # the engine has it, this loop has not
+        server.remove_resource_template("users://{id}")
+        assert (await reading)[0].text == "user 7"
+        with pytest.raises(PeerError):
+            await client.read_resource("users://8")
+
+
+@coroutine
+async def test_calls_are_answered_while_their_tool_comes_and_goes() -> None:
+    server = Server("shop", list_changes=True)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            server.tool(name="now and then")(lambda: "here")
+            server.remove_tool("now and then")
+
+    async def call() -> str:
+        try:
+            return (await client.call_tool("now and then")).text
+        except PeerError as error:
+            assert error.code == -32602
+            return error.message
+
+    changing = threading.Thread(target=change)
+    async with Client(server) as client:
+        changing.start()
+        try:
+            answers = set()
+            for _ in range(100):
+                answers.update(await asyncio.gather(*(call() for _ in range(20))))
+        finally:
+            stop.set()
+            changing.join()
+    assert "here" in answers
 
 
 @coroutine

@@ -206,6 +206,29 @@ async def test_a_server_gives_back_what_its_schema_says_or_an_error(revision: st
             assert caught.value.code == -32603
 
 
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+@coroutine
+async def test_structured_content_need_not_be_an_object(revision: str) -> None:
+    """R-STR-04, R-STR-06: before 2026-07-28 it must be one, and only the text is sent."""
+    server = Server("lists")
+    outputs: dict[str, tuple[dict[str, Any], Any, str]] = {
+        "some": ({"type": "array", "items": {"type": "string"}}, ["a"], '["a"]'),
+        "none": ({"type": "array"}, [], "[]"),
+        "text": ({"type": "string"}, "x", '"x"'),
+        "number": ({"type": "integer"}, 3, "3"),
+    }
+    for name, (schema, output, _) in outputs.items():
+        server.tool(name=name, output_schema=schema)(lambda output=output: output)  # type: ignore[misc]
+    server.tool(name="wrong", output_schema={"type": "array", "items": {"type": "integer"}})(lambda: ["a"])
+    async with Client(server, revision=revision) as client:
+        for name, (_, output, text) in outputs.items():
+            result = await client.call_tool(name)
+            assert result.structured == (output if revision == "2026-07-28" else None)
+            assert result.text == text
+        with pytest.raises(PeerError, match="output schema"):
+            await client.call_tool("wrong")
+
+
 @coroutine
 async def test_a_client_holds_results_against_the_schemas_that_it_has_listed() -> None:
     """R-STR-02, R-STR-07, R-SCH-11: of a server that says one thing and does another."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,6 +178,16 @@ async def test_a_task_is_followed_to_its_end(revision: str) -> None:
             assert (await (await client.start_tool("plain"))).text == "plain"
             with pytest.raises(Unsupported):
                 await client.list_tasks()
+
+
+@coroutine
+async def test_the_last_state_is_asked_for_once(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    async with with_tasks(tools(), NEWEST, trace=trace) as client:
+        task = await client.start_tool("confirm")
+        assert [info.status async for info in task][-1] == "completed"
+    frames = trace.read_text().splitlines()
+    assert sum(frame.startswith("<-") and '"status":"completed"' in frame for frame in frames) == 1
 
 
 @pytest.mark.parametrize("revision", FORMS)

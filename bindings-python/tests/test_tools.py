@@ -297,6 +297,31 @@ async def test_progress_and_log_messages_come_before_the_answer() -> None:
 
 
 @coroutine
+async def test_a_log_level_is_that_of_its_connection() -> None:
+    server = Server("talkative")
+    logged: list[dict[str, Any]] = []
+
+    @server.tool
+    def work(context: Context) -> None:
+        context.log("warning", "it")
+
+    for revision in ("2025-06-18", "2026-07-28"):
+        logged.clear()
+        client = Client(server, revision=revision, on_log=logged.append)
+        async with client:
+            await client.set_log_level("error")
+            await client.call_tool("work")
+            assert logged == []
+            await client.set_log_level("info")
+            await client.call_tool("work")
+            assert logged == [{"level": "warning", "data": "it"}]
+        async with client:
+            await client.call_tool("work")
+        # Who says nothing hears all of it; from 2026-07-28 on, nothing.
+        assert len(logged) == (2 if revision == "2025-06-18" else 1)
+
+
+@coroutine
 async def test_a_task_that_cannot_start_is_answered_and_takes_no_other_along() -> None:
     server = Server("refusing")
     loop = asyncio.get_running_loop()

@@ -97,6 +97,9 @@ class Client(Connection):
     ) -> _results.CallToolResult:
         """Calls a tool. A tool that fails still gives a result: see its `is_error`.
 
+        Where the call goes on as a task, `timeout` and `max_timeout` bound each request about it, not
+        the whole; and cancelling this leaves the task to the server: `start_tool` gives it to cancel.
+
         Raises:
             As `request`.
             BadAnswer: The result does not fit the tool's output schema, if the tools were listed.
@@ -294,7 +297,9 @@ class Client(Connection):
             link.unlisten(number)
 
     async def set_log_level(self, level: str) -> None:
-        """Asks for log messages of this level and up. From 2026-07-28 on every request says so."""
+        """Asks for log messages of this level and up, until the connection ends. From 2026-07-28 on
+        it goes along with each `call_tool`, `start_tool`, `read_resource`, `get_prompt`, `complete`,
+        `ping` and `request`, and the server logs only for those."""
         is_settled: bool = await self._made(lambda future: self._connected.set_log_level(level, future))
         if not is_settled:
             self._meta[_LOG_LEVEL] = level

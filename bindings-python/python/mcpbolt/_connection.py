@@ -86,6 +86,7 @@ class Connection:
             raise Misuse("the client is connected already")
         loop = asyncio.get_running_loop()
         setup = self._setup
+        self._known, self._meta = set(), {}
         setup.opened, setup.ended = loop.create_future(), loop.create_future()
         async with AsyncExitStack() as stack:
             link = self._answers.link = await self._connect(stack)
@@ -102,15 +103,15 @@ class Connection:
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
         from ._loop import running
 
-        catalog = self._server._catalog()
+        server = self._server
         links: list[_core.Link] = []
 
         def start(*interpreter: Any) -> _core.Serving:
-            link, serving = _core.connect_pair(self._setup, catalog, *interpreter)
+            link, serving = _core.connect_pair(self._setup, server._catalog(), *interpreter)
             links.append(link)
             return serving
 
-        await stack.enter_async_context(running(self._server, start))
+        await stack.enter_async_context(running(server, start))
         return links[0]
 
     async def _disconnect(self, link: _core.Link) -> None:

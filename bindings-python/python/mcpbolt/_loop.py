@@ -82,12 +82,12 @@ async def _nothing() -> AsyncIterator[None]:
     yield None
 
 
-async def serve(server: Any, catalog: _core.Catalog, grace: float, own: bool) -> None:
+async def serve(server: Any, grace: float, own: bool) -> None:
     """Serves on stdin and stdout until the wire ends; a cancellation ends it in good order."""
     from ._running import stray_output
 
     def start(*interpreter: Any) -> _core.Serving:
-        return _core.Serving.stdio(catalog, grace, own, *interpreter)
+        return _core.Serving.stdio(server._catalog(), grace, own, *interpreter)
 
     with stray_output():
         async with running(server, start) as (serving, ended):

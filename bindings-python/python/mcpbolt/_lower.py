@@ -26,6 +26,11 @@ def tool(value: Any) -> Lowered:
     return None, value, None, False
 
 
+def structured(value: Any) -> Lowered:
+    """The same of a tool with an output schema: what it gives back is structured, whatever it looks like."""
+    return tool(value) if value is None or isinstance(value, ToolResult) else (None, value, None, False)
+
+
 def _blocks(value: Any) -> list[Wire]:
     items = value if isinstance(value, (list, tuple)) else [value]
     return [block(item) or {"type": "text", "text": to_json(item)} for item in items]

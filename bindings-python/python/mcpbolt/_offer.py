@@ -98,7 +98,7 @@ class Offer:
                 entry.output_schema = output(signature.hints["return"])
             entry.annotations = json(annotations)
             entry.task = task
-            entry.lower = _lower.tool
+            entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
             self._add(entry)
             return function
 
@@ -189,7 +189,13 @@ class Offer:
     def completion(self, function: _F, /) -> _F:
         """Completes the arguments of prompts and templates while a user types: the function is
         called with a `CompletionRequest` and gives back values, best first.
+
+        Raises:
+            Misuse: The server was made with `list_changes=True`, and what it can do is settled,
+                because there was a connection.
         """
+        if self._settings.list_changes and self._made:
+            raise Misuse("clients were told what the server can do: add the completion before the first connects")
         signature = Signature(function)
         entry = Entry("completion", signature)
         if len(signature.parameters) != 1:
@@ -208,7 +214,8 @@ class Offer:
 
     def add_skills(self, folder: str | PathLike[str]) -> None:
         """Offers the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files
-        are read now; hidden ones are left out. What lies between becomes part of a skill's URI.
+        are read now. Hidden ones are left out, and so is what is no plain file or folder: nothing is
+        read through a symbolic link. What lies between becomes part of a skill's URI.
 
         Raises:
             ValueError: There is none.
@@ -276,6 +283,6 @@ class Offer:
         if self._is_stale and not (self._made and self._settings.list_changes):
             catalog = _core.Catalog(self._settings, self._entries)
             # Who subscribed is told of updates also where something else is offered by now.
-            self._made = [*self._made, catalog] if self._settings.subscriptions else [catalog]
+            self._made = [*(made for made in self._made if made.in_use), catalog]
             self._is_stale = False
         return self._made[-1]

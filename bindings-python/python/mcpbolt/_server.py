@@ -106,7 +106,7 @@ class Server(Offer):
 
                 from ._loop import serve
 
-                return asyncio.run(serve(self, catalog, grace, own=True))
+                return asyncio.run(serve(self, grace, own=True))
             from contextvars import copy_context
 
             with stray_output():
@@ -123,4 +123,4 @@ class Server(Offer):
         """
         from ._loop import serve
 
-        await serve(self, self._catalog(), grace, own=False)
+        await serve(self, grace, own=False)

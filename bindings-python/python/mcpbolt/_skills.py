@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from os import PathLike, fspath
 
 MANIFEST = "SKILL.md"
@@ -29,7 +30,7 @@ def skills(root: str | PathLike[str]) -> list[SkillFolder]:
     found = []
     for folder, below, names in os.walk(root):
         _leave_hidden(below)
-        if MANIFEST in names:
+        if MANIFEST in names and _is_plain(folder, MANIFEST):
             below.clear()
             within = os.path.relpath(os.path.dirname(folder), root) if folder != root else "."
             found.append(SkillFolder(folder, "" if within == "." else within.replace(os.sep, "/")))
@@ -42,14 +43,21 @@ def _leave_hidden(names: list[str]) -> None:
     names[:] = sorted(name for name in names if not name.startswith("."))
 
 
+def _is_plain(folder: str, name: str) -> bool:
+    """Whether it is a file: no link to what may lie elsewhere, no pipe that nobody may ever close."""
+    path = os.path.join(folder, name)
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
 def _files(root: str) -> Iterator[tuple[str, str, bytes]]:
-    """Path, MIME type and bytes of each file, the hidden ones excepted."""
+    """Path, MIME type and bytes of each plain file, the hidden ones excepted. Linked folders are not
+    entered."""
     from mimetypes import guess_type
 
     for folder, below, names in os.walk(root):
         _leave_hidden(below)
         _leave_hidden(names)
-        for name in names:
+        for name in filter(partial(_is_plain, folder), names):
             path = os.path.join(folder, name)
             kind = "text/markdown" if name.endswith(".md") else guess_type(name)[0]
             with open(path, "rb") as file:
