@@ -222,6 +222,20 @@ async def test_a_task_is_given_up(revision: str, tool: str) -> None:
             await task.cancel()
 
 
+@pytest.mark.parametrize("tool", ["wait", "block"])
+@coroutine
+async def test_who_gives_up_a_call_gives_up_its_task(tool: str) -> None:
+    """R-TSX-12; until then it goes on for as long as it takes, whatever bounds its first answer."""
+    server = tools()
+    async with with_tasks(server, NEWEST) as client:
+        call = asyncio.ensure_future(client.call_tool(tool, max_timeout=0.2))
+        await asyncio.sleep(0.4)
+        assert not call.done() and not server.ended  # type: ignore[attr-defined]
+        call.cancel()
+        while not server.ended:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.005)
+
+
 @coroutine
 async def test_a_task_outlives_its_connection() -> None:
     """R-TSX-23; in the older form it does not (R-TSK-17)."""

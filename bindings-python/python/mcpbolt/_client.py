@@ -97,8 +97,8 @@ class Client(Connection):
     ) -> _results.CallToolResult:
         """Calls a tool. A tool that fails still gives a result: see its `is_error`.
 
-        Where the call goes on as a task, `timeout` and `max_timeout` bound each request about it, not
-        the whole; and cancelling this leaves the task to the server: `start_tool` gives it to cancel.
+        Where the call goes on as a task, `timeout` and `max_timeout` bound the answer that it does,
+        not the whole. Cancelling this gives the task up, too; in 2025-11-25 it leaves it to the server.
 
         Raises:
             As `request`.
