@@ -128,3 +128,18 @@ test('where there are no skills the client says so; their files are resources in
         assert.deepEqual([contents.mimeType, contents.text], ['text/markdown', manifest('pdf')]);
     }
 });
+
+test('a list of skills that is kept is asked for again once resources have changed (R-CCH-07)', async () => {
+    const server = new Server('office', '1', { listChanges: true, cacheLists: { ms: 60_000 } }).skills(pdf());
+    let asked = 0;
+    const trace = (direction, message) => (asked += Number(direction === 'out' && message.includes('"skills/list"')));
+    const client = await connect(server, { trace });
+    const uris = async () => (await client.skills.list()).map(({ uri }) => uri);
+    const listening = await client.listen({ resources: true });
+    for (let i = 0; i < 2; i++) assert.deepEqual(await uris(), ['skill://pdf/SKILL.md']);
+    assert.equal(asked, 1);
+    server.skills(folder({ 'xls/SKILL.md': manifest('xls') }));
+    assert.equal((await listening.next()).value.type, 'resourcesChanged');
+    assert.deepEqual(await uris(), ['skill://pdf/SKILL.md', 'skill://xls/SKILL.md']);
+    listening.close();
+});
