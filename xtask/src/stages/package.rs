@@ -1,5 +1,7 @@
 //! Stages about what a user of the crate gets.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 
 use crate::log::Log;
@@ -20,18 +22,27 @@ pub fn package(log: &mut Log) -> Result<()> {
     unpack.arg(&packed).arg("-C").arg(&folder);
     log.run(unpack)?;
 
+    let dependencies = format!("mcpbolt = {{ path = \"../{name}\" }}");
+    let program = "use mcpbolt as _;\n\nfn main() {}\n";
+    std::fs::write(project.join("src/main.rs"), program)?;
+    build_user(&project, &dependencies, log)
+}
+
+/// Builds a project that is none of this workspace. It gets this one's versions and profiles, so
+/// that what others wrote is built once for all.
+pub fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
+    let own = std::fs::read_to_string(repo::root().join("Cargo.toml"))?;
+    let profiles = own.find("[profile.").and_then(|at| own.get(at..));
+    let profiles = profiles.context("no profiles in Cargo.toml")?;
     let manifest = format!(
-        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\nmcpbolt = {{ path = \"../{name}\" }}\n\n[workspace]\n"
+        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}"
     );
     std::fs::write(project.join("Cargo.toml"), manifest)?;
-    std::fs::write(
-        project.join("src/main.rs"),
-        "use mcpbolt as _;\n\nfn main() {}\n",
-    )?;
+    std::fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
     let mut build = cargo("build");
     build
-        .current_dir(&project)
-        .env("CARGO_TARGET_DIR", repo::target().join("package-user"));
+        .current_dir(project)
+        .env("CARGO_TARGET_DIR", repo::target());
     log.run(build)
 }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::package::build_user;
 use crate::load::{Revision, Session, Start};
 use crate::log::Log;
-use crate::repo::{self, Build, cargo, command};
+use crate::repo::{self, Build, command};
 use crate::{node, python};
 
 /// Each server offers one tool, `add`; a client asks each of them for a sum, and so does the
@@ -69,8 +70,7 @@ fn block<'a>(text: &'a str, language: &str, number: usize) -> Result<&'a str> {
 /// and its client.
 fn rust(folder: &Path, server: &str, client: &str, log: &mut Log) -> Result<(PathBuf, PathBuf)> {
     let project = folder.join("rust");
-    let target = repo::target().join("package-user");
-    let made = target.join("debug");
+    let made = repo::target().join("debug");
     let binary = made.join("server").display().to_string();
     ensure!(
         client.contains("path/to/server"),
@@ -82,14 +82,11 @@ fn rust(folder: &Path, server: &str, client: &str, log: &mut Log) -> Result<(Pat
         project.join("src/bin/client.rs"),
         client.replace("path/to/server", &binary),
     )?;
-    let manifest = format!(
-        "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[dependencies]\nmcpbolt = {{ path = {:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\n[workspace]\n",
+    let dependencies = format!(
+        "mcpbolt = {{ path = {:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"",
         repo::root().join("core")
     );
-    fs::write(project.join("Cargo.toml"), manifest)?;
-    let mut build = cargo("build");
-    build.current_dir(&project).env("CARGO_TARGET_DIR", &target);
-    log.run(build)?;
+    build_user(&project, &dependencies, log)?;
     Ok((made.join("server"), made.join("client")))
 }
 
