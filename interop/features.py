@@ -29,6 +29,7 @@ PNG = (
 )
 ICON = {"src": "https://example.com/icon.png", "mimeType": "image/png"}
 EXTENSION = "example.com/interop"
+TASK = ({"do": "task", "tool": "job", "arguments": {}}, {"text": "done", "status": "completed"})
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "example.com/word": "hello"}
 
 
@@ -133,6 +134,10 @@ def forms(_revision: str) -> list[Step]:
     return [(call("ask_user", message=message), {"text": text}) for message, text in asked.items()]
 
 
+def tasks(revision: str) -> list[Step]:
+    return [] if revision == MODERN else [TASK]  # there they are an extension
+
+
 @dataclass
 class Feature:
     name: str
@@ -177,6 +182,8 @@ FEATURES = (
         ({"do": "info"}, {"extensions": {EXTENSION: {"version": 1}}}),
         (call("context"), {"text": {"extension": {"version": 2}}}),
     ),
+    Feature("tasks", "2025-11-25", tasks),
+    told("tasks as an extension", MODERN, TASK),
 )
 
 

@@ -37,6 +37,9 @@ class Peer:
         self.script = script
 
 
+NO_TASKS: Lacks = {"tasks": "none", "tasks as an extension": "none"}
+FASTMCP_TASKS = dict.fromkeys(NO_TASKS, "those of a package of their own, `fastmcp-tasks`")
+RMCP_TASKS = {"tasks": "only those of 2026-07-28"}
 # What ours lack, as clients and as servers.
 OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
     "rust": ({}, {}),
@@ -45,24 +48,24 @@ OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
 }
 OURS = tuple(OUR_LACKS)
 CLIENTS = {
-    "mcp": Peer(install.PYTHON, HERE / "clients" / "python_client.py"),
+    "mcp": Peer(install.PYTHON, HERE / "clients" / "python_client.py", lacks=NO_TASKS),
     # It has the sessions of `mcp`, which is put through all revisions.
-    "fastmcp": Peer(install.PYTHON, HERE / "clients" / "fastmcp_client.py", revisions=ALL[-2:]),
+    "fastmcp": Peer(install.PYTHON, HERE / "clients" / "fastmcp_client.py", revisions=ALL[-2:], lacks=FASTMCP_TASKS),
     "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY),
-    "node-v2": Peer("node", HERE / "clients" / "node_v2.mjs"),
-    "rmcp": Peer(install.RMCP / "client"),
+    "node-v2": Peer("node", HERE / "clients" / "node_v2.mjs", lacks=NO_TASKS),
+    "rmcp": Peer(install.RMCP / "client", lacks=RMCP_TASKS),
 }
-FASTMCP_SERVER = {
+FASTMCP_SERVER = FASTMCP_TASKS | {
     "refusals": "says of an unknown tool in a result, of a prompt's missing argument that it failed internally",
     "changes": "no subscriptions, neither `resources/subscribe` nor `subscriptions/listen`",
 }
 EVERYTHING = install.NODE_MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 SERVERS = {
-    "rmcp": Peer(install.RMCP / "server"),
-    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py"),
+    "rmcp": Peer(install.RMCP / "server", lacks=RMCP_TASKS),
+    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py", lacks=NO_TASKS),
     "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", revisions=ALL[-2:], lacks=FASTMCP_SERVER),
     "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY),
-    "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs"),
+    "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs", lacks=NO_TASKS),
     "everything": Peer("node", EVERYTHING, "stdio", revisions=LEGACY, script=programs.everything),
     "garbage": Peer(sys.executable, HERE / "servers" / "garbage_server.py", script=programs.garbage),
 }

@@ -17,7 +17,7 @@ object. An error that the server answered with is the outcome {code}. A step nam
          progress: true               adds {seen}: [[progress, total], …] until the answer
          cancel_ms | timeout_ms       {ended: "cancelled" | "timed out"}
     many {tool, argument, count}      {answers}: `count` calls at once, each with the text "call I"
-    task {tool, arguments}            {text}: of a call that became a task, once that is done
+    task {tool, arguments}            {text, status}: of a call that became a task, once that has ended
     read {uri}                        {text, blob, mime}
     prompt {name, arguments}          {text} of its first message
     complete {prompt | template, argument, value}

@@ -25,12 +25,12 @@ def table() -> str:
     for feature in FEATURES:
         cells = [cell(*pair, feature) for pair in sdks.values()]
         lines.append(f"| {feature.name} | {feature.since} | {' | '.join(cells)} |")
-    why = [
-        f"- {name}, {side}, {feature}: {reason}"
-        for name, pair in sdks.items()
-        for side, peer in zip(("client", "server"), pair)
-        for feature, reason in peer.lacks.items()
-    ]
+    sides: dict[tuple[str, str, str], list[str]] = {}  # that lack it, of (SDK, feature, reason)
+    for name, pair in sdks.items():
+        for side, peer in zip(("client", "server"), pair):
+            for lack in peer.lacks.items():
+                sides.setdefault((name, *lack), []).append(side)
+    why = [f"- {name}, {' and '.join(of)}, {feature}: {reason}" for (name, feature, reason), of in sides.items()]
     return "\n".join([*lines, "", *why, ""])
 
 

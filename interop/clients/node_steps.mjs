@@ -127,6 +127,7 @@ const steps = {
     ping: () => peer.client.ping(),
     request: ({ method }) => peer.request(method, {}),
     call,
+    task: ({ tool, arguments: args }) => peer.task({ name: tool, arguments: args }),
     many: async ({ tool, argument, count }) => {
         const call = i => peer.callTool({ name: tool, arguments: { [argument]: `call ${i}` } });
         return { answers: (await Promise.all(Array.from({ length: count }, (_, i) => call(i)))).map(textOf) };
@@ -144,7 +145,7 @@ const steps = {
     }
 };
 
-/** @param connect () => {client, version(), request(method, params), callTool(params, options)} */
+/** @param connect () => {client, version(), request(method, params), callTool(params, options), task?(params)} */
 export async function run(connect) {
     const script = JSON.parse(await all(process.stdin));
     peer = await connect();

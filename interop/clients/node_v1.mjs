@@ -34,6 +34,17 @@ await run(async () => {
         client,
         version: () => client.negotiated,
         request: (method, params) => client.request({ method, params }, z.looseObject({})),
-        callTool: (params, options) => client.callTool(params, undefined, options)
+        callTool: (params, options) => client.callTool(params, undefined, options),
+        task: async params => {
+            const { tasks } = client.experimental;
+            let id;
+            let text;
+            for await (const { type, task, result, error } of tasks.callToolStream(params, undefined, { task: {} })) {
+                if (type === 'taskCreated') id = task.taskId;
+                if (type === 'result') text = result.content[0].text;
+                if (type === 'error') throw error;
+            }
+            return { text, status: (await tasks.getTask(id)).status };
+        }
     };
 });

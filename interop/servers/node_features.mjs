@@ -38,6 +38,8 @@ const add = {
     inputSchema: schema({ a: integer, b: integer }),
     outputSchema: schema({ sum: integer })
 };
+/** Which only one of the SDKs can make a task of. */
+const job = { name: 'job', execution: { taskSupport: 'optional' }, inputSchema: schema() };
 const tools = [add, ...[...Object.keys(takes), ...plain].map(name => ({ name, inputSchema: schema(takes[name]) }))];
 const sleeps = { active: 0, started: 0, finished: 0, cancelled: 0 };
 const subscribed = new Set();
@@ -72,6 +74,13 @@ const handlers = {
     progress: async ({ n }, { progress }) => {
         for (let i = 1; i <= n; i++) await progress(i, n);
         return 'done';
+    },
+    job: async (_, { asTask }) => {
+        const work = async () => {
+            await pause(30);
+            return { content: [{ type: 'text', text: 'done' }] };
+        };
+        return asTask ? asTask(work) : work();
     },
     add: ({ a, b }) => ({ content: [{ type: 'text', text: `${a + b}` }], structuredContent: { sum: a + b } }),
     log: async (_, { log }) => {
@@ -110,18 +119,20 @@ const handlers = {
 
 /**
  * @param refused (code, message) => the error to throw
+ * @param hasTasks whether the context of a call may have `asTask`, which makes a task of a function
  * @returns handlers of requests, by method: (params, context) => result
  */
-export function requests(refused) {
+export function requests(refused, hasTasks = false) {
+    const offered = hasTasks ? [...tools, job] : tools;
     const missing = what => refused(INVALID_PARAMS, `no such ${what}`);
     return {
         'tools/list': ({ cursor = '0' } = {}) => {
             const end = Number(cursor) + PAGE;
-            const more = end < tools.length ? { nextCursor: String(end) } : {};
-            return { tools: tools.slice(Number(cursor), end), ...more };
+            const more = end < offered.length ? { nextCursor: String(end) } : {};
+            return { tools: offered.slice(Number(cursor), end), ...more };
         },
         'tools/call': async ({ name, arguments: args = {} }, ctx) => {
-            const tool = tools.find(tool => tool.name === name);
+            const tool = offered.find(tool => tool.name === name);
             if (!tool) throw missing('tool');
             const isWrong = ([key, { type }]) => typeof args[key] !== (type === 'integer' ? 'number' : type);
             const text = 'the arguments break the schema';

@@ -98,6 +98,10 @@ const steps = {
         return { answers: (await Promise.all(calls)).map(textOf) };
     },
     call,
+    task: async (client, { tool, arguments: args }) => {
+        const task = await client.startTool(tool, args);
+        return { text: textOf(await task.result()), status: (await task.status()).status };
+    },
     logs: async (client, step) => {
         await client.setLogLevel(step.level);
         return { levels: await told(client, step) };
@@ -127,6 +131,7 @@ const client = await Client.spawn(command, args, {
     onElicitationUrl: () => ({ action: 'accept' }),
     roots: [ROOT],
     extensions: { 'example.com/interop': { version: 2 } },
+    tasks: true,
     on: {
         log: ({ level }) => heard.push(level),
         toolsChanged: () => heard.push('tools/list_changed'),

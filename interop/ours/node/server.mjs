@@ -33,7 +33,8 @@ const server = new Server('node', '1', {
     subscriptions: true,
     pageSize: 5,
     cacheLists: { ms: 60_000, scope: 'public' },
-    extensions: { [EXTENSION]: { version: 1 } }
+    extensions: { [EXTENSION]: { version: 1 } },
+    taskLimits: { pollMs: 10 }
 });
 
 server
@@ -42,6 +43,12 @@ server
     .tool('stats', {}, () => JSON.stringify(sleeps))
     .tool('progress', { inputSchema: schema({ n: integer }) }, ({ n }, ctx) => {
         for (let i = 1; i <= n; i++) ctx.progress(i, n);
+        return 'done';
+    })
+    .tool('job', { taskSupport: 'optional' }, async (_, ctx) => {
+        ctx.beginTask();
+        ctx.taskMessage('at work');
+        await pause(30);
         return 'done';
     })
     .tool(

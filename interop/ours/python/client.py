@@ -40,6 +40,7 @@ class Driven:
             on_elicitation_url=lambda _: True,
             roots=[ROOT],
             extensions={"example.com/interop": {"version": 2}},
+            tasks=True,
         )
 
     async def model(self, request: SamplingRequest) -> Sampled:
@@ -144,6 +145,9 @@ class Driven:
             case "many":
                 calls = (client.call_tool(step["tool"], {step["argument"]: f"call {i}"}) for i in range(step["count"]))
                 return {"answers": [result.text for result in await asyncio.gather(*calls)]}
+            case "task":
+                task = await client.start_tool(step["tool"], step["arguments"])
+                return {"text": (await task).text, "status": (await task.info()).status}
             case "logs":
                 return await self.logs(step)
             case "listen":

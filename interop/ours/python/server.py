@@ -5,7 +5,7 @@ import base64
 import json
 from typing import TypedDict
 
-from mcpbolt import CompletionRequest, Context, Icon, Server, ToolResult
+from mcpbolt import CompletionRequest, Context, Icon, Server, TaskLimits, ToolResult
 
 GREETING, PIXEL, ITEM = "test://greeting", "test://pixel", "test://item/{id}"
 PNG = base64.b64decode(
@@ -24,6 +24,7 @@ server = Server(
     cache_lists=60,
     cache_scope="public",
     extensions={EXTENSION: {"version": 1}},
+    task_limits=TaskLimits(poll_interval=0.01),
 )
 sleeps = {"active": 0, "started": 0, "finished": 0, "cancelled": 0}
 
@@ -57,6 +58,14 @@ def stats() -> str:
 def progress(n: int, context: Context) -> str:
     for i in range(1, n + 1):
         context.progress(i, n)
+    return "done"
+
+
+@server.tool(task="optional")
+async def job(context: Context) -> str:
+    context.begin_task()
+    context.task_message("at work")
+    await asyncio.sleep(0.03)
     return "done"
 
 

@@ -283,7 +283,10 @@ fn listen(client: &Client, step: &Value, heard: &Heard) -> Result<Value, Request
 fn task(client: &Client, step: &Value) -> Result<Value, RequestError> {
     let tool = step["tool"].as_str().unwrap_or_default();
     match run(client.call_tool(tool, &step["arguments"]).start())? {
-        Started::Task(task) => Ok(json!({ "text": run(task.result())?.text() })),
+        Started::Task(task) => {
+            let text = run(task.result())?.text();
+            Ok(json!({ "text": text, "status": run(task.info())?.status.name() }))
+        }
         other => Ok(json!({ "no_task": format!("{other:?}") })),
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use mcpbolt::io::{StdioOptions, serve_stdio};
-use mcpbolt::mcp::{Elicitation, Elicited, LogLevel, Sampling};
+use mcpbolt::mcp::{Elicitation, Elicited, LogLevel, Sampling, TaskSupport};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
 use mcpbolt::server::{
     Arguments, Builder, CacheScope, Context, HandlerError, Prompt, PromptResult, Resource,
-    ResourceContents, Server, Tool, ToolResult,
+    ResourceContents, Server, TaskLimits, Tool, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
@@ -69,6 +69,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .list_changes()
         .subscriptions()
         .extension(EXTENSION, r#"{"version":1}"#)
+        .task_limits(TaskLimits {
+            poll_interval: Duration::from_millis(10),
+            ..TaskLimits::default()
+        })
         .cache_lists(Duration::from_secs(60), CacheScope::Public);
     let server = match NonZeroUsize::new(5) {
         Some(items) => server.page_size(items),
@@ -133,6 +137,12 @@ fn working(server: Builder) -> Builder {
             for i in 1..=progress.n {
                 context.progress(i.into(), Some(progress.n.into()), None);
             }
+            "done"
+        })
+        .tool(tool("job").task_support(TaskSupport::Optional), |_: Arguments, context: Context| async move {
+            context.begin_task();
+            context.task_message("at work");
+            context.sleep(Duration::from_millis(30)).await;
             "done"
         })
         .tool(add, |two: Two, _| async move {

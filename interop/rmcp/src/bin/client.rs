@@ -105,7 +105,7 @@ impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         let capabilities = json!({
             "roots": {}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}},
-            "extensions": {"example.com/interop": {"version": 2}},
+            "extensions": {"example.com/interop": {"version": 2}, TASKS_EXTENSION_ID: {}},
         });
         let info = Implementation::new("interop-rmcp", "1");
         ClientConfig::new(from_value(capabilities).unwrap_or_default(), info)
@@ -230,6 +230,28 @@ async fn call(running: &Running, step: &Value) -> Result<Value, ServiceError> {
         outcome["seen"] = json!(seen);
     }
     Ok(outcome)
+}
+
+async fn task(running: &Running, step: &Value) -> Result<Value, ServiceError> {
+    let asked = params(json!({"name": step["tool"], "arguments": step["arguments"]}))?;
+    let created = match running.call_tool_once(asked).await? {
+        CallToolResponse::Task(created) => created.task,
+        other => return Ok(json!({"no_task": format!("{other:?}")})),
+    };
+    loop {
+        sleep(Duration::from_millis(
+            created.poll_interval_ms.unwrap_or(10),
+        ))
+        .await;
+        let asked = GetTaskParams::new(created.task_id.clone());
+        let task = running.get_task(asked).await?.task;
+        if task.status().is_terminal() {
+            let task = json!(task);
+            return Ok(
+                json!({"text": task["result"]["content"][0]["text"], "status": task["status"]}),
+            );
+        }
+    }
 }
 
 async fn many(running: &Arc<Running>, step: &Value) -> Result<Value, ServiceError> {
@@ -400,6 +422,7 @@ async fn outcome(
             json!({})
         }
         "call" => call(running, step).await?,
+        "task" => task(running, step).await?,
         "many" => many(running, step).await?,
         "logs" => logs(running, step, modern).await?,
         "listen" => listen(running, step, modern).await?,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rmcp::model::*;
 use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::task_manager::{TaskManager, TaskOptions};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, json, to_value};
@@ -94,6 +95,7 @@ fn tools() -> Vec<Value> {
         "ask_page",
         "ask_roots",
         "interview",
+        "job",
     ];
     let add = json!({
         "name": "add", "title": "Addition", "annotations": {"readOnlyHint": true},
@@ -209,6 +211,7 @@ impl Rounds<'_> {
 }
 
 struct Server {
+    tasks: TaskManager,
     level: Mutex<String>,
     subscribed: Mutex<HashSet<String>>,
     changes: Sender<()>,
@@ -243,6 +246,26 @@ impl Server {
                 .map_err(broken)?;
         }
         Ok(())
+    }
+
+    /// A task for who knows what that is.
+    async fn job(&self, context: &Context) -> Result<CallToolResponse, ErrorData> {
+        let work = async {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            CallToolResult::success(vec![ContentBlock::text("done")])
+        };
+        if !context
+            .client_capabilities()
+            .is_some_and(|declared| declared.supports_tasks())
+        {
+            return Ok(work.await.into());
+        }
+        let options = TaskOptions::new().with_poll_interval_ms(10);
+        let task = self.tasks.spawn(options, |task| {
+            task.set_status_message("at work");
+            Box::pin(async { Ok(work.await) })
+        });
+        Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
     async fn log(&self, context: &Context) -> Result<(), ErrorData> {
@@ -333,7 +356,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = json!({
             "tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {},
-            "completions": {}, "logging": {}, "extensions": {EXTENSION: {"version": 1}},
+            "completions": {}, "logging": {}, "extensions": {EXTENSION: {"version": 1}, TASKS_EXTENSION_ID: {}},
         });
         ServerConfig::new(from_value(capabilities).unwrap_or_default())
             .with_server_info(Implementation::new("rmcp", "1"))
@@ -362,6 +385,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
+        if request.name == "job" {
+            return self.job(&context).await;
+        }
         let request = to_value(request).map_err(broken)?;
         let state = request["requestState"].as_str().unwrap_or("{}");
         let mut answers: Map<_, _> = serde_json::from_str(state).map_err(broken)?;
@@ -394,6 +420,14 @@ impl ServerHandler for Server {
                 Ok(CallToolResult::error(vec![ContentBlock::text(why)]).into())
             }
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: Context,
+    ) -> Result<GetTaskResult, ErrorData> {
+        Ok(GetTaskResult::new(self.tasks.get_task(&request.task_id)?))
     }
 
     async fn list_resources(
@@ -524,6 +558,7 @@ impl ServerHandler for Server {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server {
+        tasks: TaskManager::new(),
         level: Mutex::new("debug".into()),
         subscribed: Mutex::default(),
         changes: broadcast::channel(16).0,
