@@ -68,8 +68,9 @@ def held(code: str) -> list[float]:
     """How long exchanges took while the server's interpreter was held."""
     with Raw(code) as server:
         server.call("held", "hold", seconds=HELD_SECONDS)
+        # Another worker would answer what is queued before the interpreter is held.
+        time.sleep(0.5)
         server.call("queued", "echo", text="after")
-        time.sleep(0.2)
         until = time.monotonic() + HELD_SECONDS - 1
         took: list[float] = []
         while time.monotonic() < until:
