@@ -28,7 +28,7 @@ struct Explain {
 fn ranking() -> mcpbolt::server::Builder {
     server(1).extension(ID, r#"{"depth":3}"#).extension_method(
         ID,
-        "ranking/explain",
+        "com.example/explain",
         |explain: Explain, context: Context| async move {
             match explain.document {
                 7 => Ok(json!({"because": context.extension(ID).unwrap_or("?")})),
@@ -47,7 +47,7 @@ fn an_extension_has_methods_of_its_own() {
     with_clients(&server, Revision::ALL, declare, |revision, client| {
         let ask = |document: Value| {
             let params = json!({ "document": document });
-            block_on(client.ask_extension::<Value>(ID, "ranking/explain", &params))
+            block_on(client.ask_extension::<Value>(ID, "com.example/explain", &params))
         };
         if revision.era() == Era::Handshake {
             assert_eq!(client.extension(ID), None);
@@ -62,11 +62,11 @@ fn an_extension_has_methods_of_its_own() {
     });
     // Nobody who did not declare it: neither here nor by hand.
     let client = block_on(Client::builder("x", "1").connect(&server)).unwrap();
-    let refused = block_on(client.ask_extension::<Value>(ID, "ranking/explain", &json!({})));
+    let refused = block_on(client.ask_extension::<Value>(ID, "com.example/explain", &json!({})));
     assert!(matches!(refused, Err(RequestError::Unsupported(_))));
     for revision in Revision::ALL {
         let mut wire = Wire::open(&server, revision, json!({}));
-        let answer = wire.ask(revision, "ranking/explain", json!({"document": 7}));
+        let answer = wire.ask(revision, "com.example/explain", json!({"document": 7}));
         let error = &answer["error"];
         match revision.era() {
             Era::Handshake => assert_eq!(error["code"], -32601),
@@ -92,7 +92,7 @@ fn a_method_belongs_to_an_extension_and_to_no_other() {
         method("com.example/other", "a/b"),
         RegistryError::Extension(_)
     ));
-    for taken in ["ranking/explain", "tools/list"] {
+    for taken in ["com.example/explain", "tools/list"] {
         assert!(
             matches!(method(ID, taken), RegistryError::Duplicate(_)),
             "{taken}"

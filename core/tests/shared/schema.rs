@@ -151,7 +151,7 @@ impl Schema {
             "notifications/tasks",
             "skills/",
             "resources/directory/",
-            "ranking/",
+            "com.example/",
         ];
         has_extensions && prefixes.iter().any(|prefix| method.starts_with(prefix))
     }
