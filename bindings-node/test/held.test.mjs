@@ -125,7 +125,7 @@ test('who does not keep up misses log messages, and nothing that has changed', a
             const { id, method } = JSON.parse(line);
             if (method === 'initialize') say({ id, result });
             else if (method === undefined) writeFileSync(${JSON.stringify(done)}, '');
-            else if (method === 'com.example/go') {
+            else if (method === 'prompts/list') {
                 for (let i = 0; i < 10_000; i++) tell('message', { level: 'info', data: i });
                 for (let i = 0; i < 100; i++) tell('tools/list_changed');
                 tell('resources/updated', { uri: 'memo://a' });
@@ -139,7 +139,7 @@ test('who does not keep up misses log messages, and nothing that has changed', a
     );
     const heard = { log: 0, toolsChanged: 0, resourceUpdated: 0, elicitationComplete: 0 };
     for (const name of Object.keys(heard)) client.on(name, () => heard[name]++);
-    const gone = client.request('com.example/go');
+    const gone = client.request('prompts/list');
     for (const until = Date.now() + 20_000; !existsSync(done); hold(10)) assert.ok(Date.now() < until);
     await gone;
     const { log, ...changes } = heard;
