@@ -53,3 +53,104 @@ fn a_call_that_fails_fails_the_command_and_says_why() {
         assert!(said.contains(why), "{args:?}: {said}");
     }
 }
+
+/// A server of `mcpbolt serve` on any address; ends with the test.
+struct Serving {
+    process: std::process::Child,
+    address: String,
+}
+
+impl Serving {
+    fn begin(address: &str) -> Self {
+        use std::io::{BufRead, BufReader};
+        let mut process = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+            .args(["serve", address, "--log", "info"])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        let mut output = BufReader::new(process.stdout.as_mut().unwrap());
+        output.read_line(&mut address).unwrap();
+        let address = address.trim().to_owned();
+        Self { process, address }
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"));
+        run.args(args)
+            .args(["--at", &self.address])
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_server_is_looked_at_wherever_it_is() {
+    let socket = std::env::temp_dir().join(format!("mcpbolt-cli-{}", std::process::id()));
+    let unix = format!("unix:{}", socket.display());
+    for address in [
+        "http://127.0.0.1:0/mcp",
+        "ws://127.0.0.1:0/",
+        "tcp:127.0.0.1:0",
+        &unix,
+    ] {
+        let serving = Serving::begin(address);
+        let output = serving.run(&["inspect"]);
+        let said = text(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{address}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            said.starts_with("mcpbolt-conformance "),
+            "{address}: {said}"
+        );
+        let output = serving.run(&["call", "test_simple_text"]);
+        let said = text(&output.stdout);
+        assert_eq!(
+            said, "This is a simple text response for testing.\n",
+            "{address}"
+        );
+    }
+    let _ = std::fs::remove_file(socket);
+}
+
+/// What it did is told in numbers, and it ends in good order.
+#[cfg(unix)]
+#[test]
+fn a_server_counts_what_it_does_and_ends_when_asked_to() {
+    let mut serving = Serving::begin("http://127.0.0.1:0/mcp");
+    assert!(serving.run(&["inspect"]).status.success());
+    let process = serving.process.id().to_string();
+    let signal = Command::new("kill").args(["-TERM", &process]).status();
+    assert!(signal.unwrap().success());
+    assert!(serving.process.wait().unwrap().success());
+    let mut log = String::new();
+    let mut stderr = serving.process.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut stderr, &mut log).unwrap();
+    assert!(log.contains("http_requests: "), "{log}");
+    assert!(!log.contains("http_requests: 0"), "{log}");
+}
+
+#[test]
+fn what_is_no_address_is_told_what_would_be() {
+    let run = Command::new(env!("CARGO_BIN_EXE_mcpbolt"))
+        .args(["serve", "localhost"])
+        .output()
+        .unwrap();
+    assert!(!run.status.success());
+    assert!(
+        text(&run.stderr).contains("http://"),
+        "{}",
+        text(&run.stderr)
+    );
+}

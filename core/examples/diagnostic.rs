@@ -1,9 +1,10 @@
 //! A server to measure and test against: `echo`, `resize`, `sleep`, `progress`, `stats` and,
-//! with `MCP_TOOLS=N`, N more tools that make the list long.
+//! with `MCP_TOOLS=N`, N more tools that make the list long. With `MCP_INLINE=1`, `echo` runs on the
+//! thread that reads, as is best for what takes no time.
 //!
 //! ```text
 //! cargo run --release --example diagnostic
-//! cargo run --release --example diagnostic --features http -- --http 127.0.0.1:8000
+//! cargo run --release --example diagnostic --features http -- http://127.0.0.1:8000/mcp
 //! ```
 
 use std::sync::Arc;
@@ -63,8 +64,13 @@ impl Drop for Sleeping {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sleeps = Arc::new(Sleeps::default());
     let counts = sleeps.clone();
-    let mut server = Server::builder("mcpbolt-diagnostic", env!("CARGO_PKG_VERSION"))
-        .tool(Tool::new("echo").description("Returns the text."), |echo: Echo, _| async { echo.text })
+    let mut server = Server::builder("mcpbolt-diagnostic", env!("CARGO_PKG_VERSION"));
+    let echo = Tool::new("echo").description("Returns the text.");
+    server = match std::env::var("MCP_INLINE").is_ok_and(|inline| inline == "1") {
+        true => server.inline_tool(echo, |echo: Echo| echo.text),
+        false => server.tool(echo, |echo: Echo, _| async { echo.text }),
+    };
+    server = server
         .tool(Tool::new("resize").description("Returns n bytes."), |resize: Resize, _| async move {
             // As much as fits into 16 bytes.
             let head = &resize.text[..resize.text.floor_char_boundary(16)];
@@ -125,26 +131,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let server = server.build()?;
     let mut arguments = std::env::args().skip(1);
-    match (arguments.next().as_deref(), arguments.next()) {
-        (None, _) => {
+    match arguments.next() {
+        None => {
             serve_stdio(&server, StdioOptions::default())?;
         }
-        (Some("--http"), Some(address)) => http(&server, &address)?,
-        _ => return Err("usage: diagnostic [--http ADDRESS:PORT]".into()),
+        Some(address) => on(&server, &address)?,
     }
     // A wedged handler ends with the process.
     Ok(())
 }
 
 #[cfg(feature = "http")]
-fn http(server: &Server, address: &str) -> std::io::Result<()> {
-    use mcpbolt::io::http::{HttpOptions, serve_http};
-    serve_http(server, address, HttpOptions::default(), |at| {
-        eprintln!("http://{at}/mcp");
-    })
+fn on(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let serving = server.serve(&address.parse()?, mcpbolt::io::ServeOptions::default())?;
+    eprintln!("{}", serving.address());
+    serving.wait();
+    Ok(())
 }
 
 #[cfg(not(feature = "http"))]
-fn http(_: &Server, _: &str) -> Result<(), &'static str> {
+fn on(_: &Server, _: &str) -> Result<(), &'static str> {
     Err("this was built without the feature http")
 }

@@ -4,6 +4,7 @@
 //! [`Origin`] and, where something goes on the wire, their code.
 
 use std::fmt;
+use std::time::Duration;
 
 /// How much an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +45,8 @@ pub enum RequestError {
     /// Nothing was sent: so many requests wait for answers, or so many bytes for the peer to read
     /// them, as this side's limits allow. Try again later.
     Overloaded,
+    /// What carries this one request, or its answer, failed; others are not affected.
+    Carrier(Box<CarrierError>),
     /// The peer's answer is not what its revision allows.
     BadAnswer(&'static str),
     /// The peer did not declare the capability that is named; nothing was sent (R-CAP-03).
@@ -79,6 +82,7 @@ impl RequestError {
             Self::Cancelled(_) | Self::Misuse(_) => Origin::Caller,
             Self::TimedOut | Self::Overloaded => Origin::Engine,
             Self::Closed(error) => error.origin(),
+            Self::Carrier(error) => error.origin(),
         }
     }
 
@@ -113,6 +117,7 @@ impl fmt::Display for RequestError {
             Self::Overloaded => f.write_str(
                 "nothing was sent: too many requests or bytes wait on this connection already",
             ),
+            Self::Carrier(error) => error.fmt(f),
             Self::BadAnswer(what) => write!(f, "the peer's answer is not valid: {what}"),
             Self::Unsupported(what) => {
                 write!(f, "nothing was sent: the peer did not declare {what}")
@@ -149,6 +154,8 @@ pub enum ConnectionError {
     Handshake(Box<str>),
     /// The operating system reported a failure.
     Io(std::io::ErrorKind),
+    /// What carries its messages failed before it was open.
+    Carrier(Box<CarrierError>),
 }
 
 impl ConnectionError {
@@ -165,6 +172,7 @@ impl ConnectionError {
             Self::NoCommonRevision => "no_common_revision",
             Self::Handshake(_) => "handshake",
             Self::Io(_) => "io",
+            Self::Carrier(_) => "carrier",
         }
     }
 
@@ -179,6 +187,7 @@ impl ConnectionError {
             Self::ClosedLocally | Self::ShuttingDown => Origin::Caller,
             Self::Idle => Origin::Engine,
             Self::Io(_) => Origin::Io,
+            Self::Carrier(error) => error.origin(),
             _ => Origin::Peer,
         }
     }
@@ -197,8 +206,115 @@ impl fmt::Display for ConnectionError {
             Self::NoCommonRevision => f.write_str("no protocol revision that both sides speak"),
             Self::Handshake(why) => write!(f, "the handshake failed: {why}"),
             Self::Io(kind) => write!(f, "{kind}"),
+            Self::Carrier(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for ConnectionError {}
+
+/// How what carries messages failed, where each travels on its own (HTTP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CarrierFault {
+    /// The peer could not be reached: the message was not taken.
+    Unreachable,
+    /// There is no secure way to the peer: its certificate, for example, is not trusted.
+    Tls,
+    /// It took too long.
+    TimedOut,
+    /// The peer's carrier refused the message, with a status.
+    Refused,
+    /// The peer sends elsewhere, where nothing is sent.
+    Redirected,
+    /// What came is no answer in this protocol.
+    NoAnswer,
+    /// What came is longer than the limit.
+    TooLong,
+    /// It broke off: whether the peer did what it was asked to is not known.
+    Broken,
+    /// The session in which it was asked has ended: whether the peer did it is not known.
+    SessionLost,
+}
+
+impl CarrierFault {
+    /// One word for programs, which stays the same: `unreachable`, `timed_out`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Tls => "tls",
+            Self::TimedOut => "timed_out",
+            Self::Refused => "refused",
+            Self::Redirected => "redirected",
+            Self::NoAnswer => "no_answer",
+            Self::TooLong => "too_long",
+            Self::Broken => "broken",
+            Self::SessionLost => "session_lost",
+        }
+    }
+}
+
+/// A failure of what carries one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarrierError {
+    /// What failed.
+    pub fault: CarrierFault,
+    /// The status that the peer's carrier gave, of HTTP for example.
+    pub status: Option<u16>,
+    /// How the peer wants to be shown who asks: `WWW-Authenticate` of HTTP, as it came.
+    pub authenticate: Option<Box<str>>,
+    /// How long the peer asks to be left alone: `Retry-After` of HTTP, where it is in seconds.
+    pub retry_after: Option<Duration>,
+    /// A sentence; holds no address and no credentials.
+    pub why: Box<str>,
+}
+
+impl CarrierError {
+    /// A failure without a status.
+    pub fn new(fault: CarrierFault, why: impl Into<Box<str>>) -> Self {
+        Self {
+            fault,
+            status: None,
+            authenticate: None,
+            retry_after: None,
+            why: why.into(),
+        }
+    }
+
+    /// How far it reaches.
+    pub fn scope(&self) -> Scope {
+        Scope::Request
+    }
+
+    /// Who is at fault.
+    pub fn origin(&self) -> Origin {
+        match self.fault {
+            CarrierFault::Unreachable | CarrierFault::TimedOut | CarrierFault::Broken => Origin::Io,
+            _ => Origin::Peer,
+        }
+    }
+
+    /// Whether the peer was there, and only did not know what to make of the message: another may
+    /// be understood (R-ERA-09). Who is to show credentials first is not in this case.
+    pub fn is_incomprehension(&self) -> bool {
+        match (self.fault, self.status) {
+            (CarrierFault::NoAnswer, _) => true,
+            (CarrierFault::Refused, Some(status)) => !matches!(status, 401 | 403 | 407 | 429 | 503),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for CarrierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for CarrierError {}
+
+impl From<CarrierError> for RequestError {
+    fn from(error: CarrierError) -> Self {
+        Self::Carrier(Box::new(error))
+    }
+}

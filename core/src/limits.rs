@@ -144,6 +144,10 @@ pub const COPY_OUT_BYTES: usize = 32 << 10;
 /// they are and written vectored.
 pub const COPY_IN_BYTES: usize = 32 << 10;
 
+/// Most servers on HTTP of which a program remembers how they open. Stops one that talks to ever
+/// other servers from growing.
+pub const MAX_KNOWN_SERVERS: usize = 1_000;
+
 /// Most resources that one connection may be subscribed to. Stops a peer from pinning memory with
 /// URIs.
 pub const MAX_SUBSCRIPTIONS: usize = 10_000;
@@ -167,6 +171,10 @@ pub const MAX_CACHED_PAGES: usize = 256;
 
 /// Longest page of a list that a client keeps, in bytes.
 pub const MAX_CACHED_BYTES: usize = 4 << 20;
+
+/// Most tools of a server whose arguments a client repeats in headers. Stops a server from pinning
+/// memory with names.
+pub const MAX_MIRRORED_TOOLS: usize = 10_000;
 
 /// Most tasks that one server keeps, the ended ones included. Stops clients from pinning memory
 /// with calls that they never ask for again.

@@ -78,12 +78,15 @@ fn outgoing_requests_of_one_owner() {
     assert_eq!(count, 0);
 }
 
+/// The ids are hashed with a seed of chance. Places of removed ones are used up or swept; where
+/// chance leaves so many that a sweep comes while the table is over half full, it grows once more,
+/// and then never again.
 #[test]
 fn incoming_requests() {
     let mut table = Incoming::<u64, u64>::new(1000);
     let mut keys = Vec::with_capacity(1000);
     let mut next = 0;
-    let count = allocations_once_warm(|| {
+    let mut round = || {
         for _ in 0..10 {
             keys.extend((next..next + 1000).map(|id| table.insert(id, id).unwrap()));
             next += 1000;
@@ -92,8 +95,10 @@ fn incoming_requests() {
                 1000
             );
         }
-    });
-    assert_eq!(count, 0);
+    };
+    let counts: Vec<_> = (0..20).map(|_| allocations_once_warm(&mut round)).collect();
+    let grown: usize = counts.iter().sum();
+    assert!(grown <= 1, "{counts:?}");
 }
 
 #[test]

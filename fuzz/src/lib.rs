@@ -1,4 +1,4 @@
-//! The laws of the codec as plain functions that panic when one is broken.
+//! The laws of the engine as plain functions that panic when one is broken.
 //!
 //! They run three ways: by cargo-fuzz (`fuzz/targets`, one line each), for some seconds of
 //! random input in ordinary tests on stable, and for as long as one likes with
@@ -9,7 +9,9 @@
     reason = "a law that does not hold panics"
 )]
 
+pub mod carried;
 pub mod corpus;
+pub mod http;
 pub mod laws;
 pub mod oracle;
 pub mod random;

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use mcpbolt::frame;
+
 use crate::random::Random;
-use crate::{corpus, laws};
+use crate::{carried, corpus, http, laws};
 
 /// What is asked of one damaged input; the corpus is at hand for a second one.
 pub type Law = fn(&[u8], &[String], &mut Random);
@@ -15,11 +17,14 @@ pub const MESSAGES: Law = |bytes, _, _| {
 };
 
 /// The further laws, of which [`all`] asks one for each input.
-pub const OTHERS: [Law; 4] = [
+pub const OTHERS: [Law; 7] = [
     |bytes, _, _| laws::kernel_twins(bytes),
     strings,
     streams,
     round_trips,
+    events,
+    frames,
+    |bytes, _, random| http::conversation(bytes, random),
 ];
 
 /// Breaks and checks until `time` is over; returns how many inputs it tried. `progress` is told
@@ -83,4 +88,25 @@ fn round_trips(bytes: &[u8], corpus: &[String], random: &mut Random) {
     let text = String::from_utf8_lossy(&bytes[..random.below(bytes.len() + 1)]).into_owned();
     let id = random.number() >> random.below(64);
     laws::round_trip(id, &text, random.pick(corpus).trim());
+}
+
+fn events(bytes: &[u8], corpus: &[String], random: &mut Random) {
+    let text = String::from_utf8_lossy(bytes);
+    carried::event_round_trip(&text, random);
+    let mut stream = Vec::new();
+    for _ in 0..3 {
+        let data = random.pick(corpus).as_bytes();
+        frame::event_stream::append(&mut stream, None, Some("7_1"), data);
+        let between: [&[u8]; 4] = [b":\n\n", b"retry: 5\r\n\r\n", b"data\n\n", bytes];
+        stream.extend_from_slice(random.pick::<&[u8]>(&between));
+    }
+    (0..random.below(4)).for_each(|_| random.mutate(&mut stream));
+    carried::events(&stream, random);
+}
+
+fn frames(bytes: &[u8], corpus: &[String], random: &mut Random) {
+    let text = String::from_utf8_lossy(bytes);
+    let other = random.pick(corpus).as_str();
+    carried::frame_round_trip([&text, other], random);
+    carried::frames(bytes, random);
 }

@@ -89,3 +89,18 @@ fn random_damage_keeps_the_laws_of_streams() {
 fn random_damage_keeps_the_laws_of_round_trips() {
     for_a_while(run::OTHERS[3]);
 }
+
+#[test]
+fn random_damage_keeps_the_laws_of_streams_of_events() {
+    for_a_while(run::OTHERS[4]);
+}
+
+#[test]
+fn random_damage_keeps_the_laws_of_websockets() {
+    for_a_while(run::OTHERS[5]);
+}
+
+#[test]
+fn random_damage_keeps_the_law_of_http() {
+    for_a_while(run::OTHERS[6]);
+}

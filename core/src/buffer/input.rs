@@ -28,6 +28,23 @@ impl Input {
         Self::default()
     }
 
+    /// An empty buffer with room for so many bytes: for what comes in one piece, or nearly.
+    pub fn with_room(bytes: usize) -> Self {
+        Self {
+            block: vec![0; bytes + PADDING],
+            ..Self::default()
+        }
+    }
+
+    /// Room for so many bytes in all, where it is known how many there will be.
+    pub fn reserve(&mut self, bytes: usize) {
+        let len = bytes + PADDING;
+        if self.start == 0 && len > self.block.len() {
+            self.block.reserve_exact(len - self.block.len());
+            self.block.resize(len, 0);
+        }
+    }
+
     /// Room for the driver to read into: at least `want` bytes (or a default when `want` is 0).
     pub fn spare(&mut self, want: usize) -> &mut [u8] {
         let want = want.max(READ_BYTES / 4);
@@ -78,8 +95,12 @@ impl Input {
 
     /// Copies `bytes` in, as a driver that owns its own buffer does.
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.spare(bytes.len())[..bytes.len()].copy_from_slice(bytes);
-        self.advance(bytes.len());
+        let len = bytes.len();
+        if self.block.len() < self.end + len + PADDING {
+            self.spare(len);
+        }
+        self.block[self.end..self.end + len].copy_from_slice(bytes);
+        self.advance(len);
     }
 
     /// What has arrived and is not consumed.

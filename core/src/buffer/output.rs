@@ -16,6 +16,8 @@ use bytes::Bytes;
 
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
 
+/// Room for the first frame: it is written in pieces.
+const FIRST_BYTES: usize = 512;
 /// From here on small frames go to a new segment.
 const SEGMENT_BYTES: usize = 64 << 10;
 
@@ -55,6 +57,9 @@ impl Output {
     pub fn append_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         if self.tail.len() >= SEGMENT_BYTES {
             self.seal();
+        }
+        if self.tail.capacity() == 0 {
+            self.tail.reserve(FIRST_BYTES);
         }
         let before = self.tail.len();
         let answer = write(&mut self.tail);
@@ -149,12 +154,16 @@ impl Output {
 
     /// Hands over everything that waits, in order, without a copy.
     pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<> {
-        self.seal();
         self.taken += self.len as u64;
         self.len = 0;
         let mut skip = std::mem::take(&mut self.written);
-        let segments = std::mem::take(&mut self.segments).into_iter();
-        segments.map(move |segment| segment.slice(std::mem::take(&mut skip)..))
+        let tail = std::mem::take(&mut self.tail);
+        let tail = (!tail.is_empty()).then(|| Bytes::from(tail));
+        let segments = std::mem::take(&mut self.segments).into_iter().chain(tail);
+        segments.map(move |segment| match std::mem::take(&mut skip) {
+            0 => segment,
+            skip => segment.slice(skip..),
+        })
     }
 
     /// Forgets everything that waits.

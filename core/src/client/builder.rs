@@ -20,24 +20,28 @@ use crate::mcp::{Elicitation, Elicited, Revision, Revisions, Root, Sampled, Samp
 pub struct ClientBuilder {
     config: Config,
     handlers: Handlers,
-    notices: Notices,
+    hooks: Hooks,
 }
 
-/// Called with the method and the params of each notification of the server.
+/// Who is told what.
 #[derive(Default)]
-pub(super) struct Notices(pub Option<Report>);
+pub(super) struct Hooks {
+    /// The method and the params of each notification of the server.
+    pub notice: Option<Report>,
+    pub opened: Option<Hook>,
+    pub closed: Option<Hook>,
+}
 
 type Report = Box<dyn FnMut(&str, Option<&str>) + Send>;
+type Hook = Box<dyn FnMut(&Client) + Send>;
 
-impl Notices {
-    pub fn raw(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
-        Self(Some(Box::new(report)))
-    }
-}
-
-impl std::fmt::Debug for Notices {
+impl std::fmt::Debug for Hooks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Notices").field(&self.0.is_some()).finish()
+        f.debug_struct("Hooks")
+            .field("notice", &self.notice.is_some())
+            .field("opened", &self.opened.is_some())
+            .field("closed", &self.closed.is_some())
+            .finish()
     }
 }
 
@@ -46,7 +50,7 @@ impl ClientBuilder {
         Self {
             config: Client::config(name, version),
             handlers: Handlers::default(),
-            notices: Notices::default(),
+            hooks: Hooks::default(),
         }
     }
 
@@ -165,7 +169,20 @@ impl ClientBuilder {
         mut self,
         report: impl FnMut(&str, Option<&str>) + Send + 'static,
     ) -> Self {
-        self.notices = Notices::raw(report);
+        self.hooks.notice = Some(Box::new(report));
+        self
+    }
+
+    /// Calls `hook` when the connection is open. On the driver's thread; must not block.
+    pub fn on_opened(mut self, hook: impl FnMut(&Client) + Send + 'static) -> Self {
+        self.hooks.opened = Some(Box::new(hook));
+        self
+    }
+
+    /// Calls `hook` when the connection has ended, whether or not it was ever open;
+    /// [`Handle::close_reason`] says why. On the driver's thread; must not block.
+    pub fn on_closed(mut self, hook: impl FnMut(&Client) + Send + 'static) -> Self {
+        self.hooks.closed = Some(Box::new(hook));
         self
     }
 
@@ -181,7 +198,9 @@ impl ClientBuilder {
             Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
         let prepared = Prepared {
             handlers: Arc::new(self.handlers),
-            notices: self.notices,
+            hooks: self.hooks,
+            #[cfg(feature = "http-client")]
+            mirrors: false,
         };
         Ok((self.config, prepared))
     }
@@ -191,19 +210,30 @@ impl ClientBuilder {
 #[derive(Debug)]
 pub struct Prepared {
     handlers: Arc<Handlers>,
-    notices: Notices,
+    hooks: Hooks,
+    #[cfg(feature = "http-client")]
+    mirrors: bool,
 }
 
 impl Prepared {
+    /// For a wire that has headers.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn mirroring(self) -> Self {
+        let mirrors = true;
+        Self { mirrors, ..self }
+    }
+
     /// The client on the connection of `handle`, and the host that answers for it; its handlers
     /// run on `spawner`.
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
         let client = Client {
             streams: Some(Arc::default()),
             cache: Some(Arc::default()),
+            #[cfg(feature = "http-client")]
+            mirrored: self.mirrors.then(Arc::default),
             ..Client::with(handle, self.handlers)
         };
-        let host = ClientHost::serving(client.clone(), spawner, self.notices);
+        let host = ClientHost::serving(client.clone(), spawner, self.hooks);
         (client, host)
     }
 }

@@ -4,19 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Client;
-use super::builder::Notices;
+use super::builder::Hooks;
 use super::context::Context;
 use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming};
+use crate::error::ConnectionError;
 use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
-use crate::mcp::{ErrorKind, Method};
+use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
 
 /// The [`Host`] of a client: has its handlers answer what the server asks, refuses what there is
 /// no handler for, and hands notifications on.
 #[derive(Default)]
 pub struct ClientHost {
-    notices: Notices,
+    hooks: Hooks,
     serving: Option<(Client, Arc<dyn Spawner>)>,
 }
 
@@ -30,16 +31,29 @@ impl ClientHost {
     /// the driver's thread; must not block.
     pub fn on_notification(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
         Self {
-            notices: Notices::raw(report),
+            hooks: Hooks {
+                notice: Some(Box::new(report)),
+                ..Hooks::default()
+            },
             serving: None,
         }
     }
 
     /// That of a client with handlers.
-    pub(super) fn serving(client: Client, spawner: Arc<dyn Spawner>, notices: Notices) -> Self {
+    pub(super) fn serving(client: Client, spawner: Arc<dyn Spawner>, hooks: Hooks) -> Self {
         Self {
-            notices,
+            hooks,
             serving: Some((client, spawner)),
+        }
+    }
+}
+
+impl ClientHost {
+    fn tell<H: FnMut(&Client)>(&mut self, which: impl FnOnce(&mut Hooks) -> Option<&mut H>) {
+        if let Some((client, _)) = &self.serving
+            && let Some(hook) = which(&mut self.hooks)
+        {
+            let _ = catch_unwind(AssertUnwindSafe(|| hook(client)));
         }
     }
 }
@@ -93,10 +107,18 @@ impl Host for ClientHost {
         {
             return streams.acknowledge(message.params().unwrap_or("{}"));
         }
-        if let Some(report) = &mut self.notices.0 {
+        if let Some(report) = &mut self.hooks.notice {
             // A report that panics takes nothing along.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
         }
+    }
+
+    fn opened(&mut self, _: Revision) {
+        self.tell(|hooks| hooks.opened.as_mut());
+    }
+
+    fn closed(&mut self, _: &ConnectionError) {
+        self.tell(|hooks| hooks.closed.as_mut());
     }
 }
 

@@ -73,6 +73,23 @@ impl Streams {
         }
     }
 
+    /// A resource whose stream has ended, as soon as there is one; it is forgotten.
+    #[cfg(feature = "stdio")]
+    pub fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<String> {
+        let mut by_uri = lock(&self.by_uri);
+        let mut has_ended = |listening: &mut Listening| Pin::new(listening).poll(cx).is_ready();
+        let ended = by_uri
+            .iter_mut()
+            .find_map(|(uri, it)| has_ended(it).then(|| uri.clone()));
+        let Some(uri) = ended else {
+            return Poll::Pending;
+        };
+        let gone = by_uri.remove(&uri);
+        drop(by_uri);
+        drop(gone);
+        Poll::Ready(uri)
+    }
+
     fn is_acknowledged(&self, id: u64, cx: &Context<'_>) -> bool {
         let mut acknowledged = lock(&self.acknowledged);
         let yes = matches!(acknowledged.get(&id), Some(Acknowledged::Yes));
@@ -160,6 +177,15 @@ impl Client {
             lock(&streams.by_uri).insert(uri.to_owned(), listening);
         }
         Ok(())
+    }
+
+    /// A resource that it subscribed to, and whose stream has ended.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn poll_unsubscribed(&self, cx: &mut Context<'_>) -> Poll<String> {
+        match &self.streams {
+            Some(streams) => streams.poll_ended(cx),
+            None => Poll::Pending,
+        }
     }
 
     pub(super) fn forget(&self, uri: &str) {

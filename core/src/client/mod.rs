@@ -16,6 +16,8 @@ mod icon;
 mod known;
 mod listen;
 mod lists;
+#[cfg(feature = "http-client")]
+mod mirrored;
 mod notice;
 mod pages;
 mod results;
@@ -41,6 +43,8 @@ pub use self::icon::{Icon, IconSource, ImageKind, MAX_ICON_BYTES, image_kind, ma
 use self::known::Known;
 use self::listen::Streams;
 pub use self::listen::{Interests, Listening};
+#[cfg(feature = "http-client")]
+use self::mirrored::Mirrored;
 pub use self::notice::Notice;
 pub use self::pages::Pages;
 pub use self::results::{
@@ -69,6 +73,9 @@ pub struct Client {
     streams: Option<Arc<Streams>>,
     /// What it keeps of lists, if its host tells when they change.
     cache: Option<Arc<Cache>>,
+    /// Which arguments travel in headers, too, where there are headers.
+    #[cfg(feature = "http-client")]
+    mirrored: Option<Arc<Mirrored>>,
     /// What ends the connection when the last clone is dropped.
     #[cfg(feature = "stdio")]
     wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
@@ -111,6 +118,8 @@ impl Client {
             handlers,
             streams: None,
             cache: None,
+            #[cfg(feature = "http-client")]
+            mirrored: None,
             #[cfg(feature = "stdio")]
             wire: None,
         }

@@ -136,6 +136,8 @@ impl<T: DeserializeOwned> Pages<T> {
         let result = self.result().await?;
         let result = &*result;
         let items = reader::find(result, self.list.key).unwrap_or("[]");
+        #[cfg(feature = "http-client")]
+        let items = &*self.client.seen(self.list.method, items);
         let items = serde_json::from_str(items)
             .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
         // An empty string is a cursor too (R-PAG-03); null is none (R-PAG-07).

@@ -135,10 +135,15 @@ impl Core {
             return refuse(exchange.answer(&self.config, id, revision));
         };
         self.in_flight += 1;
+        self.calls += 1;
         let key = CallKey {
             stream: turn.stream,
             incoming,
         };
+        if turn.records.is_empty() {
+            // Over HTTP there is no second one.
+            turn.records.reserve_exact(1);
+        }
         turn.records.push(Record {
             start: turn.at as u32,
             len: message.bytes().len() as u32,
@@ -284,6 +289,7 @@ impl Core {
         };
         let cancel = entry.cancel.clone();
         self.in_flight += 1;
+        self.calls += 1;
         exchange.waiting.left(waiting.cost());
         let Waiting {
             message,

@@ -14,6 +14,7 @@ pub struct Budget {
     limits: TotalLimits,
     requests: AtomicUsize,
     bytes: AtomicUsize,
+    calls: AtomicUsize,
 }
 
 /// What one connection has added to a [`Budget`].
@@ -23,6 +24,8 @@ pub(crate) struct Share {
     pub requests: usize,
     /// Bytes queued, in and out; messages that have not arrived to their end are among them.
     pub bytes: usize,
+    /// Requests of the peer that were handed to a handler, since the beginning.
+    pub calls: usize,
 }
 
 impl Budget {
@@ -44,6 +47,11 @@ impl Budget {
         self.bytes.load(Relaxed)
     }
 
+    /// Requests that were handed to a handler since the beginning, on all connections.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Relaxed)
+    }
+
     /// Whether nothing new is to be begun.
     pub fn is_exceeded(&self) -> bool {
         self.requests() >= self.limits.max_incoming || self.bytes() > self.limits.queued_cap_bytes
@@ -53,6 +61,7 @@ impl Budget {
     pub(crate) fn change(&self, old: &mut Share, new: Share) {
         add(&self.requests, old.requests, new.requests);
         add(&self.bytes, old.bytes, new.bytes);
+        add(&self.calls, old.calls, new.calls);
         *old = new;
     }
 }

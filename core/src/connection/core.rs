@@ -32,6 +32,8 @@ pub(crate) struct Core {
     pub timers: TimerWheel<Timer>,
     /// Requests of the peer that have begun and are not yet answered, on all streams.
     pub in_flight: usize,
+    /// All that have begun.
+    pub(super) calls: usize,
     /// There since the connection has more than one stream.
     pub(super) session: Option<Box<Session>>,
     pub(super) drain: Option<Drain>,
@@ -40,7 +42,7 @@ pub(crate) struct Core {
     /// What the configuration's budget knows of this connection.
     share: Share,
     /// A notification found the output at its cap.
-    overrun: bool,
+    pub(super) overrun: bool,
     /// How fast the peer may ask, if that is limited.
     asking: Option<Pace>,
     /// How fast this side reports, if that is limited.
@@ -54,26 +56,36 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(handle: Handle, now: Instant) -> Self {
-        let pace = |rate: Option<Rate>| rate.map(|rate| Pace::new(rate, now));
-        Self {
+        let mut core = Self {
             config: handle.config().clone(),
             phase: Phase::default(),
             pending: Pending::default(),
             timers: TimerWheel::new(now),
             in_flight: 0,
+            calls: 0,
             session: None,
             drain: None,
             stall: Stall::default(),
             liveness: Liveness::new(now),
             share: Share::default(),
             overrun: false,
-            asking: pace(handle.config().limits.request_rate),
-            reporting: pace(handle.config().limits.report_rate),
+            asking: None,
+            reporting: None,
             waits_to_report: false,
             handle,
             released: Vec::new(),
             begun: now,
-        }
+        };
+        core.set_paces(now);
+        core
+    }
+
+    /// Who is limited in its rates begins with all that is allowed at once.
+    pub(super) fn set_paces(&mut self, now: Instant) {
+        let pace = |rate: Option<Rate>| rate.map(|rate| Pace::new(rate, now));
+        self.asking = pace(self.config.limits.request_rate);
+        self.reporting = pace(self.config.limits.report_rate);
+        self.waits_to_report = false;
     }
 
     pub fn shared(&self) -> &Shared {
@@ -262,6 +274,11 @@ impl Core {
         None
     }
 
+    /// A request of this side is over. Whether it was there.
+    pub fn forget(&mut self, key: RequestKey) -> bool {
+        self.pending.remove(key, &mut self.timers).is_some()
+    }
+
     /// One timer that is due.
     fn next_timer(&mut self, now: Instant) -> Option<Timer> {
         let request = self.pending.poll(now);
@@ -329,6 +346,7 @@ impl Core {
         let share = Share {
             requests: self.in_flight,
             bytes: output + waiting,
+            calls: self.calls,
         };
         let config = &self.config;
         config.budget.change(&mut self.share, share);
@@ -357,7 +375,11 @@ impl Core {
     /// This connection holds nothing any more.
     pub fn release_share(&mut self) {
         let config = &self.config;
-        config.budget.change(&mut self.share, Share::default());
+        let share = Share {
+            calls: self.calls,
+            ..Share::default()
+        };
+        config.budget.change(&mut self.share, share);
     }
 }
 

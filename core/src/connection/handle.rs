@@ -262,6 +262,15 @@ impl Handle {
         self.submit(Submission::Drain(grace));
     }
 
+    /// How many handles of the connection there are, this one counted.
+    #[cfg(feature = "http")]
+    pub(super) fn count(&self) -> usize {
+        let count = Arc::strong_count(&self.shared);
+        // What was done by those that are gone is seen from here on.
+        std::sync::atomic::fence(Ordering::Acquire);
+        count
+    }
+
     /// Whether no further request is taken.
     pub fn is_draining(&self) -> bool {
         self.shared.drain_reason().is_some()

@@ -99,10 +99,14 @@ impl Core {
         self.handle.revision().is_some_and(defined)
     }
 
+    /// Whether that is the ping under way.
+    pub(super) fn is_ping(&self, key: RequestKey) -> bool {
+        self.liveness.asked.is_some_and(|(asked, _)| asked == key)
+    }
+
     /// Whether this answers the ping under way.
     pub(super) fn ping_answered(&mut self, key: RequestKey) -> bool {
-        let ours = self.liveness.asked.is_some_and(|(asked, _)| asked == key);
-        ours && self.shared().outgoing.cancel(key)
+        self.is_ping(key) && self.shared().outgoing.cancel(key)
     }
 
     /// The idle clock fired.

@@ -23,12 +23,15 @@ mod drain;
 mod handle;
 mod host;
 mod liveness;
+mod lost;
 mod opening;
 mod pace;
 mod params;
 mod pending;
 mod queue;
 mod receive;
+#[cfg(feature = "http")]
+mod renew;
 mod replies;
 mod requests;
 mod response;

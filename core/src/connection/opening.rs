@@ -17,10 +17,10 @@ use super::pending::Timer;
 use super::requests::peer_error;
 use super::stream::Exchange;
 use crate::correlate::{RequestKey, TimerKey};
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, PeerError, RequestError};
 use crate::json::{reader, string};
 use crate::limits::later;
-use crate::mcp::code::{MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
+use crate::mcp::code::{HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side, meta};
 use crate::message::{Kind, MessageRef, RequestId, encode};
 
@@ -39,6 +39,8 @@ pub(crate) struct Step {
     key: RequestKey,
     timer: TimerKey,
     asked: Revision,
+    /// It was asked before, and refused by a server that says it speaks this.
+    again: bool,
 }
 
 /// The result of `server/discover` (R-DSC-03, R-DSC-04).
@@ -113,7 +115,13 @@ impl Core {
             limits.handshake_timeout
         };
         let timer = self.timers.insert(later(now, wait), Timer::Opening(key));
-        Ok(Step { key, timer, asked })
+        let again = false;
+        Ok(Step {
+            key,
+            timer,
+            asked,
+            again,
+        })
     }
 
     fn probe(
@@ -204,18 +212,7 @@ impl Core {
     ) -> Result<(), ConnectionError> {
         let offered = match message.kind() {
             Kind::Error => {
-                let error = peer_error(message);
-                if error.code != UNSUPPORTED_VERSION {
-                    // R-ERA-07: another modern error means a modern server that wants
-                    // something else; anything else means an older one.
-                    if error.code == MISSING_CLIENT_CAPABILITY || error.code == -32020 {
-                        let why = format!("{} ({})", error.message, error.code);
-                        return Err(ConnectionError::Handshake(why.into()));
-                    }
-                    return self.fall_back(exchange, now);
-                }
-                let data = error.data.unwrap_or_default();
-                revisions(reader::find(&data, "supported"))
+                return self.probe_refused(exchange, step, peer_error(message), now);
             }
             _ => {
                 let result = message.result().unwrap_or("{}");
@@ -227,12 +224,53 @@ impl Core {
                 offered
             }
         };
+        self.offered(exchange, step.asked, offered, now)
+    }
+
+    /// The probe was answered with an error.
+    fn probe_refused(
+        &mut self,
+        exchange: &mut Exchange,
+        step: &Step,
+        error: PeerError,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        if error.code != UNSUPPORTED_VERSION {
+            // R-ERA-07: another modern error means a modern server that wants something else;
+            // anything else means an older one.
+            if matches!(error.code, MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH) {
+                let why = format!("{} ({})", error.message, error.code);
+                return Err(ConnectionError::Handshake(why.into()));
+            }
+            return self.fall_back(exchange, now);
+        }
+        let data = error.data.unwrap_or_default();
+        let offered = revisions(reader::find(&data, "supported"));
+        if offered.is_some_and(|offered| offered.contains(step.asked)) && !step.again {
+            // It contradicts itself: it may have been a matter of the moment.
+            self.probe(exchange, step.asked, now)?;
+            if let Phase::Probing(step) = &mut self.phase {
+                step.again = true;
+            }
+            return Ok(());
+        }
+        self.offered(exchange, step.asked, offered, now)
+    }
+
+    /// The server does not speak what it was asked for, but, if it says so, these.
+    fn offered(
+        &mut self,
+        exchange: &mut Exchange,
+        asked: Revision,
+        offered: Option<Revisions>,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
         let Some(offered) = offered else {
             return self.fall_back(exchange, now);
         };
         let common: Revisions = offered
             .iter()
-            .filter(|r| self.config.revisions.contains(*r) && *r != step.asked)
+            .filter(|r| self.config.revisions.contains(*r) && *r != asked)
             .collect();
         match (common.newest(Era::Stateless), common.newest(Era::Handshake)) {
             (Some(stateless), _) => self.probe(exchange, stateless, now),
@@ -283,6 +321,49 @@ impl Core {
         exchange.write(|out| encode::notification(out, Method::Initialized.name(), None));
         self.opened(revision, peer, host);
         Ok(())
+    }
+
+    /// Whether that is the request of the step under way.
+    pub(super) fn is_opening(&self, key: RequestKey) -> bool {
+        matches!(&self.phase, Phase::Probing(step) | Phase::Initializing(step) if step.key == key)
+    }
+
+    /// The carrier has lost the request of the step under way, or its answer.
+    pub(super) fn opening_lost(
+        &mut self,
+        exchange: &mut Exchange,
+        error: RequestError,
+        now: Instant,
+        host: &mut dyn Host,
+    ) {
+        let (Phase::Probing(step) | Phase::Initializing(step)) = &self.phase else {
+            return;
+        };
+        self.timers.cancel(step.timer);
+        self.shared().outgoing.cancel(step.key);
+        let older = self.config.revisions.newest(Era::Handshake).is_some();
+        let outcome = match (std::mem::replace(&mut self.phase, Phase::Done), error) {
+            (Phase::Probing(step), RequestError::Peer(error)) => {
+                self.probe_refused(exchange, &step, error, now)
+            }
+            (Phase::Probing(_), RequestError::Carrier(why))
+                if older && why.is_incomprehension() =>
+            {
+                self.fall_back(exchange, now)
+            }
+            (Phase::Probing(_), RequestError::BadAnswer(_)) if older => {
+                self.fall_back(exchange, now)
+            }
+            (_, RequestError::Carrier(why)) => Err(ConnectionError::Carrier(why)),
+            (_, RequestError::Peer(error)) => {
+                let why = format!("{} ({})", error.message, error.code);
+                Err(ConnectionError::Handshake(why.into()))
+            }
+            (_, error) => Err(ConnectionError::Handshake(error.to_string().into())),
+        };
+        if let Err(reason) = outcome {
+            self.fail(reason, host);
+        }
     }
 
     /// The step's time is up: a probe gives way to the handshake, a handshake fails.

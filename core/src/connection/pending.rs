@@ -87,6 +87,11 @@ impl Pending {
         Some(own.on)
     }
 
+    /// Whether that request was written and is not over.
+    pub fn contains(&self, key: RequestKey) -> bool {
+        self.requests.contains(key)
+    }
+
     /// Sets the clock on a request.
     fn arm(
         &mut self,

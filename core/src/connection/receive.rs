@@ -91,7 +91,7 @@ pub(super) fn end(
     if framing == Framing::Whole {
         reading.deframer.end();
         receive(core, streams, id, now, host);
-    } else if framing != Framing::Length
+    } else if matches!(framing, Framing::Line | Framing::Detect)
         && !reading.input.filled().iter().all(u8::is_ascii_whitespace)
     {
         reading.input.extend(b"\n");
@@ -113,7 +113,8 @@ fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, hos
     if records.is_empty() && answers.is_empty() {
         return reading.input.consume(at);
     }
-    let block = if at > COPY_OUT_BYTES {
+    // What is one message is handed over as it is.
+    let block = if at > COPY_OUT_BYTES || reading.deframer.is_whole() {
         reading.input.take_block(at)
     } else {
         let block = reading.input.copy_block(at);

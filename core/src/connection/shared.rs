@@ -25,6 +25,9 @@ pub trait Wake: Send + Sync {
     }
 }
 
+/// What a peer of the handshake era is told that has not said what it wants.
+pub(super) const FIRST_LOG_LEVEL: LogLevel = LogLevel::Info;
+
 pub(crate) struct Shared {
     pub config: Arc<Config>,
     pub outgoing: Outgoing<Result<Message, RequestError>>,
@@ -62,7 +65,7 @@ impl Shared {
             draining: OnceLock::new(),
             openers: Mutex::new(Vec::new()),
             strays: AtomicU64::new(0),
-            log_level: AtomicU8::new(LogLevel::Info as u8),
+            log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::queue::Encoded;
 use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
 use crate::correlate::{CancelToken, Incoming, IncomingKey};
-use crate::frame::{Deframer, Framing, length};
+use crate::frame::{Deframer, Framing, length, websocket};
 use crate::mcp::revision::UnreadableId;
 use crate::mcp::{Era, Revision};
 use crate::message::{OwnedId, RequestId};
@@ -25,21 +25,22 @@ pub(crate) struct Wire {
 impl Wire {
     /// Appends one framed message that `write` writes without its framing.
     pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
-        let lengths = self.framing == Framing::Length;
         output.append_with(|out| {
-            let prefix = out.len();
-            if lengths {
-                out.extend_from_slice(&[0; length::PREFIX_LEN]);
+            let begin = out.len();
+            match self.framing {
+                Framing::Length => out.extend_from_slice(&[0; length::PREFIX_LEN]),
+                Framing::WebSocket { .. } => websocket::reserve_head(out),
+                Framing::Line | Framing::Detect | Framing::Whole => {}
             }
             let at = out.len();
             write(out);
             if let Some(trace) = &self.trace {
                 trace.note(Direction::Out, &out[at..]);
             }
-            if lengths {
-                length::fill_prefix(out, prefix);
-            } else {
-                out.push(b'\n');
+            match self.framing {
+                Framing::Length => drop(length::fill_prefix(out, begin)),
+                Framing::WebSocket { masked } => websocket::finish_message(out, begin, masked),
+                Framing::Line | Framing::Detect | Framing::Whole => out.push(b'\n'),
             }
         });
     }
@@ -59,6 +60,16 @@ impl Wire {
                     output.push(frame);
                 }
             }
+            Framing::WebSocket { masked: false } => {
+                output.append_with(|out| websocket::append_head(out, frame.len()));
+                output.push(frame);
+            }
+            Framing::WebSocket { masked: true } => output.append_with(|out| {
+                let begin = out.len();
+                websocket::reserve_head(out);
+                out.extend_from_slice(&frame);
+                websocket::finish_message(out, begin, true);
+            }),
         }
     }
 }
@@ -111,15 +122,28 @@ pub(crate) struct Stream {
     pub exchange: Exchange,
 }
 
+impl Reading {
+    fn new(framing: Framing, config: &Config) -> Self {
+        Self {
+            input: Input::new(),
+            deframer: Deframer::new(framing, config.limits.max_message_bytes),
+            ended: false,
+        }
+    }
+}
+
+/// The form of an error's id before there is an envelope.
+fn unreadable(config: &Config) -> UnreadableId {
+    match config.revisions.newest(Era::Handshake) {
+        Some(_) => UnreadableId::Null,
+        None => UnreadableId::Omitted,
+    }
+}
+
 impl Stream {
     pub fn new(framing: Framing, config: &Config) -> Self {
-        let limits = &config.limits;
         Self {
-            reading: Reading {
-                input: Input::new(),
-                deframer: Deframer::new(framing, limits.max_message_bytes),
-                ended: false,
-            },
+            reading: Reading::new(framing, config),
             exchange: Exchange {
                 output: Output::new(),
                 wire: Wire {
@@ -130,12 +154,25 @@ impl Stream {
                 incoming: Incoming::new(usize::MAX),
                 waiting: Queue::default(),
                 held: Vec::new(),
-                unreadable: match config.revisions.newest(Era::Handshake) {
-                    Some(_) => UnreadableId::Null,
-                    None => UnreadableId::Omitted,
-                },
+                unreadable: unreadable(config),
             },
         }
+    }
+
+    /// Makes it as good as new, if nothing waits on it in either direction.
+    #[cfg(feature = "http")]
+    pub fn renew(&mut self, framing: Framing, config: &Config) -> bool {
+        let Self { reading, exchange } = self;
+        let blank = exchange.incoming.is_empty()
+            && exchange.waiting.is_empty()
+            && exchange.output.is_empty();
+        if blank {
+            *reading = Reading::new(framing, config);
+            exchange.held.clear();
+            exchange.wire.framing = framing;
+            exchange.unreadable = unreadable(config);
+        }
+        blank
     }
 }
 
@@ -163,8 +200,10 @@ impl Exchange {
 
     /// Appends one frame.
     pub fn append(&mut self, frame: &[u8]) {
-        self.wire
-            .append(&mut self.output, |out| out.extend_from_slice(frame));
+        self.wire.append(&mut self.output, |out| {
+            out.reserve(frame.len() + 1);
+            out.extend_from_slice(frame);
+        });
     }
 
     /// Appends a frame that was submitted.

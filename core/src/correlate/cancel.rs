@@ -158,6 +158,14 @@ pub struct Cancelled {
     place: Option<RequestKey>,
 }
 
+#[cfg(any(feature = "server", feature = "client"))]
+impl Cancelled {
+    /// Whether the token is cancelled, without waiting for it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.token.is_cancelled()
+    }
+}
+
 impl Future for Cancelled {
     type Output = ();
 

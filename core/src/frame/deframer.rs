@@ -44,10 +44,15 @@ impl Deframer {
     pub fn next(&mut self, buf: &[u8]) -> Option<Event> {
         match self.framing {
             Framing::Line => self.line.next(buf),
-            Framing::Length => self.length.next(buf),
+            Framing::Length | Framing::WebSocket { .. } => self.length.next(buf),
             Framing::Detect => self.first(buf),
             Framing::Whole => self.all(buf),
         }
+    }
+
+    /// Whether the stream is one message.
+    pub fn is_whole(&self) -> bool {
+        self.framing == Framing::Whole
     }
 
     /// Nothing follows what is in the buffer.
@@ -77,7 +82,7 @@ impl Deframer {
     pub fn drain(&mut self) -> usize {
         match self.framing {
             Framing::Line => self.line.drain(),
-            Framing::Length => self.length.drain(),
+            Framing::Length | Framing::WebSocket { .. } => self.length.drain(),
             Framing::Detect => 0,
             Framing::Whole => self.whole,
         }

@@ -9,6 +9,7 @@ mod deframer;
 pub mod event_stream;
 pub mod length;
 pub mod line;
+pub mod websocket;
 pub mod whole;
 
 use std::ops::Range;
@@ -29,7 +30,7 @@ pub enum Event {
 }
 
 /// How messages are told apart on a stream of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One message a line (R-STD-01).
     #[default]
@@ -39,6 +40,13 @@ pub enum Framing {
     Length,
     /// As the first byte of the peer tells; lines, as long as there is none.
     Detect,
+    /// WebSocket (RFC 6455), from a client `masked`: who takes its frames apart puts a length of
+    /// four bytes before each message, as [`websocket::Reader`] does; what leaves is a text frame
+    /// each.
+    WebSocket {
+        /// Whether what leaves is masked, as a client has to.
+        masked: bool,
+    },
     /// All that comes until the end is one message, as the body of an HTTP request is; what
     /// leaves is one message a line.
     Whole,

@@ -37,16 +37,19 @@ impl<T> Future for Guarded<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<T>> {
         let this = &mut *self;
-        if Pin::new(&mut this.cancelled).poll(cx).is_ready() {
-            this.made = None;
-            return Poll::Ready(Outcome::Cancelled);
+        if !this.cancelled.is_over() {
+            let Some(Ok(made)) = &mut this.made else {
+                return Poll::Ready(Outcome::Panicked);
+            };
+            match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
+                Ok(Poll::Ready(made)) => return Poll::Ready(Outcome::Made(made)),
+                Ok(Poll::Pending) => {}
+                Err(_) => return Poll::Ready(Outcome::Panicked),
+            }
         }
-        let Some(Ok(made)) = &mut this.made else {
-            return Poll::Ready(Outcome::Panicked);
-        };
-        match catch_unwind(AssertUnwindSafe(|| made.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Outcome::Made),
-            Err(_) => Poll::Ready(Outcome::Panicked),
-        }
+        // A handler that is done at once never waits for this, which costs a place.
+        std::task::ready!(Pin::new(&mut this.cancelled).poll(cx));
+        this.made = None;
+        Poll::Ready(Outcome::Cancelled)
     }
 }

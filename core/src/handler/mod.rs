@@ -112,6 +112,13 @@ pub trait Executor {
 
     /// The connection has ended.
     fn closed(&mut self) {}
+
+    /// Whether it may go on for another peer instead of being told that the connection has ended:
+    /// nothing is in flight, and it keeps nothing of what was. One that does not say so is made
+    /// anew for each.
+    fn renew(&mut self) -> bool {
+        false
+    }
 }
 
 /// A handler under way.
@@ -129,6 +136,13 @@ pub trait Spawner: Send + Sync {
     /// its turn has come: the memory of the one before is still warm then.
     fn spawn_batch(&self, jobs: Jobs) {
         jobs.for_each(|job| self.spawn(job));
+    }
+
+    /// Does something now, on this thread, that hands over the answers of many connections as the
+    /// last act of their handlers: those who wait for them are woken together, where that costs
+    /// less.
+    fn together(&self, run: &mut dyn FnMut()) {
+        run();
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::hosted::Hosted;
 use super::stdio::{Next, Report, Stdio, Vigil};
+use super::wake::WakeUps;
 use super::workers::{Lead, Workers};
 use crate::connection::{Connection, Framing, Host, StreamId};
 
@@ -55,7 +56,8 @@ impl Stdio {
 }
 
 impl<H: Host + Send> Lead for Crew<H> {
-    fn lead(&self, is_wanted: &dyn Fn() -> bool) -> bool {
+    fn lead(&self, wakes: WakeUps, is_wanted: &dyn Fn() -> bool) -> bool {
+        wakes.iter().for_each(|wake| wake.wake());
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(shift) = slot.as_mut() else {
             return true;

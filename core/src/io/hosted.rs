@@ -103,3 +103,83 @@ impl Machine for Hosted<'_> {
         self.connection.close(why, self.host);
     }
 }
+
+/// The same, which owns both: for tasks.
+#[cfg(feature = "net")]
+pub(super) struct Owned<H> {
+    connection: Connection,
+    host: H,
+    stream: StreamId,
+}
+
+#[cfg(feature = "net")]
+impl<H: Host> Owned<H> {
+    /// Opens the stream.
+    pub fn new(mut connection: Connection, framing: Framing, host: H) -> Self {
+        Self {
+            stream: connection.open_stream(framing),
+            connection,
+            host,
+        }
+    }
+
+    /// Why the connection has ended, if it has.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.connection.handle().close_reason().cloned()
+    }
+
+    fn hosted(&mut self) -> Hosted<'_> {
+        Hosted::on(&mut self.connection, self.stream, &mut self.host)
+    }
+}
+
+#[cfg(feature = "net")]
+impl<H: Host> Machine for Owned<H> {
+    fn input(&mut self) -> &mut Input {
+        self.connection.input(self.stream)
+    }
+
+    fn output(&mut self) -> &mut Output {
+        self.connection.output(self.stream)
+    }
+
+    fn receive(&mut self, now: Instant) {
+        self.hosted().receive(now);
+    }
+
+    fn receive_end(&mut self, now: Instant) {
+        self.hosted().receive_end(now);
+    }
+
+    fn handle_submissions(&mut self, now: Instant) {
+        self.hosted().handle_submissions(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.hosted().handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    fn wants_read(&self) -> bool {
+        self.connection.wants_read(self.stream)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.connection.in_flight()
+    }
+
+    fn drain(&mut self, now: Instant, grace: Duration, why: ConnectionError) {
+        self.hosted().drain(now, grace, why);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    fn close(&mut self, why: ConnectionError) {
+        self.hosted().close(why);
+    }
+}

@@ -1,44 +1,68 @@
 //! Drivers: the only room that blocks, spawns, reads a clock or names a descriptor.
 //!
 //! One loop serves one connection, driven by one thread at a time: a thread of its own, or, on a
-//! server, whichever worker leads. It never waits for a handler, a writer or the peer. Linux is tested; the paths for other systems are portable and untested.
+//! server, whichever worker leads. It never waits for a handler, a writer or the peer. Linux is
+//! tested; the paths for other systems are portable and untested.
 //!
 //! | file | what it is for |
 //! |---|---|
+//! | `address`, `auth` | where a server is, in one syntax; what a client shows it |
 //! | `driver`, `wake` | the loop: one turn of work, one wait for more, waking it from elsewhere |
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
 //! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
+//! | `open` | a client of a server wherever it is |
 //! | `serve`, `spawn`, `pair` | both, without a loop of one's own; a client and a server in one process |
-//! | `http` | servers on HTTP, on hyper and tokio |
-//! | `trace` | the wire, written to a file |
+//! | `net` | TCP, Unix sockets and WebSocket, on tokio |
+//! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
+//! | `runtime`, `wait`, `trust` | tokio, for clients whose programs may have none; waiting as tasks do; whom clients trust |
+//! | `trace`, `event` | the wire, written to a file; what is told to a log |
 //! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
 
+#[cfg(feature = "http")]
+#[macro_use]
+mod event;
+
+mod address;
+#[cfg(feature = "client")]
+mod auth;
 mod blocking;
 mod child;
 mod crew;
 mod drain;
 mod driver;
 mod environment;
+#[cfg(feature = "net")]
+mod farewell;
 mod hosted;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "http-client"))]
 pub mod http;
 mod lines;
 mod machine;
+#[cfg(feature = "net")]
+mod net;
+#[cfg(feature = "net")]
+mod open;
 mod pair;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(feature = "client")]
 mod reconnect;
+#[cfg(feature = "net")]
+mod runtime;
 mod serve;
 mod shutdown;
 #[cfg(feature = "client")]
 mod spawn;
 mod stdio;
 mod trace;
+#[cfg(any(feature = "http-client", feature = "tls"))]
+mod trust;
 #[cfg(unix)]
 mod unix;
+#[cfg(feature = "net")]
+mod wait;
 mod wake;
 mod workers;
 
@@ -47,12 +71,23 @@ use portable as platform;
 #[cfg(unix)]
 use unix as platform;
 
+pub use address::{Address, AddressError, Url};
+#[cfg(feature = "client")]
+pub use auth::Auth;
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
 pub use environment::INHERITED;
+#[cfg(feature = "net")]
+pub use farewell::farewell;
 pub use hosted::Hosted;
 pub use lines::MAX_LINE_BYTES;
 pub use machine::Machine;
+#[cfg(feature = "http")]
+pub use net::metrics::{Counts, Metrics};
+#[cfg(feature = "http")]
+pub use net::serve::{ServeOptions, Serving, Stopper, TlsOptions, serve, serve_with};
+#[cfg(feature = "net")]
+pub use open::ConnectOptions;
 #[cfg(all(feature = "server", feature = "client"))]
 pub use pair::connect_pair;
 pub use pair::join;

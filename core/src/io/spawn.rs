@@ -66,34 +66,40 @@ impl ClientBuilder {
         let near = Connection::new(config, std::time::Instant::now());
         let (client, host) = prepared.connect(near.handle(), workers());
         super::pair::join(super::pair::served(server)?, (near, host))?;
-        let closing = Closing(client.handle().clone());
-        client.held_by(Arc::new(closing)).until_open().await
+        client.closing_with_it().until_open().await
     }
 }
 
 impl Client {
-    async fn until_open(self) -> io::Result<Self> {
+    /// The connection is closed when the last clone is dropped.
+    #[cfg(any(feature = "server", feature = "net"))]
+    pub(super) fn closing_with_it(self) -> Self {
+        let closing = Closing(self.handle().clone());
+        self.held_by(Arc::new(closing))
+    }
+
+    pub(super) async fn until_open(self) -> io::Result<Self> {
         self.handle().opened().await.map_err(io::Error::other)?;
         Ok(self)
     }
 }
 
 /// Closes a connection that nobody holds any more.
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "net"))]
 #[derive(Debug)]
-struct Closing(crate::connection::Handle);
+pub(super) struct Closing(pub crate::connection::Handle);
 
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "net"))]
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-fn workers() -> Arc<Workers> {
+pub(super) fn workers() -> Arc<Workers> {
     Arc::new(Workers::new(WorkersConfig::default()))
 }
 
-fn invalid(error: RequestError) -> io::Error {
+pub(super) fn invalid(error: RequestError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }

@@ -14,6 +14,8 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use crate::connection::Wake;
+
 const RUNNING: u8 = 0;
 const NOTIFIED: u8 = 1;
 const PARKED: u8 = 2;
@@ -42,12 +44,7 @@ impl LoopWake {
     /// The same as [`wake`](Self::wake), but a worker thread may put it off until it has run the
     /// jobs behind this one, by microseconds.
     pub fn wake_soon(&self) {
-        let put_off = GATHERED.with_borrow_mut(|gathered| {
-            let gathered = gathered.as_mut()?;
-            gathered.push(self.me.upgrade()?);
-            Some(())
-        });
-        if put_off.is_none() {
+        if !put_off(|| self.me.upgrade()) {
             self.wake();
         }
     }
@@ -85,14 +82,29 @@ impl LoopWake {
 
 thread_local! {
     /// The wake-ups put off by the job that this thread runs, when it is a worker's.
-    static GATHERED: RefCell<Option<Vec<Arc<LoopWake>>>> = const { RefCell::new(None) };
+    static GATHERED: RefCell<Option<WakeUps>> = const { RefCell::new(None) };
 }
 
-/// Runs a worker's job; the wake-ups that it leaves to the worker are added to `wakes`.
-pub(super) fn gather(wakes: &mut Vec<Arc<LoopWake>>, job: impl FnOnce()) {
-    GATHERED.set(Some(std::mem::take(wakes)));
+/// Wake-ups that are put off.
+pub(super) type WakeUps = Vec<Arc<dyn Wake>>;
+
+/// Leaves a wake-up to the worker whose job this thread runs. `false` when it runs none, or nobody
+/// is left to be woken.
+pub(super) fn put_off<W: Wake + 'static>(wake: impl FnOnce() -> Option<Arc<W>>) -> bool {
+    GATHERED.with_borrow_mut(|gathered| {
+        let gathered = gathered.as_mut().zip(wake());
+        gathered
+            .map(|(gathered, wake)| gathered.push(wake))
+            .is_some()
+    })
+}
+
+/// Runs a worker's job; the wake-ups that it leaves to the worker are added to `wakes`. Within
+/// another job they are not left to that one's worker.
+pub(super) fn gather(wakes: &mut WakeUps, job: impl FnOnce()) {
+    let others = GATHERED.replace(Some(std::mem::take(wakes)));
     job();
-    *wakes = GATHERED.take().unwrap_or_default();
+    *wakes = GATHERED.replace(others).unwrap_or_default();
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-const KEYWORD: &str = "x-mcp-header";
+pub(crate) const KEYWORD: &str = "x-mcp-header";
 
 /// Keywords whose value is one schema, or several by a name that is no argument's.
 const NESTED: [&str; 16] = [

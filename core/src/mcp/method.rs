@@ -140,6 +140,19 @@ impl Method {
         matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
     }
 
+    /// Whether asking twice does no more than asking once, whatever the server.
+    pub fn is_repeatable(self) -> bool {
+        let changes = matches!(
+            self,
+            Self::Initialize
+                | Self::CallTool
+                | Self::CreateMessage
+                | Self::Elicit
+                | Self::UpdateTask
+        );
+        self.is_request() && !changes
+    }
+
     /// Whether `from` may send it in `revision`. A message from the wrong side or of another
     /// revision is an unknown method.
     pub fn defined(self, revision: Revision, from: Side) -> bool {

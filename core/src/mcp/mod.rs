@@ -7,7 +7,7 @@
 mod ask;
 pub mod code;
 pub mod extension;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "http-client"))]
 pub(crate) mod header;
 pub mod level;
 pub mod meta;

@@ -65,6 +65,8 @@ pub struct Rules {
     pub any_structured_content: bool,
     /// Whether tools may have `annotations`, and audio content exists.
     pub annotations: bool,
+    /// Whether requests over HTTP name the revision in a header (R-HTP-13).
+    pub version_header: bool,
     /// Whether an answer in events begins with a position to come back to (R-SSE-06).
     pub primes_streams: bool,
     /// Whether named objects may have `icons`.
@@ -100,6 +102,7 @@ const RULES: [Rules; 5] = [
         resource_links: false,
         any_structured_content: false,
         annotations: false,
+        version_header: false,
         primes_streams: false,
         icons: false,
         progress_message: false,
@@ -123,6 +126,7 @@ const RULES: [Rules; 5] = [
         resource_links: false,
         any_structured_content: false,
         annotations: true,
+        version_header: false,
         primes_streams: false,
         icons: false,
         progress_message: true,
@@ -146,6 +150,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: false,
         annotations: true,
+        version_header: true,
         primes_streams: false,
         icons: false,
         progress_message: true,
@@ -169,6 +174,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: false,
         annotations: true,
+        version_header: true,
         primes_streams: true,
         icons: true,
         progress_message: true,
@@ -192,6 +198,7 @@ const RULES: [Rules; 5] = [
         resource_links: true,
         any_structured_content: true,
         annotations: true,
+        version_header: true,
         primes_streams: false,
         icons: true,
         progress_message: true,

@@ -4,7 +4,7 @@
 //! 2026-07-28 on a client says in `subscriptions/listen` what it wants to hear, once or several
 //! times, and each of these requests is a stream of its own until it is cancelled (R-SUB).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -76,21 +76,39 @@ impl Told {
 /// The connections of one server.
 #[derive(Debug, Default)]
 pub(super) struct Audience {
-    listeners: Mutex<Vec<Weak<Listener>>>,
+    seats: Mutex<Seats>,
+}
+
+#[derive(Debug, Default)]
+struct Seats {
+    taken: HashMap<u64, Weak<Listener>>,
+    next: u64,
 }
 
 impl Audience {
     /// One more connection; it is forgotten when the listener is dropped.
-    pub fn join(&self, handle: Handle) -> Arc<Listener> {
+    pub fn join(self: &Arc<Self>, handle: Handle) -> Arc<Listener> {
+        let mut seats = lock(&self.seats);
+        let seat = seats.next;
+        seats.next += 1;
         let listener = Arc::new(Listener {
+            audience: self.clone(),
+            seat,
             handle,
             ready: AtomicBool::new(false),
             wants: Mutex::default(),
         });
-        let mut listeners = lock(&self.listeners);
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(Arc::downgrade(&listener));
+        seats.taken.insert(seat, Arc::downgrade(&listener));
         listener
+    }
+
+    /// What many held is given back when few are left.
+    fn leave(&self, seat: u64) {
+        let taken = &mut lock(&self.seats).taken;
+        taken.remove(&seat);
+        if taken.capacity() / 8 > taken.len() {
+            taken.shrink_to(taken.len() * 2);
+        }
     }
 
     /// Tells those who want to know.
@@ -109,14 +127,16 @@ impl Audience {
     }
 
     fn present(&self) -> Vec<Arc<Listener>> {
-        let listeners = lock(&self.listeners);
-        listeners.iter().filter_map(Weak::upgrade).collect()
+        let seats = lock(&self.seats);
+        seats.taken.values().filter_map(Weak::upgrade).collect()
     }
 }
 
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Listener {
+    audience: Arc<Audience>,
+    seat: u64,
     handle: Handle,
     /// A client of the handshake era has said that it is initialized: nothing is told before
     /// (R-LIF-03).
@@ -198,6 +218,37 @@ impl Listener {
     }
 }
 
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.audience.leave(self.seat);
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::connection::{Config, Connection};
+    use crate::mcp::Side;
+
+    #[test]
+    fn who_leaves_is_forgotten_at_once() {
+        let config = Config::new(Side::Server, "server", "1");
+        let connection = Connection::new(Arc::new(config), Instant::now());
+        let audience = Arc::new(Audience::default());
+        let join = || audience.join(connection.handle());
+        let (stays, leave): (_, Vec<_>) = (join(), (0..1000).map(|_| join()).collect());
+        assert_eq!(audience.present().len(), 1001);
+        drop(leave);
+        assert_eq!(audience.present().len(), 1);
+        let held = lock(&audience.seats).taken.capacity();
+        assert!(held < 100, "room for {held}");
+        drop(stays);
+        assert_eq!(Arc::strong_count(&audience), 1);
+    }
 }

@@ -1,6 +1,6 @@
 //! What a handler knows of its call.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use super::registry::Registry;
@@ -13,11 +13,19 @@ use crate::json::reader;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
 };
-use crate::message::Field;
+use crate::message::{Field, Message, MessageRef};
 
 /// A call under way: progress, log messages, cancellation. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Context {
+    call: Arc<Inner>,
+    /// What the next question is called.
+    pub(super) question: Option<Arc<str>>,
+}
+
+/// What all clones have in common.
+#[derive(Clone, Debug)]
+struct Inner {
     handle: Handle,
     /// Whose timers it sleeps by, where not its connection's.
     timers: Option<Handle>,
@@ -25,16 +33,12 @@ pub struct Context {
     cancel: CancelToken,
     /// How the client is asked where it cannot be sent requests.
     rounds: Option<Arc<Rounds>>,
-    /// What the client declared on a call that takes no rounds, where each call says it.
-    declared: Option<Arc<str>>,
-    /// Its `_meta`, if that says more than the engine reads.
-    meta: Option<Arc<str>>,
-    /// Where the call stands in a trace, if it says so.
-    trace: Option<Arc<TraceContext>>,
+    /// What was asked; `None` of a call that nothing is to be read from.
+    message: Option<Message>,
+    /// Where the call stands in a trace, if it says so. Read when it is first asked for.
+    trace: OnceLock<Option<Box<TraceContext>>>,
     /// For a tool that opted in.
     task: Option<Arc<TaskCall>>,
-    /// What the next question is called.
-    pub(super) question: Option<Arc<str>>,
 }
 
 impl Context {
@@ -47,38 +51,35 @@ impl Context {
     pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
         let rounds = seal.map(|seal| Rounds::begin(call, seal, handle.principal()));
         let rounds = rounds.transpose()?.flatten();
-        let says = match call.reply.revision().era() {
-            Era::Handshake => None,
-            Era::Stateless => call.message.as_ref().raw(Field::ClientCapabilities),
-        };
-        Ok(Self {
-            declared: says
-                .filter(|says| rounds.is_none() && *says != "{}")
-                .map(Into::into),
+        Ok(Self::of(Inner {
             handle,
             timers: None,
             reply: call.reply.clone(),
             cancel: call.cancel.clone(),
             rounds,
-            meta: beyond_the_protocol(call).map(Into::into),
-            trace: traced(call).map(Arc::new),
+            message: Some(call.message.clone()),
+            trace: OnceLock::new(),
             task: None,
-            question: None,
-        })
+        }))
     }
 
     /// That of a call which takes no rounds: its client is sent requests, or cannot be asked.
     pub fn without_rounds(handle: Handle, reply: ReplyTo, cancel: CancelToken) -> Self {
-        Self {
+        Self::of(Inner {
             handle,
             timers: None,
             reply,
             cancel,
             rounds: None,
-            declared: None,
-            meta: None,
-            trace: None,
+            message: None,
+            trace: OnceLock::new(),
             task: None,
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
+        Self {
+            call: Arc::new(inner),
             question: None,
         }
     }
@@ -87,13 +88,14 @@ impl Context {
     /// an executor of one's own, which ends the task through [`task`](Self::task).
     #[must_use]
     pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
-        self.task = TaskCall::new(registry, number, &self.handle, call);
+        let task = TaskCall::new(registry, number, &self.call.handle, call);
+        Arc::make_mut(&mut self.call).task = task;
         self
     }
 
     /// Sleeps by the timers of another connection from now on: one that lasts longer.
     pub(super) fn sleeping_by(mut self, timers: Option<Handle>) -> Self {
-        self.timers = timers;
+        Arc::make_mut(&mut self.call).timers = timers;
         self
     }
 
@@ -101,28 +103,30 @@ impl Context {
     /// given up, and [`end_round`](Self::end_round) answers the call. `waker` is woken when it
     /// comes to that.
     pub fn is_round_over(&self, waker: &Waker) -> bool {
-        let rounds = self.rounds.as_ref();
+        let rounds = self.call.rounds.as_ref();
         rounds.is_some_and(|rounds| rounds.is_over(waker))
     }
 
     /// Answers the call with what was asked. The call counts as cancelled from then on.
     pub fn end_round(&self, replies: &mut Replies) {
-        let Some(rounds) = &self.rounds else { return };
+        let Some(rounds) = &self.call.rounds else {
+            return;
+        };
         match rounds.fault() {
-            None => replies.result(&self.reply, |result| rounds.write(result)),
+            None => replies.result(&self.call.reply, |result| rounds.write(result)),
             Some(key) => {
                 // R-MRT-10
                 let why = format!("the answer {key} is not what was asked for");
-                replies.error(&self.reply, ErrorKind::InvalidParams, &why, None);
+                replies.error(&self.call.reply, ErrorKind::InvalidParams, &why, None);
             }
         }
-        self.cancel.cancel(None);
+        self.call.cancel.cancel(None);
     }
 
     /// Reports progress, if the client asked for it. `progress` must increase from call to call
     /// (R-PRG-02). Delivered in order and before the answer.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        if !self.reply.wants_progress() {
+        if !self.call.reply.wants_progress() {
             return;
         }
         let progress = Progress {
@@ -131,15 +135,22 @@ impl Context {
             message,
         };
         if !self.is_task() {
-            return self.handle.replies().progress(&self.reply, progress);
+            return self
+                .call
+                .handle
+                .replies()
+                .progress(&self.call.reply, progress);
         }
         // The call is answered; in the core form its token goes on with the task (R-TSK-18).
-        if let Some(task) = &self.task
-            && let (Some(meta), Some(token)) = (task.related(), self.reply.progress_token())
+        if let Some(task) = &self.call.task
+            && let (Some(meta), Some(token)) = (task.related(), self.call.reply.progress_token())
         {
             let params = progress.to_params(token, &meta);
             // The params are an object.
-            let _ = self.handle.notify(Method::Progress.name(), Some(&params));
+            let _ = self
+                .call
+                .handle
+                .notify(Method::Progress.name(), Some(&params));
         }
     }
 
@@ -147,19 +158,20 @@ impl Context {
     /// of members whose names speak of secrets are masked (R-LOG-05). Not from a task: its call is
     /// answered.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &serde_json::Value) {
-        self.handle
+        self.call
+            .handle
             .replies()
-            .log(&self.reply, level, logger, &data.to_string());
+            .log(&self.call.reply, level, logger, &data.to_string());
     }
 
     /// Whether the client gave up, or went away. What the handler gives back then is discarded.
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.call.cancel.is_cancelled()
     }
 
     /// The call's token: to wait for its end, or to make children of.
     pub fn cancel_token(&self) -> &CancelToken {
-        &self.cancel
+        &self.call.cancel
     }
 
     /// Ends the stream of events on which this call is answered, where it has one in a session of
@@ -167,41 +179,47 @@ impl Context {
     /// costs no connection (R-SSE-07). Elsewhere nothing happens.
     pub fn release_stream(&self, retry: std::time::Duration) {
         if self.revision().rules().primes_streams {
-            self.handle.release(self.reply.key(), retry);
+            self.call.handle.release(self.call.reply.key(), retry);
         }
     }
 
     /// Ends after `duration`, on the engine's timers; needs no runtime.
     pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
-        self.timers.as_ref().unwrap_or(&self.handle).sleep(duration)
+        self.call
+            .timers
+            .as_ref()
+            .unwrap_or(&self.call.handle)
+            .sleep(duration)
     }
 
     /// Who calls, as the carrier has verified; `None` where it cannot know, as on a pipe. Bind to
     /// it what is kept for somebody, such as the errand of a page (R-ELI-12).
     pub fn principal(&self) -> Option<&str> {
-        self.handle.principal()
+        self.call.handle.principal()
     }
 
     /// The revision that the call is served in.
     pub fn revision(&self) -> Revision {
-        self.reply.revision()
+        self.call.reply.revision()
     }
 
     /// The `_meta` of the call, raw JSON, where the client says more there than the protocol needs:
     /// members of its own, which nothing vouches for, and the trace.
     pub fn meta(&self) -> Option<&str> {
-        self.meta.as_deref()
+        beyond_the_protocol(self.message()?)
     }
 
     /// Where the call stands in a distributed trace, if the client says so in good form: to be
     /// handed on with what the handler asks of others (R-MET-09).
     pub fn trace(&self) -> Option<&TraceContext> {
-        self.trace.as_deref()
+        let trace = &self.call.trace;
+        let traced = trace.get_or_init(|| self.message().and_then(traced).map(Box::new));
+        traced.as_deref()
     }
 
     /// The connection that the call came on.
     pub fn connection(&self) -> &Handle {
-        &self.handle
+        &self.call.handle
     }
 
     /// Has a call of a tool that [opted in](super::Tool::task_support) go on as a task: the client
@@ -227,18 +245,18 @@ impl Context {
     /// # Ok::<(), mcpbolt::server::RegistryError>(())
     /// ```
     pub fn begin_task(&self) -> bool {
-        self.task.as_ref().is_some_and(|task| task.begin())
+        self.call.task.as_ref().is_some_and(|task| task.begin())
     }
 
     /// Whether the call has become a task.
     pub fn is_task(&self) -> bool {
-        self.task.as_ref().is_some_and(|task| task.is_task())
+        self.call.task.as_ref().is_some_and(|task| task.is_task())
     }
 
     /// Says in a sentence how far the task is, to who looks or listens: its status message. Does
     /// nothing where the call is no task.
     pub fn task_message(&self, message: &str) {
-        if let Some(task) = &self.task {
+        if let Some(task) = &self.call.task {
             task.say(message);
         }
     }
@@ -246,28 +264,45 @@ impl Context {
     /// The settings that the client declared on this request for an extension, a JSON object;
     /// `None` when it did not declare it (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {
-        let rounds = self.rounds.as_ref().map(|rounds| rounds.capabilities());
-        extension::declared(rounds.or(self.declared.as_deref())?, id)
+        let rounds = self
+            .call
+            .rounds
+            .as_ref()
+            .map(|rounds| rounds.capabilities());
+        extension::declared(rounds.or_else(|| self.declared())?, id)
     }
 
     /// What may become of the call beside an answer, if the tool opted in and the client can
     /// follow: for an executor of one's own.
     pub fn task(&self) -> Option<&Arc<TaskCall>> {
-        self.task.as_ref()
+        self.call.task.as_ref()
+    }
+
+    /// What was asked, where something is to be read from it.
+    pub(super) fn message(&self) -> Option<MessageRef<'_>> {
+        self.call.message.as_ref().map(Message::as_ref)
+    }
+
+    /// What the client declares on the call itself, where each call says it.
+    fn declared(&self) -> Option<&str> {
+        match self.revision().era() {
+            Era::Handshake => None,
+            Era::Stateless => self.message()?.raw(Field::ClientCapabilities),
+        }
     }
 
     pub(super) fn rounds(&self) -> Option<&Arc<Rounds>> {
-        self.rounds.as_ref()
+        self.call.rounds.as_ref()
     }
 
     /// Where the call's answer goes.
     pub fn reply_to(&self) -> &ReplyTo {
-        &self.reply
+        &self.call.reply
     }
 }
 
 /// The `_meta` of a call, where it has members that are not the protocol's own.
-fn beyond_the_protocol(call: &Call) -> Option<&str> {
+fn beyond_the_protocol(message: MessageRef<'_>) -> Option<&str> {
     const OWN: [Field; 5] = [
         Field::ProgressToken,
         Field::ProtocolVersion,
@@ -275,7 +310,6 @@ fn beyond_the_protocol(call: &Call) -> Option<&str> {
         Field::ClientInfo,
         Field::LogLevel,
     ];
-    let message = call.message.as_ref();
     let meta = message.raw(Field::Meta)?;
     let own = OWN.iter().filter(|field| message.raw(**field).is_some());
     (reader::members(meta).count() > own.count()).then_some(meta)
@@ -283,8 +317,7 @@ fn beyond_the_protocol(call: &Call) -> Option<&str> {
 
 /// What a call says of its trace. A broken parent is no parent, and then the rest counts for
 /// nothing (W3C Trace Context, 3.3).
-fn traced(call: &Call) -> Option<TraceContext> {
-    let message = call.message.as_ref();
+fn traced(message: MessageRef<'_>) -> Option<TraceContext> {
     let said = |field, key| {
         let value = message.decoded(field)?.into_owned();
         trace_context::is_valid(key, &value).then_some(value)

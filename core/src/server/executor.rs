@@ -40,10 +40,9 @@ impl HandlerExecutor {
         }
     }
 
-    /// Its tasks sleep by the timers of a connection that lasts longer than their own.
-    #[cfg(feature = "http")]
-    pub(crate) fn with_timers(mut self, timers: Handle) -> Self {
-        self.timers = Some(timers);
+    /// Its handlers sleep by the timers of a connection that lasts longer than their own.
+    pub(crate) fn with_timers(mut self, timers: Option<Handle>) -> Self {
+        self.timers = timers;
         self
     }
 }
@@ -115,20 +114,21 @@ impl Executor for HandlerExecutor {
         }
     }
 
+    fn renew(&mut self) -> bool {
+        self.view.offer().handlers.closed.is_none()
+    }
+
     fn run(&mut self, batch: Batch) {
         let (offer, handle) = (self.view.offer().clone(), self.handle.clone());
         let (seal, timers) = (self.seal.clone(), self.timers.clone());
         let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
             match Context::new(handle.clone(), &call, seal.as_ref()) {
                 Ok(context) => {
+                    // Those of an exchange stand still while its client does not read.
+                    let context = context.sleeping_by(timers.clone());
                     let context = match Operation::from_target(call.target) {
                         Operation::CallTool(number) if offer.registry.has_tasks() => {
-                            let context = context.with_task(&offer.registry, number, &call);
-                            // Of those that may go on as a task.
-                            match context.task() {
-                                Some(_) => context.sleeping_by(timers.clone()),
-                                None => context,
-                            }
+                            context.with_task(&offer.registry, number, &call)
                         }
                         _ => context,
                     };
@@ -162,15 +162,12 @@ fn carry_out(
     context: Context,
 ) -> impl Future<Output = ()> + Send {
     // Owed from now on, whether or not it is ever begun.
-    let debt = Debt {
-        context: context.clone(),
-        uri: call.message.as_ref().uri().map(Into::into),
-        paid: false,
-    };
-    carry_out_owed(offer, call, context, debt)
+    let paid = false;
+    carry_out_owed(offer, call, Debt { context, paid })
 }
 
-async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mut debt: Debt) {
+async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
+    let context = debt.context.clone();
     let operation = Operation::from_target(call.target);
     let Offer { registry, handlers } = &offer;
     match operation {
@@ -198,7 +195,7 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
                     Box::pin(std::future::ready(result))
                 }
             };
-            match attended(&debt.context.clone(), made).await {
+            match attended(&debt.context, made).await {
                 None => debt.ask(),
                 Some(Outcome::Made(result)) => debt.settle_tool(registry, number, result),
                 Some(Outcome::Panicked) => debt.settle_tool(registry, number, panicked()),
@@ -209,52 +206,44 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, context: Context, mu
             let Some(handler) = handlers.resources.get(number) else {
                 return debt.refuse_gone();
             };
-            debt.settle(
-                attended(&context.clone(), || handler(call, context)).await,
-                |contents: Vec<ResourceContents>, writer| {
-                    write_contents(&contents, writer);
-                },
-            );
+            let made = attended(&debt.context, || handler(call, context)).await;
+            debt.settle(made, |contents: Vec<ResourceContents>, writer| {
+                write_contents(&contents, writer);
+            });
         }
         Operation::ReadTemplate(number) => {
             let Some(handler) = handlers.templates.get(number) else {
                 return debt.refuse_gone();
             };
-            debt.settle(
-                attended(&context.clone(), || handler(call, context)).await,
-                |contents: Vec<ResourceContents>, writer| {
-                    write_contents(&contents, writer);
-                },
-            );
+            let made = attended(&debt.context, || handler(call, context)).await;
+            debt.settle(made, |contents: Vec<ResourceContents>, writer| {
+                write_contents(&contents, writer);
+            });
         }
         Operation::Complete => {
             let Some(handler) = &handlers.completion else {
                 return;
             };
-            debt.settle(
-                attended(&context.clone(), || handler(call, context)).await,
-                |completions: Completions, writer| completions.write(writer),
-            );
+            let made = attended(&debt.context, || handler(call, context)).await;
+            debt.settle(made, |completions: Completions, writer| {
+                completions.write(writer)
+            });
         }
         Operation::Extension(number) => {
             let Some(handler) = handlers.methods.get(number) else {
                 return debt.refuse_gone();
             };
-            debt.settle(
-                attended(&context.clone(), || handler(call, context)).await,
-                |object: String, writer| writer.object(&object),
-            );
+            let made = attended(&debt.context, || handler(call, context)).await;
+            debt.settle(made, |object: String, writer| writer.object(&object));
         }
         Operation::GetPrompt(number) => {
             let Some(handler) = handlers.prompts.get(number) else {
                 return debt.refuse_gone();
             };
-            debt.settle(
-                attended(&context.clone(), || handler(call, context)).await,
-                |prompt: PromptResult, writer| {
-                    prompt.write(writer);
-                },
-            );
+            let made = attended(&debt.context, || handler(call, context)).await;
+            debt.settle(made, |prompt: PromptResult, writer| {
+                prompt.write(writer);
+            });
         }
     }
 }
@@ -270,8 +259,6 @@ fn attended<T>(context: &Context, make: impl FnOnce() -> Made<T>) -> Attended<T>
 /// caller waits for a handler that is gone.
 struct Debt {
     context: Context,
-    /// What is read, if something is.
-    uri: Option<Box<str>>,
     paid: bool,
 }
 
@@ -333,11 +320,9 @@ impl Debt {
         self.paid = true;
         let mut replies = self.context.connection().replies();
         let kind = error.kind();
-        let missing = self
-            .uri
-            .as_deref()
-            .filter(|_| kind == ErrorKind::ResourceNotFound);
-        let missing = missing.map(missing_data);
+        let message = self.context.message();
+        let message = message.filter(|_| kind == ErrorKind::ResourceNotFound);
+        let missing = message.and_then(|message| Some(missing_data(&message.uri()?)));
         let data = error.data().or(missing.as_deref());
         replies.error(self.context.reply_to(), kind, &error.to_string(), data);
     }

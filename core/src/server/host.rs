@@ -90,6 +90,12 @@ impl<E: Executor> ServerHost<E> {
         &self.registry
     }
 
+    /// Whether it may serve another peer: it keeps nothing of the one before.
+    #[cfg(feature = "http")]
+    pub(crate) fn renew(&mut self) -> bool {
+        self.listener.is_none() && !self.initialized && self.executor.renew()
+    }
+
     /// What carries operations out.
     pub fn executor(&mut self) -> &mut E {
         &mut self.executor

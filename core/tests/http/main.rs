@@ -6,7 +6,13 @@
     reason = "a test: panicking is the report"
 )]
 
+mod again;
+#[cfg(feature = "compression")]
+mod compression;
+mod hostile;
+mod metrics;
 mod sessions;
+mod standing;
 mod wire;
 
 use std::net::SocketAddr;
@@ -83,7 +89,7 @@ impl Drop for Counted {
 }
 
 fn server(sleepers: &Arc<AtomicUsize>) -> Server {
-    let sleepers = sleepers.clone();
+    let (sleepers, tellers) = (sleepers.clone(), sleepers.clone());
     Server::builder("test", "1.0.0")
         .list_changes()
         .subscriptions()
@@ -135,6 +141,21 @@ fn server(sleepers: &Arc<AtomicUsize>) -> Server {
                 context.sleep(Duration::from_secs(60)).await;
                 drop(counted);
                 "slept"
+            }
+        })
+        .tool(Tool::new("tell"), move |_: Arguments, context: Context| {
+            tellers.fetch_add(1, Ordering::SeqCst);
+            let counted = Counted(tellers.clone());
+            async move {
+                let long = "x".repeat(4 << 10);
+                for step in 1..=10_000 {
+                    context.progress(f64::from(step), None, Some(&long));
+                    if step % 100 == 0 {
+                        context.sleep(Duration::from_millis(1)).await;
+                    }
+                }
+                drop(counted);
+                "told"
             }
         })
         .tool(
@@ -263,6 +284,16 @@ fn headers_that_differ_from_the_message_are_refused() {
             "{change:?}"
         );
         assert_eq!(error["id"], 9, "{change:?}");
+    }
+    // What a resource is read by is its address, whatever else stands there.
+    let reads = request(9, "resources/read", json!({"uri": "a:b", "name": "a:c"}));
+    for (name, status) in [("a:b", 200), ("a:c", 400)] {
+        let mut all = headers(&reads);
+        all.retain(|(own, _)| !own.eq_ignore_ascii_case("mcp-name"));
+        all.push(("Mcp-Name", name.to_owned()));
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&all, &reads.to_string()));
+        assert_eq!(wire.answer().status, status, "{name}");
     }
     serving.end();
 }
@@ -505,6 +536,24 @@ fn who_goes_away_cancels_what_it_asked() {
 }
 
 /// R-RPC-05: each POST is a scope of its own. 10,000 at a time are a bench's.
+/// More than all buffers hold: whoever does not read it holds up who tells it no more than others.
+#[test]
+fn who_does_not_read_holds_up_no_handler() {
+    let serving = Serving::begin(HttpOptions::default());
+    let mut message = call(1, "tell", json!({}));
+    message["params"]["_meta"]["progressToken"] = json!("t");
+    let mut wire = Wire::open(serving.at);
+    wire.send(&post(&headers(&message), &message.to_string()));
+    until("it is being told", || {
+        serving.sleepers.load(Ordering::SeqCst) == 1
+    });
+    until("it is told", || {
+        serving.sleepers.load(Ordering::SeqCst) == 0
+    });
+    drop(wire);
+    serving.end();
+}
+
 #[test]
 fn the_same_id_is_every_request_its_own() {
     let serving = Serving::begin(HttpOptions::default());
@@ -680,7 +729,7 @@ fn the_server_ends_within_its_grace() {
     let sleepers = serving.sleepers.clone();
     serving.end();
     assert!(
-        begun.elapsed() < Duration::from_secs(3),
+        begun.elapsed() < Duration::from_millis(1500),
         "{:?}",
         begun.elapsed()
     );

@@ -13,14 +13,14 @@ use crate::{Serving, until};
 const ERA: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// A client's side of one session.
-struct Client {
+pub struct Client {
     to: SocketAddr,
     revision: &'static str,
     id: String,
 }
 
 impl Client {
-    fn open(to: SocketAddr, revision: &'static str, capabilities: Value) -> Self {
+    pub fn open(to: SocketAddr, revision: &'static str, capabilities: Value) -> Self {
         let mut client = Self {
             to,
             revision,
@@ -39,7 +39,7 @@ impl Client {
         client
     }
 
-    fn headers(&self) -> Vec<(&'static str, String)> {
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("Host", "localhost".to_owned()),
             ("Content-Type", "application/json".to_owned()),
@@ -52,22 +52,22 @@ impl Client {
         headers
     }
 
-    fn send(&self, message: &Value) -> Wire {
+    pub fn send(&self, message: &Value) -> Wire {
         let mut wire = Wire::open(self.to);
         wire.send(&post(&self.headers(), &message.to_string()));
         wire
     }
 
-    fn post(&self, message: &Value) -> Answer {
+    pub fn post(&self, message: &Value) -> Answer {
         self.send(message).answer()
     }
 
-    fn call(&self, id: impl Into<Value>, name: &str, arguments: Value) -> Value {
+    pub fn call(&self, id: impl Into<Value>, name: &str, arguments: Value) -> Value {
         json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call",
             "params": {"name": name, "arguments": arguments}})
     }
 
-    fn bare(&self, method: &str, more: &str) -> Wire {
+    pub fn bare(&self, method: &str, more: &str) -> Wire {
         let mut wire = Wire::open(self.to);
         let mut head = format!("{method} /mcp HTTP/1.1\r\n{more}");
         for (name, value) in self.headers() {
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// A stream of what belongs to no request, or of what is behind a position.
-    fn get(&self, last: Option<&str>) -> Wire {
+    pub fn get(&self, last: Option<&str>) -> Wire {
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n"));
         let mut wire = self.bare("GET", &last.unwrap_or_default());
         let answer = wire.begin();
@@ -91,7 +91,7 @@ impl Client {
 }
 
 /// The events of a chunk: ids and messages.
-fn events(text: &str) -> Vec<(String, Value)> {
+pub fn events(text: &str) -> Vec<(String, Value)> {
     let event = |event: &str| {
         let field = |name| event.lines().find_map(|line| line.strip_prefix(name));
         let data = field("data: ").unwrap_or_default();
@@ -501,4 +501,120 @@ fn clients_of_the_first_revision_get_a_stream_and_post_beside_it() {
     stream.send(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
     assert_eq!(stream.answer().status, 405);
     serving.end();
+}
+
+/// R-LEG-05: where the stream is asked for, and where is posted, pages of others are refused.
+#[test]
+fn other_peoples_pages_get_no_stream_of_2024() {
+    let serving = Serving::begin(HttpOptions::default());
+    for (origin, status) in [
+        ("http://evil.example.com", 403),
+        ("http://localhost:3000", 200),
+    ] {
+        let mut wire = Wire::open(serving.at);
+        let accept = "Accept: text/event-stream";
+        let head =
+            format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{accept}\r\nOrigin: {origin}\r\n\r\n");
+        wire.send(head.as_bytes());
+        assert_eq!(wire.begin().status, status, "{origin}");
+    }
+    let headers = [
+        ("Host", "localhost".to_owned()),
+        ("Content-Type", "application/json".to_owned()),
+        ("Origin", "http://evil.example.com".to_owned()),
+    ];
+    let mut wire = Wire::open(serving.at);
+    wire.send(&post(&headers, "{}"));
+    assert_eq!(wire.answer().status, 403);
+    serving.end();
+}
+
+/// R-SES-07: a session exists for whoever began it; who that is, handlers learn.
+#[tokio::test]
+async fn a_session_is_that_of_one_principal() {
+    use mcpbolt::io::http::{HttpService, Principal};
+    use mcpbolt::server::{Arguments, Context, Server, Tool};
+
+    let server = Server::builder("test", "1")
+        .tool(
+            Tool::new("who"),
+            |_: Arguments, context: Context| async move {
+                context.principal().unwrap_or("nobody").to_owned()
+            },
+        )
+        .build()
+        .unwrap();
+    let service = HttpService::new(&server, HttpOptions::default()).unwrap();
+    let ask = async |method: &str, principal: Option<&str>, session: &str, body: Value| {
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if !session.is_empty() {
+            request = request.header("mcp-session-id", session);
+        }
+        let mut request = request.body(body.to_string()).unwrap();
+        if let Some(name) = principal {
+            request.extensions_mut().insert(Principal::new(name));
+        }
+        let response = service.respond(request).await;
+        let id = response.headers().get("mcp-session-id");
+        let id = id.map_or(String::new(), |id| id.to_str().unwrap().to_owned());
+        let (status, mut body) = (response.status().as_u16(), response.into_body());
+        let mut text = Vec::new();
+        // The stream of a session has no end of its own.
+        while method == "POST"
+            && let Some(frame) = std::future::poll_fn(|cx| {
+                http_body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)
+            })
+            .await
+        {
+            text.extend(frame.unwrap().into_data().unwrap_or_default());
+        }
+        (status, id, String::from_utf8(text).unwrap())
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}});
+    let (status, id, _) = ask("POST", Some("alice"), "", hello).await;
+    assert_eq!(status, 200);
+    let who = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "who", "arguments": {}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(ask("POST", Some("alice"), &id, ready).await.0, 202);
+    for other in [Some("bob"), None] {
+        for method in ["POST", "GET", "DELETE"] {
+            let (status, ..) = ask(method, other, &id, who.clone()).await;
+            assert_eq!(status, 404, "{method} of {other:?}");
+        }
+    }
+    let (status, _, answer) = ask("POST", Some("alice"), &id, who).await;
+    assert_eq!(status, 200);
+    assert!(answer.contains("alice"), "{answer}");
+
+    // One that stands alone, too.
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let alone = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "who", "arguments": {}, "_meta": meta}});
+    let request = hyper::Request::post("/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "who")
+        .extension(Principal::new("carol"))
+        .body(alone.to_string())
+        .unwrap();
+    let mut body = service.respond(request).await.into_body();
+    let frame =
+        std::future::poll_fn(|cx| http_body::Body::poll_frame(std::pin::Pin::new(&mut body), cx));
+    let frame = frame.await.unwrap().unwrap().into_data().unwrap();
+    assert!(
+        String::from_utf8_lossy(&frame).contains("carol"),
+        "{frame:?}"
+    );
 }

@@ -55,9 +55,31 @@ impl Wire {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
+    /// Whether it could be sent: not when the server has closed the connection.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.0.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// So many bytes of whatever comes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// An answer as it comes, head and chunks, to the end of its last.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        while !all.ends_with(b"\r\n0\r\n\r\n") {
+            all.push(self.bytes(1)[0]);
+        }
+        all
+    }
+
     pub fn line(&mut self) -> String {
         let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
+        // Where the connection ends, or is reset, so does the line.
+        let _ = self.0.read_line(&mut line);
         line.trim_end().to_owned()
     }
 
@@ -107,6 +129,12 @@ impl Wire {
             answer.body = String::from_utf8(body).unwrap();
         }
         answer
+    }
+
+    /// Ends the connection at once, so that its port is free again: a reset, not an end.
+    pub fn break_off(self) {
+        let linger = Some(Duration::ZERO);
+        rustix::net::sockopt::set_socket_linger(self.0.get_ref(), linger).unwrap();
     }
 
     /// Whether the server has closed the connection.

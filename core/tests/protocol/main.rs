@@ -63,7 +63,7 @@ fn server(tools: usize) -> Builder {
     })
 }
 
-/// R-PAG-01, R-PAG-04, R-PAG-06, R-PAG-05.
+/// R-PAG-01, R-PAG-04, R-PAG-06, R-PAG-05; R-CUS-04: in one process, whatever the revision.
 #[test]
 fn lists_come_whole_whatever_the_size_of_a_page() {
     for (tools, size) in [(0, 3), (1, 3), (3, 3), (7, 3), (7, 1), (7, 100)] {

@@ -2,6 +2,7 @@
 
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+use smallvec::smallvec;
 
 use super::body::HttpBody;
 use super::events::Message;
@@ -54,10 +55,22 @@ pub const NO_MESSAGE: Refusal = Refusal::new(
 /// The code of an error.
 fn code(message: &Message) -> Option<i64> {
     let error = match &message[..] {
-        [piece] if piece.len() <= ERROR_BYTES => std::str::from_utf8(piece).ok()?,
+        [piece] if piece.len() <= ERROR_BYTES && !is_result(piece) => {
+            std::str::from_utf8(piece).ok()?
+        }
         _ => return None,
     };
     reader::find_path(error, &["error", "code"]).and_then(number::as_i64)
+}
+
+/// Whether an answer is as the engine writes results, most often: its id is a number, and what
+/// follows is the result.
+fn is_result(answer: &[u8]) -> bool {
+    let Some(rest) = answer.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") else {
+        return false;
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    rest[digits..].starts_with(b",\"result\":")
 }
 
 /// R-ERR-30: what the status says of an error; that the server itself refuses params is an answer
@@ -113,7 +126,7 @@ pub fn stream(body: HttpBody) -> Response<HttpBody> {
 pub fn refused(Refusal { status, why }: Refusal) -> Response<HttpBody> {
     let mut body = Vec::new();
     encode::error(&mut body, ErrorId::Omit, code::INVALID_REQUEST, why, None);
-    let mut response = json(status, HttpBody::whole([body.into()].into()));
+    let mut response = json(status, HttpBody::whole(smallvec![body.into()]));
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response
             .headers_mut()

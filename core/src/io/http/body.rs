@@ -1,6 +1,5 @@
 //! The body of an answer, as hyper writes it.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::events::Events;
+#[cfg(feature = "compression")]
+use super::compress::Gzip;
+use super::events::{Events, Message};
 
 /// What an [`HttpService`](super::HttpService) answers with: nothing, one message, or events that
 /// go on until the request is answered.
@@ -18,21 +19,52 @@ use super::events::Events;
 pub struct HttpBody(Inner);
 
 enum Inner {
-    Whole(VecDeque<Bytes>),
+    Whole(smallvec::IntoIter<[Bytes; 1]>),
+    #[cfg(feature = "compression")]
+    Gzip(Box<Gzip>),
     Events(Box<Events>),
+    /// Written by somebody else.
+    Elsewhere,
 }
 
 impl HttpBody {
     pub(super) fn empty() -> Self {
-        Self(Inner::Whole(VecDeque::new()))
+        Self::whole(Message::new())
     }
 
-    pub(super) fn whole(pieces: VecDeque<Bytes>) -> Self {
-        Self(Inner::Whole(pieces))
+    pub(super) fn whole(pieces: Message) -> Self {
+        Self(Inner::Whole(pieces.into_iter()))
     }
 
     pub(super) fn events(events: Events) -> Self {
         Self(Inner::Events(Box::new(events)))
+    }
+
+    /// The events, if it is such, for who writes them in its place: what is left of it waits.
+    pub(super) fn take_events(&mut self) -> Option<Box<Events>> {
+        match std::mem::replace(&mut self.0, Inner::Elsewhere) {
+            Inner::Events(events) => Some(events),
+            other => {
+                self.0 = other;
+                None
+            }
+        }
+    }
+}
+
+#[cfg(feature = "compression")]
+impl HttpBody {
+    /// The same compressed, if it is whole and longer than `least` bytes.
+    pub(super) fn compress(&mut self, least: u64) -> bool {
+        let long = self.size_hint().exact().is_some_and(|len| len >= least);
+        match &mut self.0 {
+            Inner::Whole(pieces) if long => {
+                let pieces = std::mem::replace(pieces, Message::new().into_iter());
+                self.0 = Inner::Gzip(Box::new(Gzip::new(pieces)));
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -40,7 +72,10 @@ impl std::fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
             Inner::Whole(_) => "HttpBody::Whole",
+            #[cfg(feature = "compression")]
+            Inner::Gzip(_) => "HttpBody::Gzip",
             Inner::Events(_) => "HttpBody::Events",
+            Inner::Elsewhere => "HttpBody::Elsewhere",
         })
     }
 }
@@ -54,22 +89,31 @@ impl Body for HttpBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = match &mut self.0 {
-            Inner::Whole(pieces) => pieces.pop_front(),
+            Inner::Whole(pieces) => pieces.next(),
+            #[cfg(feature = "compression")]
+            Inner::Gzip(gzip) => std::task::ready!(gzip.poll_piece(cx)),
             Inner::Events(events) => std::task::ready!(events.poll_piece(cx)),
+            Inner::Elsewhere => return Poll::Pending,
         };
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Inner::Whole(pieces) if pieces.is_empty())
+        matches!(&self.0, Inner::Whole(pieces) if pieces.as_slice().is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(pieces) => {
-                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
-            }
-            Inner::Events(_) => SizeHint::default(),
+            Inner::Whole(pieces) => SizeHint::with_exact(
+                pieces
+                    .as_slice()
+                    .iter()
+                    .map(|piece| piece.len() as u64)
+                    .sum(),
+            ),
+            #[cfg(feature = "compression")]
+            Inner::Gzip(_) => SizeHint::default(),
+            Inner::Events(_) | Inner::Elsewhere => SizeHint::default(),
         }
     }
 }

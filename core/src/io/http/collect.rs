@@ -1,7 +1,8 @@
 //! The body of a request, within its bounds.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 
 use bytes::Buf;
 use http_body::Body;
@@ -10,7 +11,12 @@ use hyper::header::{CONTENT_LENGTH, HeaderMap};
 use super::answers::{BROKEN, NO_MESSAGE, TOO_LARGE, TOO_SLOW};
 use super::guard::Refusal;
 use crate::buffer::Input;
-use crate::limits::Limits;
+use crate::limits::{Limits, READ_BYTES};
+
+/// Most room made for a body that is only announced.
+const FIRST_BYTES: usize = READ_BYTES;
+/// How many times what has come there is room made for, if so much was announced.
+const BELIEVED: usize = 8;
 
 fn claimed(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
@@ -26,20 +32,34 @@ pub async fn collect<B: Body>(
     limits: &Limits,
 ) -> Result<Input, Refusal> {
     let max = limits.max_message_bytes;
-    if claimed(headers).is_some_and(|len| len > max as u64) {
+    let claimed = claimed(headers).unwrap_or_default();
+    let claimed = usize::try_from(claimed).unwrap_or(usize::MAX);
+    if claimed > max {
         return Err(TOO_LARGE);
     }
-    let input = tokio::time::timeout(limits.stall_timeout, read(body, max)).await;
-    let input = input.unwrap_or(Err(TOO_SLOW))?;
+    let input = Input::with_room(claimed.min(FIRST_BYTES));
+    let mut read = pin!(read(body, input, claimed, max));
+    // Most often it is there, and nothing needs a timer.
+    let input = match poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await {
+        Poll::Ready(input) => input?,
+        Poll::Pending => {
+            let read = tokio::time::timeout(limits.stall_timeout, read).await;
+            read.unwrap_or(Err(TOO_SLOW))?
+        }
+    };
     match input.is_empty() {
         true => Err(NO_MESSAGE),
         false => Ok(input),
     }
 }
 
-async fn read<B: Body>(body: B, max: usize) -> Result<Input, Refusal> {
+async fn read<B: Body>(
+    body: B,
+    mut input: Input,
+    claimed: usize,
+    max: usize,
+) -> Result<Input, Refusal> {
     let mut body = pin!(body);
-    let mut input = Input::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| BROKEN)?;
         let Ok(mut data) = frame.into_data() else {
@@ -47,6 +67,11 @@ async fn read<B: Body>(body: B, max: usize) -> Result<Input, Refusal> {
         };
         if data.remaining() > max - input.len() {
             return Err(TOO_LARGE);
+        }
+        let len = input.len() + data.remaining();
+        if len > FIRST_BYTES && len <= claimed {
+            // Who has sent this much may be believed that so much will follow.
+            input.reserve(claimed.min(len * BELIEVED));
         }
         while data.has_remaining() {
             let chunk = data.chunk();

@@ -17,59 +17,71 @@ use super::exchange::{Answering, Exchange};
 use super::guard::{self, Refusal};
 use super::log::Position;
 use super::options::HttpOptions;
+use super::principal::Principal;
 use super::reader::{Greeting, Reader, Said};
 use super::route::{
     Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
 };
 use super::session::{STANDING, Session};
 use super::sessions::{self, Sessions};
+use super::spare::Spare;
 use super::timekeeper::Timekeeper;
 use super::wait::Alarm;
 use crate::buffer::Input;
 use crate::connection::Config;
 use crate::correlate::CancelToken;
 use crate::error::ConnectionError;
-use crate::handler::Spawner;
+use crate::io::net::metrics::{Metrics, count};
 use crate::io::trace::traced;
-use crate::io::workers::{Workers, WorkersConfig};
 use crate::mcp::Era;
-use crate::server::Server;
+use crate::server::Hosting;
 
 const LAST_EVENT: &str = "last-event-id";
 
 pub struct Endpoint {
     pub options: HttpOptions,
-    server: Server,
+    hosting: Arc<dyn Hosting>,
     /// For requests that stand alone.
     stateless: Arc<Config>,
     /// For sessions.
     handshake: Arc<Config>,
     /// None when no revision with a handshake is spoken.
     sessions: Option<Sessions>,
-    spawner: Arc<dyn Spawner>,
     timekeeper: Timekeeper,
+    metrics: Arc<Metrics>,
+    /// Exchanges that are over.
+    spare: Spare,
     stop: CancelToken,
 }
 
 type Answer = Result<Response<HttpBody>, Refusal>;
 
 impl Endpoint {
-    pub fn new(server: &Server, options: HttpOptions) -> io::Result<Self> {
-        let mut config = Config::clone(server.config());
+    pub fn new(
+        hosting: Arc<dyn Hosting>,
+        options: HttpOptions,
+        metrics: Arc<Metrics>,
+    ) -> io::Result<Self> {
+        let mut config = Config::clone(hosting.config());
         config.limits = options.limits.clone();
         let config = traced(Arc::new(config))?;
         let mut handshake = of_era(&config, Era::Handshake);
         // Sessions have a time of their own.
         Arc::make_mut(&mut handshake).limits.idle_timeout = None;
+        // What stands alone is over before anybody could be silent.
+        let mut stateless = of_era(&config, Era::Stateless);
+        let limits = &mut Arc::make_mut(&mut stateless).limits;
+        (limits.idle_timeout, limits.keepalive_interval) = (None, None);
         let has_sessions = handshake.revisions.newest(Era::Handshake).is_some();
         Ok(Self {
-            server: server.clone(),
-            stateless: of_era(&config, Era::Stateless),
+            hosting,
+            stateless,
             handshake,
             sessions: has_sessions.then(|| Sessions::new(options.max_sessions)),
             options,
-            spawner: Arc::new(Workers::new(WorkersConfig::default())),
             timekeeper: Timekeeper::default(),
+            metrics,
+            spare: Spare::default(),
             stop: CancelToken::new(),
         })
     }
@@ -87,23 +99,26 @@ impl Endpoint {
             method, headers, ..
         } = &parts;
         guard::check(&parts, &self.options, self.sessions.is_some())?;
+        let principal = parts.extensions.get::<Principal>();
         let Some(sessions) = &self.sessions else {
             let body = self.collect(headers, body).await?;
-            return Ok(self.exchange(parts.headers, body).await);
+            return Ok(self.exchange(parts, body).await);
         };
         match *method {
             Method::GET if is_legacy_stream(headers) => {
                 return match self.options.sse {
-                    true => self.open_legacy(sessions),
+                    true => self.open_legacy(sessions, principal, parts.uri.path()),
                     false => Err(NO_STREAM),
                 };
             }
-            Method::GET => return self.listen(session(headers, sessions)?, headers),
-            Method::DELETE => return end(sessions, session(headers, sessions)?),
+            Method::GET => {
+                return self.listen(session(headers, sessions, principal)?, headers);
+            }
+            Method::DELETE => return end(sessions, session(headers, sessions, principal)?),
             _ => {}
         }
         if let Some(id) = legacy_session(&parts.uri).filter(|_| self.options.sse) {
-            let session = sessions.get(id).ok_or(GONE)?;
+            let session = sessions.get(id, principal).ok_or(GONE)?;
             let body = self.collect(headers, body).await?;
             return match session.say(&body) {
                 true => Ok(with(StatusCode::ACCEPTED, HttpBody::empty())),
@@ -111,14 +126,14 @@ impl Endpoint {
                 false => Err(FULL),
             };
         }
-        let route = route(headers, sessions, self.handshake.revisions)?;
+        let route = route(headers, sessions, principal, self.handshake.revisions)?;
         let body = self.collect(headers, body).await?;
         match route {
             Route::Session(session) => self.post(&session, body).await,
-            Route::Stateless => Ok(self.exchange(parts.headers, body).await),
+            Route::Stateless => Ok(self.exchange(parts, body).await),
             Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
-                Opening::Handshake => self.open(sessions, body).await,
-                Opening::Stateless => Ok(self.exchange(parts.headers, body).await),
+                Opening::Handshake => self.open(sessions, principal, body).await,
+                Opening::Stateless => Ok(self.exchange(parts, body).await),
                 Opening::Neither => Err(NO_SESSION),
             },
         }
@@ -129,42 +144,52 @@ impl Endpoint {
     }
 
     /// A request that stands alone.
-    async fn exchange(&self, headers: HeaderMap, body: Input) -> Response<HttpBody> {
-        let (server, config) = (&self.server, &self.stateless);
-        let timers = self.timekeeper.handle(config);
-        let mut exchange = Exchange::new(server, config, &self.spawner, timers, headers);
-        exchange.begin(body);
+    async fn exchange(&self, parts: Parts, body: Input) -> Response<HttpBody> {
+        let Parts {
+            headers,
+            extensions,
+            ..
+        } = parts;
+        let principal = extensions.get();
+        let config = &self.stateless;
+        let mut exchange = self.spare.take(principal).unwrap_or_else(|| {
+            let timers = self.timekeeper.handle(config);
+            Box::new(Exchange::new(&*self.hosting, config, timers, principal))
+        });
+        exchange.begin(headers, body);
         poll_fn(|cx| exchange.poll(cx)).await;
         self.answer(exchange)
     }
 
     /// R-HTP-17, R-HTP-18: one message is JSON; anything before the answer makes it events.
-    fn answer(&self, mut exchange: Exchange) -> Response<HttpBody> {
+    fn answer(&self, mut exchange: Box<Exchange>) -> Response<HttpBody> {
         if !exchange.is_done() {
             return self.stream(Answering::new(exchange, &self.stop, self.options.grace));
         }
         let messages = messages(exchange.take());
+        let (is_stray, reached_server) = (exchange.is_stray(), exchange.reached_server());
+        self.spare.put(exchange);
         match &messages[..] {
             // R-HTP-05
-            [] if !exchange.is_stray() => with(StatusCode::ACCEPTED, HttpBody::empty()),
+            [] if !is_stray => with(StatusCode::ACCEPTED, HttpBody::empty()),
             [] => refused(NO_MESSAGE),
             [message] => {
-                let status = answers::status(message, exchange.reached_server());
-                answers::json(status, HttpBody::whole(message.clone().into()))
+                let status = answers::status(message, reached_server);
+                answers::json(status, HttpBody::whole(message.clone()))
             }
             _ => {
                 let mut events = Encoder::default();
                 messages.iter().for_each(|each| events.event(None, each));
-                answers::stream(HttpBody::whole(events.finish()))
+                answers::stream(HttpBody::whole(events.finish().into_iter().collect()))
             }
         }
     }
 
-    fn session(&self) -> Result<Arc<Session>, Refusal> {
-        let (server, config) = (&self.server, &self.handshake);
+    fn begin(&self, principal: Option<&Principal>) -> Result<Arc<Session>, Refusal> {
         let name = sessions::name().ok_or(FULL)?;
-        let replay_bytes = self.options.replay_bytes;
-        let session = Session::new(name, server, config, &self.spawner, replay_bytes);
+        let (hosting, config) = (&*self.hosting, &self.handshake);
+        let (principal, replay_bytes) = (principal.cloned(), self.options.replay_bytes);
+        let session = Session::new(name, hosting, config, principal, replay_bytes);
         Ok(Arc::new(session))
     }
 
@@ -173,13 +198,19 @@ impl Endpoint {
         if !sessions.insert(session.clone()) {
             return Err(FULL);
         }
+        count(&self.metrics.sessions);
         tokio::spawn(attend(session, Arc::downgrade(self)));
         Ok(())
     }
 
     /// Begins a session with its first message (R-SES-01).
-    async fn open(self: &Arc<Self>, sessions: &Sessions, body: Input) -> Answer {
-        let session = self.session()?;
+    async fn open(
+        self: &Arc<Self>,
+        sessions: &Sessions,
+        principal: Option<&Principal>,
+        body: Input,
+    ) -> Answer {
+        let session = self.begin(principal)?;
         let mut response = self.post(&session, body).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
@@ -190,9 +221,14 @@ impl Endpoint {
     }
 
     /// Begins a session with its stream, as 2024-11-05 has it (R-LEG-01, R-LEG-02).
-    fn open_legacy(self: &Arc<Self>, sessions: &Sessions) -> Answer {
-        let session = self.session()?;
-        let uri = self.options.path.clone() + &legacy_query(session.id());
+    fn open_legacy(
+        self: &Arc<Self>,
+        sessions: &Sessions,
+        principal: Option<&Principal>,
+        path: &str,
+    ) -> Answer {
+        let session = self.begin(principal)?;
+        let uri = path.to_owned() + &legacy_query(session.id());
         let reading = session.listen().ok_or(GONE)?;
         let reader = Reader::new(session.clone(), reading).begin(Greeting::Endpoint(uri));
         self.admit(sessions, session)?;
@@ -209,7 +245,7 @@ impl Endpoint {
             Said::Nothing => with(StatusCode::ACCEPTED, HttpBody::empty()),
             Said::Answer(message) => {
                 let status = answers::session_status(&message);
-                answers::json(status, HttpBody::whole(message.into()))
+                answers::json(status, HttpBody::whole(message))
             }
             Said::Stream => {
                 let revision = session.revision();
@@ -261,11 +297,11 @@ async fn attend(session: Arc<Session>, endpoint: Weak<Endpoint>) {
     };
     let mut alarm = Alarm::default();
     poll_fn(|cx| session.poll(&mut alarm, ttl, cx)).await;
-    if let Some(sessions) = endpoint
-        .upgrade()
-        .as_ref()
-        .and_then(|it| it.sessions.as_ref())
-    {
+    let Some(endpoint) = endpoint.upgrade() else {
+        return;
+    };
+    count(&endpoint.metrics.sessions_ended);
+    if let Some(sessions) = &endpoint.sessions {
         sessions.remove(session.id());
     }
 }

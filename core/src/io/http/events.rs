@@ -6,35 +6,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+use smallvec::smallvec;
 use tokio::time::{Instant, Sleep};
 
 use super::log::Position;
+pub use super::pieces::{Message, messages};
 use crate::json::number;
 use crate::limits::COPY_IN_BYTES;
 
 /// A comment, which clients ignore (R-HTP-16).
 const COMMENT: &[u8] = b":\n\n";
-
-/// One message without its line end, in as many pieces as it was written in.
-pub type Message = Vec<Bytes>;
-
-/// What is to be written, whole messages one a line, as those messages.
-pub fn messages(pieces: impl Iterator<Item = Bytes>) -> Vec<Message> {
-    let (mut messages, mut open) = (Vec::new(), Message::new());
-    for mut rest in pieces {
-        while let Some(end) = memchr::memchr(b'\n', &rest) {
-            open.push(rest.split_to(end));
-            messages.push(std::mem::take(&mut open));
-            rest.advance(1);
-        }
-        if !rest.is_empty() {
-            open.push(rest);
-        }
-    }
-    debug_assert!(open.is_empty(), "a message without its line end");
-    messages
-}
 
 /// Writes messages as events (R-SSE-01); what is long is not copied.
 #[derive(Debug, Default)]
@@ -77,7 +59,7 @@ impl Encoder {
     /// Where messages are to be posted (R-LEG-02).
     pub fn endpoint(&mut self, uri: &str) {
         self.small.extend_from_slice(b"event: endpoint\n");
-        self.event(None, &vec![Bytes::copy_from_slice(uri.as_bytes())]);
+        self.event(None, &smallvec![Bytes::copy_from_slice(uri.as_bytes())]);
     }
 
     /// An event that carries nothing but a position (R-SSE-06).

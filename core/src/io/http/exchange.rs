@@ -12,6 +12,7 @@ use hyper::header::HeaderMap;
 
 use super::events::{Encoder, Source, messages};
 use super::headers;
+use super::principal::Principal;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::{
@@ -20,15 +21,15 @@ use crate::connection::{
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
-use crate::handler::Spawner;
 use crate::mcp::ErrorKind;
 use crate::message::MessageRef;
-use crate::server::{HandlerExecutor, Server, ServerHost};
+use crate::server::{AnyExecutor, Hosting, ServerHost};
 
 /// The server's side of one exchange, which looks at the headers first.
 struct Checked {
+    /// Of the request at hand.
     headers: HeaderMap,
-    inner: ServerHost<HandlerExecutor>,
+    inner: ServerHost<AnyExecutor>,
     /// The request was one, and was handed to the server.
     reached: bool,
     /// What came was no message that a server takes.
@@ -78,39 +79,67 @@ pub struct Exchange {
     host: Checked,
     bell: Arc<Bell>,
     alarm: Alarm,
+    /// Who asks.
+    principal: Option<Principal>,
+    /// Handles of the connection that the server's side holds.
+    handles: usize,
 }
 
 impl Exchange {
     /// One that has not begun.
     pub fn new(
-        server: &Server,
+        hosting: &dyn Hosting,
         config: &Arc<Config>,
-        spawner: &Arc<dyn Spawner>,
         timers: &Handle,
-        headers: HeaderMap,
+        principal: Option<&Principal>,
     ) -> Self {
         let mut connection = Connection::new(config.clone(), Instant::now());
-        let bell = Arc::new(Bell::default());
+        let bell = Bell::new();
         connection.set_wake(bell.clone());
+        if let Some(principal) = principal {
+            connection.set_principal(principal.as_str());
+        }
         let handle = connection.handle();
-        let executor = HandlerExecutor::new(server.clone(), handle.clone(), spawner.clone())
-            .with_timers(timers.clone());
+        let host = Checked {
+            headers: HeaderMap::new(),
+            inner: hosting.host(handle, Some(timers)),
+            reached: false,
+            stray: false,
+        };
         Self {
             stream: connection.open_stream(Framing::Whole),
+            handles: connection.handles(),
             connection,
-            host: Checked {
-                headers,
-                inner: ServerHost::of(server, handle, executor),
-                reached: false,
-                stray: false,
-            },
+            host,
             bell,
             alarm: Alarm::default(),
+            principal: principal.cloned(),
         }
     }
 
-    /// Begins with a whole body.
-    pub fn begin(&mut self, body: Input) {
+    /// Whether this is an exchange of that principal.
+    pub fn is_of(&self, principal: Option<&Principal>) -> bool {
+        self.principal.as_ref() == principal
+    }
+
+    /// Makes it as good as new, for another request of the same principal. Whether it could: not
+    /// when somebody still holds something of the one before.
+    pub fn renew(&mut self) -> bool {
+        // First: who holds a handle could do anything at any time.
+        let renewed = self.connection.handles() == self.handles
+            && self.connection.renew(Framing::Whole, Instant::now())
+            && self.host.inner.renew();
+        if renewed {
+            self.bell.reset();
+            self.host.headers.clear();
+            (self.host.reached, self.host.stray) = (false, false);
+        }
+        renewed
+    }
+
+    /// Begins with the headers and the whole body.
+    pub fn begin(&mut self, headers: HeaderMap, body: Input) {
+        self.host.headers = headers;
         *self.connection.input(self.stream) = body;
         self.connection
             .receive_end(self.stream, Instant::now(), &mut self.host);
@@ -146,19 +175,18 @@ impl Exchange {
     /// Goes on until something is to be written or everything is.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let now = Instant::now();
-            self.connection.handle_submissions(now, &mut self.host);
-            let due = self.connection.poll_timeout();
-            if due.is_some_and(|due| due <= now) {
-                self.connection.handle_timeout(now, &mut self.host);
+            if self.bell.watch(cx) {
+                let now = Instant::now();
+                self.connection.handle_submissions(now, &mut self.host);
             }
             if self.is_done() || !self.connection.output(self.stream).is_empty() {
                 return Poll::Ready(());
             }
-            let alarmed = self.alarm.poll(self.connection.poll_timeout(), cx);
-            if !self.bell.watch(cx) && !alarmed {
+            if !self.alarm.poll(self.connection.poll_timeout(), cx) {
                 return Poll::Pending;
             }
+            let now = Instant::now();
+            self.connection.handle_timeout(now, &mut self.host);
         }
     }
 }
@@ -172,13 +200,13 @@ impl Drop for Exchange {
 
 /// An exchange whose answer comes in several messages.
 pub struct Answering {
-    exchange: Exchange,
+    exchange: Box<Exchange>,
     stopping: Option<(Cancelled, Duration)>,
 }
 
 impl Answering {
     /// When `stop` is cancelled, it ends in good order within `grace`.
-    pub fn new(exchange: Exchange, stop: &CancelToken, grace: Duration) -> Self {
+    pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
         let stopping = Some((stop.cancelled(), grace));
         Self { exchange, stopping }
     }

@@ -2,7 +2,7 @@
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode};
+use hyper::{Method, StatusCode, Uri};
 
 use super::options::HttpOptions;
 
@@ -19,21 +19,20 @@ impl Refusal {
     }
 }
 
-/// R-HTP-01, R-HTP-03, R-HTP-06. Only with sessions is there anything to get or to delete.
+/// Who may ask at all, and where: `Host`, `Origin` and the path (R-HTP-06).
 ///
 /// # Errors
 /// Why it is refused.
-pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(), Refusal> {
-    let host = parts.uri.authority().map(|authority| authority.as_str());
-    let host = host.or_else(|| text(&parts.headers, HOST));
+pub fn check_source(uri: &Uri, headers: &HeaderMap, options: &HttpOptions) -> Result<(), Refusal> {
+    let host = uri.authority().map(|authority| authority.as_str());
+    let host = host.or_else(|| text(headers, HOST));
     if !host.is_some_and(|host| options.is_own(name_of(host))) {
         return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "the Host is not one of this server's",
         ));
     }
-    let origin = parts
-        .headers
+    let origin = headers
         .get(ORIGIN)
         .map(|origin| origin.to_str().unwrap_or("?"));
     if origin.is_some_and(|origin| !options.is_welcome(origin)) {
@@ -42,12 +41,21 @@ pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(),
             "the Origin is not welcome here",
         ));
     }
-    if parts.uri.path() != options.path {
+    if options.path != "*" && uri.path() != options.path {
         return Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "there is no endpoint at this path",
         ));
     }
+    Ok(())
+}
+
+/// R-HTP-01, R-HTP-03, R-HTP-06. Only with sessions is there anything to get or to delete.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(), Refusal> {
+    check_source(&parts.uri, &parts.headers, options)?;
     match parts.method {
         Method::POST => {}
         Method::GET if sessions => {
@@ -67,12 +75,13 @@ pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(),
             ));
         }
     }
-    let kind = text(&parts.headers, CONTENT_TYPE).map(essence);
-    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(JSON)) {
+    let kind = text(&parts.headers, CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind == JSON || essence(kind).eq_ignore_ascii_case(JSON)) {
         let why = "the Content-Type of a message is application/json";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
-    if !(accepts(&parts.headers, JSON) && accepts(&parts.headers, EVENTS)) {
+    let is_usual = || parts.headers.get(ACCEPT).is_some_and(|said| said == BOTH);
+    if !(is_usual() || accepts(&parts.headers, JSON) && accepts(&parts.headers, EVENTS)) {
         let why = "an answer may be application/json or text/event-stream: accept both";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, why));
     }
@@ -81,6 +90,8 @@ pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(),
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
+/// What most clients say.
+const BOTH: &str = "application/json, text/event-stream";
 
 impl HttpOptions {
     fn is_own(&self, name: &str) -> bool {

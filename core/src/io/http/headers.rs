@@ -1,10 +1,11 @@
 //! What the headers of a request say of it, against what it says itself (R-HDR).
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{HeaderMap, HeaderValue};
+use hyper::header::{AsHeaderName, HeaderMap, HeaderName, HeaderValue};
 
 use crate::json::reader;
 use crate::mcp::header::HeaderParam;
@@ -12,9 +13,9 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::{Field, MessageRef};
 use crate::server::Registry;
 
-pub const VERSION: &str = "MCP-Protocol-Version";
-const METHOD: &str = "Mcp-Method";
-const NAME: &str = "Mcp-Name";
+pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Holds the headers against the message (R-HDR-02, R-HDR-04).
 ///
@@ -28,26 +29,50 @@ pub fn check(
     fits(headers, message, registry).map_err(|why| (ErrorKind::HeaderMismatch, why))
 }
 
+/// Whether a header that is there once says, letter by letter, what stands in the message as a
+/// string without escapes.
+fn says(headers: &HeaderMap, name: &HeaderName, message: &MessageRef<'_>, field: Field) -> bool {
+    let mut all = headers.get_all(name).iter();
+    let (Some(said), None) = (all.next(), all.next()) else {
+        return false;
+    };
+    let token = message.raw_bytes(field);
+    let own = token.and_then(|token| token.strip_prefix(b"\"")?.strip_suffix(b"\""));
+    own.is_some_and(|own| own == said.as_bytes() && own.iter().all(|byte| is_plain(*byte)))
+}
+
+/// Whether a byte means itself in a string of JSON and in a header.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' | b':')
+}
+
 fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> Result<(), String> {
+    let plainly = |name: &HeaderName, field| says(headers, name, message, field);
     let method = message.method().unwrap_or_default();
-    let version = message.decoded(Field::ProtocolVersion);
-    if method == Method::Initialize.name() && version.is_none() {
-        // R-ERA-06: who still begins so is told what is spoken here.
-        return Ok(());
-    }
-    let said = needed(headers, VERSION)?;
-    // R-ERA-05: that it is missing in the message is told by who looks at the envelope.
-    if version.is_some_and(|own| own != said) {
-        return Err(differs(VERSION, &said));
-    }
-    let said = needed(headers, METHOD)?;
-    if said != method {
-        return Err(differs(METHOD, &said));
+    if !plainly(&VERSION, Field::ProtocolVersion) || !plainly(&METHOD, Field::Method) {
+        let version = message.decoded(Field::ProtocolVersion);
+        if method == Method::Initialize.name() && version.is_none() {
+            // R-ERA-06: who still begins so is told what is spoken here.
+            return Ok(());
+        }
+        let said = needed(headers, &VERSION)?;
+        // R-ERA-05: that it is missing in the message is told by who looks at the envelope.
+        if version.is_some_and(|own| own != said) {
+            return Err(differs(&VERSION, &said));
+        }
+        let said = needed(headers, &METHOD)?;
+        if said != method {
+            return Err(differs(&METHOD, &said));
+        }
     }
     let method = Method::parse(&method);
+    let field = match method {
+        Some(Method::CallTool | Method::GetPrompt) => Some(Field::Name),
+        Some(Method::ReadResource) => Some(Field::Uri),
+        _ => None,
+    };
     let own = match method {
-        Some(Method::CallTool | Method::GetPrompt) => message.name(),
-        Some(Method::ReadResource) => message.uri(),
+        _ if let Some(field) = field => message.decoded(field),
         // R-TSX-15
         Some(Method::GetTask | Method::UpdateTask | Method::CancelTask) => {
             let params = message.params().unwrap_or("{}");
@@ -56,9 +81,11 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
         _ => None,
     };
     let Some(own) = own else { return Ok(()) };
-    let said = needed(headers, NAME)?;
-    if decoded(&said)? != own {
-        return Err(differs(NAME, &said));
+    if !field.is_some_and(|field| plainly(&NAME, field)) {
+        let said = needed(headers, &NAME)?;
+        if decoded(&said)? != own {
+            return Err(differs(&NAME, &said));
+        }
     }
     let tool = match method {
         Some(Method::CallTool) => registry.tool(&own),
@@ -75,7 +102,7 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
 fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Result<(), String> {
     let path: Vec<_> = param.path.iter().map(String::as_str).collect();
     let own = reader::find_path(arguments, &path).filter(|own| *own != "null");
-    let said = value(headers, &param.header)?;
+    let said = value(headers, &*param.header)?;
     let (own, said) = match (own, said) {
         (None, None) => return Ok(()),
         (Some(own), Some(said)) => (own, said),
@@ -98,21 +125,24 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-fn missing(name: &str) -> String {
+fn missing(name: impl Display) -> String {
     format!("{name} is missing")
 }
 
-fn differs(name: &str, said: &str) -> String {
+fn differs(name: impl Display, said: &str) -> String {
     format!("{name} says {said:?}, the message does not")
 }
 
 /// The value of a header that has to be there.
-fn needed<'h>(headers: &'h HeaderMap, name: &str) -> Result<Cow<'h, str>, String> {
+fn needed<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Cow<'h, str>, String> {
     value(headers, name)?.ok_or_else(|| missing(name))
 }
 
 /// A header's value, trimmed; it may be there once.
-fn value<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>, String> {
+fn value<N>(headers: &HeaderMap, name: N) -> Result<Option<Cow<'_, str>>, String>
+where
+    N: AsHeaderName + Display + Copy,
+{
     let mut all = headers.get_all(name).iter();
     let (first, second) = (all.next(), all.next());
     if second.is_some() {

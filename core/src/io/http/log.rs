@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn text(text: &'static str) -> Message {
-        vec![Bytes::from_static(text.as_bytes())]
+        Message::from_iter([Bytes::from_static(text.as_bytes())])
     }
 
     /// R-SSE-03: what is written is read.

@@ -8,7 +8,7 @@ use crate::limits::Limits;
 /// machine: who is to be reached by another name says so.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The path of the endpoint.
+    /// The path of the endpoint; `*` is any, where the application that it is part of decides.
     pub path: String,
     /// The names, without port, that requests may be addressed to, and that pages may come from:
     /// `Host` and `Origin` are held against them, which stops DNS rebinding (R-HTP-06). `*`
@@ -31,6 +31,19 @@ pub struct HttpOptions {
     pub session_ttl: Duration,
     /// Bytes of messages that a session keeps for clients that come back for them (R-SSE-10).
     pub replay_bytes: usize,
+    /// Whether browsers are told that pages of the welcome origins may read the answers (CORS):
+    /// without it they may ask, but the browser keeps the answer from them.
+    pub cors: bool,
+    /// Whether answers of JSON that are long go to clients that accept it compressed with gzip:
+    /// less to carry for more work. Streams of events never do, so that nothing of them waits. Not
+    /// where an answer holds a secret beside what somebody else may choose: its length tells of it.
+    #[cfg(feature = "compression")]
+    pub compression: bool,
+    /// Whether clients may go on as WebSockets, at the same path.
+    pub websocket: bool,
+    /// Silence on a WebSocket after which the client is pinged; silent for as long again, it is
+    /// taken for dead (R-WSK-03). Never when `None`.
+    pub heartbeat: Option<Duration>,
     /// How long what is in flight may take when the server ends.
     pub grace: Duration,
 }
@@ -48,6 +61,11 @@ impl Default for HttpOptions {
             max_sessions: 10_000,
             session_ttl: Duration::from_secs(30 * 60),
             replay_bytes: 256 << 10,
+            cors: false,
+            #[cfg(feature = "compression")]
+            compression: false,
+            websocket: true,
+            heartbeat: Some(Duration::from_secs(20)),
             grace: Duration::from_secs(5),
         }
     }

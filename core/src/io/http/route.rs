@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use hyper::Uri;
-use hyper::header::{HeaderMap, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::answers::{GONE, NO_SESSION, UNKNOWN_VERSION};
 use super::guard::Refusal;
 use super::headers::VERSION;
+use super::principal::Principal;
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::buffer::Input;
 use crate::mcp::{Era, Method, Revision, Revisions};
 use crate::message::{self, Envelope, Field, Frame, MessageRef};
 
-pub const SESSION: &str = "mcp-session-id";
+pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// What the headers of a POST say.
 pub enum Route {
@@ -32,6 +33,7 @@ pub enum Route {
 pub fn route(
     headers: &HeaderMap,
     sessions: &Sessions,
+    principal: Option<&Principal>,
     handshake: Revisions,
 ) -> Result<Route, Refusal> {
     let version = headers.get(VERSION).map(HeaderValue::as_bytes);
@@ -41,7 +43,7 @@ pub fn route(
     match (revision.map(Revision::era), headers.get(SESSION)) {
         (Some(Era::Stateless), _) => Ok(Route::Stateless),
         (None, Some(_)) if version.is_some() => Err(UNKNOWN_VERSION),
-        (_, Some(_)) => session(headers, sessions).map(Route::Session),
+        (_, Some(_)) => session(headers, sessions, principal).map(Route::Session),
         (None, None) if version.is_some() => Ok(Route::Stateless),
         (_, None) => Ok(Route::Undecided),
     }
@@ -51,9 +53,13 @@ pub fn route(
 ///
 /// # Errors
 /// None is, or there is none.
-pub fn session(headers: &HeaderMap, sessions: &Sessions) -> Result<Arc<Session>, Refusal> {
-    let id = headers.get(SESSION).ok_or(NO_SESSION)?;
-    let session = id.to_str().ok().and_then(|id| sessions.get(id));
+pub fn session(
+    headers: &HeaderMap,
+    sessions: &Sessions,
+    principal: Option<&Principal>,
+) -> Result<Arc<Session>, Refusal> {
+    let id = headers.get(SESSION).ok_or(NO_SESSION)?.to_str().ok();
+    let session = id.and_then(|id| sessions.get(id, principal));
     let session = session.ok_or(GONE)?;
     session.touch();
     Ok(session)

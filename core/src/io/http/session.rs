@@ -17,31 +17,34 @@ use std::time::{Duration, Instant};
 
 use super::events::{Message, messages};
 use super::log::{Log, Position};
+use super::principal::Principal;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::{Config, Connection, Framing, StreamId, Wake};
 use crate::error::ConnectionError;
-use crate::handler::Spawner;
 use crate::limits::later;
 use crate::mcp::Revision;
-use crate::server::{HandlerExecutor, Server, ServerHost};
+use crate::server::{AnyExecutor, Hosting, ServerHost};
 
 /// The log of what belongs to no request.
 pub const STANDING: u64 = 0;
 
 pub struct Session {
-    id: Box<str>,
+    id: Arc<str>,
+    principal: Option<Principal>,
     bell: Arc<Bell>,
     state: Mutex<State>,
 }
 
 struct State {
     connection: Connection,
-    host: ServerHost<HandlerExecutor>,
+    host: ServerHost<AnyExecutor>,
     logs: BTreeMap<u64, Log>,
     /// The number of the next log, and of the next reader.
     next: u64,
     replay_bytes: usize,
+    /// Bytes in all logs.
+    kept: usize,
     /// When a client last had to do with it.
     used: Instant,
     /// When the session's task looks at the time next.
@@ -65,36 +68,45 @@ pub struct Reading {
 
 impl Session {
     pub fn new(
-        id: Box<str>,
-        server: &Server,
+        id: Arc<str>,
+        hosting: &dyn Hosting,
         config: &Arc<Config>,
-        spawner: &Arc<dyn Spawner>,
+        principal: Option<Principal>,
         replay_bytes: usize,
     ) -> Self {
         let now = Instant::now();
         let mut connection = Connection::new(config.clone(), now);
-        let bell = Arc::new(Bell::default());
+        let bell = Bell::new();
         connection.set_wake(bell.clone());
+        if let Some(principal) = &principal {
+            connection.set_principal(principal.as_str());
+        }
         let first = connection.open_stream(Framing::Line);
         let handle = connection.handle();
-        let executor = HandlerExecutor::new(server.clone(), handle.clone(), spawner.clone());
         Self {
             id,
+            principal,
             bell,
             state: Mutex::new(State {
-                host: ServerHost::of(server, handle, executor),
+                host: hosting.host(handle, None),
                 connection,
                 logs: [(STANDING, Log::of(first))].into(),
                 next: STANDING + 1,
                 replay_bytes,
+                kept: 0,
                 used: now,
                 armed: None,
             }),
         }
     }
 
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// Whether it was begun by whoever that is.
+    pub fn is_of(&self, principal: Option<&Principal>) -> bool {
+        self.principal.as_ref() == principal
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -353,6 +365,7 @@ impl State {
             connection,
             host,
             logs,
+            kept,
             ..
         } = self;
         let closed = connection.is_closed();
@@ -360,7 +373,7 @@ impl State {
         for log in logs.values_mut() {
             let Some(stream) = log.stream else { continue };
             let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
-            let moved = (over || log.has_room()) && fill(log, connection, stream);
+            let moved = (over || log.has_room()) && fill(log, connection, stream, kept);
             if over {
                 log.stream = None;
                 connection.close_stream(stream, now, host);
@@ -382,7 +395,7 @@ impl State {
         let Some((log, stream)) = log.and_then(|log| log.stream.map(|stream| (log, stream))) else {
             return;
         };
-        if fill(log, &mut self.connection, stream) {
+        if fill(log, &mut self.connection, stream, &mut self.kept) {
             let now = Instant::now();
             if self.connection.poll_timeout().is_some_and(|due| due <= now) {
                 // There is room again for what waited.
@@ -391,28 +404,44 @@ impl State {
         }
     }
 
-    /// Keeps within its bound what was read, and then what nobody reads (R-SSE-10).
+    /// Keeps within its bound what was read, and then what nobody reads (R-SSE-10). Beyond it
+    /// there is room made for more than one message.
     fn forget(&mut self) {
-        let mut kept: usize = self.logs.values().map(Log::bytes).sum();
+        self.logs.retain(|_, log| {
+            let over = log.is_over();
+            if over {
+                self.kept -= log.bytes();
+            }
+            !over
+        });
+        if self.kept <= self.replay_bytes {
+            return;
+        }
+        let enough = self.replay_bytes / 8 * 7;
         for unread in [false, true] {
             for log in self.logs.values_mut() {
-                while kept > self.replay_bytes
+                while self.kept > enough
                     && let Some(len) = log.forget(unread)
                 {
-                    kept -= len;
+                    self.kept -= len;
                 }
             }
         }
-        self.logs.retain(|_, log| !log.is_over());
     }
 }
 
 /// Moves what was written on a stream to its log. Whether there was anything.
-fn fill(log: &mut Log, connection: &mut Connection, stream: StreamId) -> bool {
-    let written = messages(connection.output(stream).take());
-    let moved = !written.is_empty();
-    written.into_iter().for_each(|message| log.push(message));
-    moved
+fn fill(log: &mut Log, connection: &mut Connection, stream: StreamId, kept: &mut usize) -> bool {
+    let output = connection.output(stream);
+    if output.is_empty() {
+        return false;
+    }
+    *kept -= log.bytes();
+    messages(output.take())
+        .into_iter()
+        .for_each(|message| log.push(message));
+    *kept += log.bytes();
+    true
 }
 
 impl Drop for Session {

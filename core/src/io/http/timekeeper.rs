@@ -18,15 +18,11 @@ use crate::mcp::ErrorKind;
 pub struct Timekeeper(OnceLock<Handle>);
 
 impl Timekeeper {
-    /// Whose timers those are. Within a tokio runtime with time.
+    /// Whose timers those are, of a configuration that ends nobody for being silent. Within a tokio runtime with time.
     pub fn handle(&self, config: &Arc<Config>) -> &Handle {
         self.0.get_or_init(|| {
-            let mut config = Config::clone(config);
-            // Nobody is there who could be silent.
-            config.limits.idle_timeout = None;
-            config.limits.keepalive_interval = None;
-            let mut connection = Connection::new(Arc::new(config), Instant::now());
-            let bell = Arc::new(Bell::default());
+            let mut connection = Connection::new(config.clone(), Instant::now());
+            let bell = Bell::new();
             connection.set_wake(bell.clone());
             let handle = connection.handle();
             let mut alarm = Alarm::default();

@@ -1,5 +1,7 @@
 //! How long to wait before another attempt.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
 /// How long to wait before a connection is opened anew.
@@ -26,10 +28,18 @@ impl Default for Backoff {
 
 impl Backoff {
     /// How long to wait after so many failures in a row.
-    pub(super) fn wait(&self, failures: u32) -> Duration {
+    pub(crate) fn wait(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let wait = self.first.saturating_mul(1 << doublings);
         wait.min(self.longest)
+    }
+
+    /// The same, or up to half of it less: so that clients which lost one server together do not
+    /// come back together (R-WSK-04).
+    pub(super) fn spread(&self, failures: u32) -> Duration {
+        let wait = self.wait(failures);
+        let chance = RandomState::new().hash_one(failures) as u32;
+        wait - (wait / 2).mul_f64(f64::from(chance) / f64::from(u32::MAX))
     }
 }
 
@@ -46,5 +56,15 @@ mod tests {
         };
         let waits = [0, 1, 2, 3, 4, 5, 6, u32::MAX].map(|n| backoff.wait(n).as_millis());
         assert_eq!(waits, [100, 100, 200, 400, 800, 1000, 1000, 1000]);
+    }
+
+    /// R-WSK-04.
+    #[test]
+    fn waits_are_spread_over_their_second_half() {
+        let backoff = Backoff::default();
+        let waits: Vec<_> = (0..100).map(|_| backoff.spread(4)).collect();
+        let (whole, least) = (backoff.wait(4), backoff.wait(4) / 2);
+        assert!(waits.iter().all(|wait| (least..=whole).contains(wait)));
+        assert!(waits.iter().any(|wait| *wait != waits[0]));
     }
 }

@@ -2,6 +2,7 @@
 //! lost one was asked to tell.
 
 mod backoff;
+mod watch;
 mod wishes;
 
 use std::future::{Future, poll_fn};
@@ -9,7 +10,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub use self::backoff::Backoff;
 use self::wishes::Wishes;
@@ -99,9 +100,12 @@ impl Reconnecting {
     pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
         self.shared.lock().wishes.uris.insert(uri.to_owned());
         let outcome = self.now(async |client| client.subscribe(uri).await).await;
-        if outcome.is_err() {
-            self.shared.lock().wishes.uris.remove(uri);
-        }
+        // Who watches over the streams has another to watch over.
+        self.shared.change(|state| {
+            if outcome.is_err() {
+                state.wishes.uris.remove(uri);
+            }
+        });
         outcome
     }
 
@@ -128,19 +132,16 @@ impl Reconnecting {
             .replace(interests.clone());
         let listen = async |client: &Client| client.listen(interests.clone()).await;
         let outcome = self.now(listen).await;
-        let mut state = self.shared.lock();
-        match outcome {
-            Ok(listening) => {
-                let before = state.listening.replace(listening);
-                drop(state);
-                drop(before);
-                Ok(())
-            }
+        let (mut replaced, mut failed) = (None, Ok(()));
+        self.shared.change(|state| match outcome {
+            Ok(listening) => replaced = state.listening.replace(listening),
             Err(error) => {
                 state.wishes.interests = before;
-                Err(error)
+                failed = Err(error);
             }
-        }
+        });
+        drop(replaced);
+        failed
     }
 
     /// Sets how severe a log message must be, on this and all later connections:
@@ -256,7 +257,7 @@ impl Shared {
         let mut failures = 0;
         while self.lock().end.is_none() {
             let begun = Instant::now();
-            let lost = block_on(self.live(open()));
+            let lost = block_on(self.live(open(), backoff));
             // Those who gave up waiting are forgotten; the others look again.
             self.change(|_| ());
             failures = match begun.elapsed() > backoff.longest && lost.is_ok() {
@@ -267,7 +268,7 @@ impl Shared {
                 let soon = || RequestError::Closed(ConnectionError::ClosedByPeer);
                 self.end(lost.err().unwrap_or_else(soon));
             }
-            let until = Instant::now() + backoff.wait(failures);
+            let until = Instant::now() + backoff.spread(failures);
             let mut state = self.lock();
             while state.end.is_none()
                 && let Some(left) = until.checked_duration_since(Instant::now())
@@ -282,6 +283,7 @@ impl Shared {
     async fn live(
         &self,
         opening: impl Future<Output = io::Result<Client>>,
+        backoff: Backoff,
     ) -> Result<(), RequestError> {
         let client = opening.await.map_err(|error| reason(&error))?;
         let wishes = self.lock().wishes.clone();
@@ -298,8 +300,7 @@ impl Shared {
         if late {
             client.close();
         }
-        // A time that never comes: it ends with the connection.
-        client.handle().sleep(Duration::MAX).await;
+        self.watch(&client, backoff).await;
         let mut last = None;
         self.change(|state| last = Some((state.client.take(), state.listening.take())));
         Ok(())

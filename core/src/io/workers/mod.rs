@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 use async_task::Runnable;
 
 use self::watch::Watch;
-use super::wake::{LoopWake, gather};
+use super::wake::{WakeUps, gather};
 use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::later;
 
@@ -70,8 +70,17 @@ impl Default for WorkersConfig {
 /// A loop that the workers drive, one at a time.
 pub(super) trait Lead: Send + Sync {
     /// Drives it until `is_wanted` says that the thread is wanted for jobs, which is asked
-    /// before each wait; `true` when the loop is over.
-    fn lead(&self, is_wanted: &dyn Fn() -> bool) -> bool;
+    /// before each wait; `true` when the loop is over. What is in `wakes` is to be woken first.
+    fn lead(&self, wakes: WakeUps, is_wanted: &dyn Fn() -> bool) -> bool;
+
+    /// The thread that leads has brought in jobs itself. A loop that asks before each wait needs
+    /// not be told.
+    fn has_jobs(&self) {}
+
+    /// Makes wake-ups of its own tasks from a thread that does not lead.
+    fn wake(&self, wakes: WakeUps) {
+        wakes.iter().for_each(|wake| wake.wake());
+    }
 }
 
 /// Threads that run handlers; started as they are needed.
@@ -94,7 +103,6 @@ impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool")
             .field("config", &self.config)
-            .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
@@ -142,11 +150,11 @@ enum Taken {
     New(Job),
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     queue: VecDeque<Work>,
-    /// Loops to be woken once the jobs at hand have run.
-    put_off: Vec<Arc<LoopWake>>,
+    /// Who is to be woken once the jobs at hand have run.
+    put_off: WakeUps,
     /// Jobs taken so far.
     taken: u64,
     /// All that have begun.
@@ -252,6 +260,12 @@ impl Spawner for Workers {
     fn spawn_batch(&self, jobs: Jobs) {
         self.pool.push([Work::New(jobs)]);
     }
+
+    fn together(&self, run: &mut dyn FnMut()) {
+        let mut wakes = WakeUps::new();
+        gather(&mut wakes, run);
+        self.pool.wake(wakes);
+    }
 }
 
 impl Drop for Workers {
@@ -291,14 +305,18 @@ impl Pool {
         }
         let awake = state.awake();
         // A leader runs what it brings in itself.
-        if awake == 0 && !state.is_led_by_me() {
+        let is_mine = state.is_led_by_me();
+        if awake == 0 && !is_mine {
             state.call(1, &self.config, &mut calls);
         }
         // Somebody waits behind somebody else.
-        if awake + state.waiting() > 1 && state.watch != Watch::Awake {
+        if (awake > 0 || state.is_line()) && state.watch != Watch::Awake {
             state.arm(&mut calls);
         }
         drop(state);
+        if is_mine && let Some(lead) = self.lead.get() {
+            lead.has_jobs();
+        }
         self.make(calls);
     }
 
@@ -386,6 +404,7 @@ impl Pool {
         };
         state.leader = Leader::Is(thread::current().id());
         state.terms += 1;
+        let wakes = std::mem::take(&mut state.put_off);
         drop(state);
         // While others work the queue off, they need no help; when all that may run jobs are away,
         // somebody must still be there for the wire.
@@ -393,7 +412,7 @@ impl Pool {
             let state = self.lock();
             !state.queue.is_empty() && state.awake() == 0 && state.away < self.config.max_threads
         };
-        let over = lead.lead(&is_wanted);
+        let over = lead.lead(wakes, &is_wanted);
         let mut calls = Calls::default();
         let mut state = self.lock();
         state.leader = match over {
@@ -409,14 +428,14 @@ impl Pool {
         state
     }
 
-    /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead;
-    /// leaves no wake-up behind.
+    /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead.
+    /// Wake-ups that were put off are left to be made only when it leads next.
     fn run_queue<'a>(
         self: &'a Arc<Self>,
         me: &Worker,
         mut state: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
-        let mut wakes = Vec::new();
+        let mut wakes = WakeUps::new();
         let mut since: Option<Instant> = None;
         loop {
             let due = since.is_some_and(|since| since.elapsed() >= GATHER);
@@ -424,19 +443,24 @@ impl Pool {
                 true => None,
                 false => state.take(),
             };
-            if due || next.is_none() {
+            // Who leads next wakes them on the loop itself, where that costs least.
+            let leads_next = next.is_none() && state.is_leaderless();
+            if (due || next.is_none()) && !leads_next {
                 wakes = std::mem::take(&mut state.put_off);
                 since = None;
             }
             let Some(taken) = next else {
+                if leads_next {
+                    return state;
+                }
                 drop(state);
-                wakes.drain(..).for_each(|wake| wake.wake());
+                self.wake(wakes);
                 return self.lock();
             };
             state.taken += 1;
             me.job.store(state.taken, Ordering::Relaxed);
             drop(state);
-            wakes.drain(..).for_each(|wake| wake.wake());
+            self.wake(std::mem::take(&mut wakes));
             let run = || match taken {
                 Taken::Again(runnable) => runnable.run(),
                 Taken::New(job) => self.runnable(job).run(),
@@ -449,6 +473,15 @@ impl Pool {
             state.put_off.append(&mut wakes);
             me.job.store(0, Ordering::Relaxed);
             state.away -= usize::from(me.away.swap(false, Ordering::Relaxed));
+        }
+    }
+
+    /// Makes wake-ups that were put off.
+    fn wake(&self, wakes: WakeUps) {
+        match self.lead.get() {
+            _ if wakes.is_empty() => {}
+            Some(lead) => lead.wake(wakes),
+            None => wakes.iter().for_each(|wake| wake.wake()),
         }
     }
 
@@ -466,6 +499,11 @@ impl Pool {
 }
 
 impl State {
+    /// Whether more than one job waits, perhaps.
+    fn is_line(&self) -> bool {
+        self.queue.len() > 1 || self.queue.front().is_some_and(|work| work.len() > 1)
+    }
+
     /// Jobs that wait, at most.
     fn waiting(&self) -> usize {
         self.queue

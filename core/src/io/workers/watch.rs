@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{Calls, GATHER, Leader, Pool, State};
 use crate::io::platform::processor_time;
+use crate::io::wake::WakeUps;
 
 /// The first tick after jobs began to wait, and after a worker was found away.
 const SHORT_TICK: Duration = Duration::from_micros(200);
@@ -82,21 +83,48 @@ impl State {
     }
 }
 
+/// A turn of the loop that brings in jobs, which whoever leads is going to run when it is over.
+#[derive(Clone, Copy)]
+struct Turn {
+    term: u64,
+    since: Instant,
+}
+
+impl State {
+    /// The turn under way, if jobs wait for its end; `before` is what was under way at the last
+    /// tick.
+    fn turn(&self, before: Option<Turn>) -> Option<Turn> {
+        let leads = matches!(self.leader, Leader::Is(_));
+        let begun = Turn {
+            term: self.terms,
+            since: Instant::now(),
+        };
+        let waits = leads && !self.queue.is_empty() && self.awake() == 0;
+        waits.then(|| {
+            before
+                .filter(|turn| turn.term == begun.term)
+                .unwrap_or(begun)
+        })
+    }
+}
+
 impl Pool {
     /// The watch's life.
     pub(super) fn watch(self: &Arc<Self>) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let (mut tick, mut quiet, mut burst) = (SHORT_TICK, 0, 1);
         let mut seen = Seen::now(&self.lock());
+        let mut turn = None;
         loop {
             thread::sleep(tick);
+            let processor = processor_time();
             let mut calls = Calls::default();
             let mut state = self.lock();
             if state.closed && state.queue.is_empty() {
                 return;
             }
             let passed = seen.at.elapsed();
-            let spent = processor_time().saturating_sub(seen.processor);
+            let spent = processor.saturating_sub(seen.processor);
             let busy = spent * 2 >= passed * u32::try_from(cores).unwrap_or(u32::MAX);
             state.find_away(&seen, if busy { PATIENCE } else { Duration::ZERO });
             let progress = state.taken - seen.taken;
@@ -105,15 +133,19 @@ impl Pool {
             // The job that was to be followed by the wake-ups has not come back.
             let late = match still {
                 true => std::mem::take(&mut state.put_off),
-                false => Vec::new(),
+                false => WakeUps::new(),
             };
             // The one who led has not come back from a job, and nobody is on the way.
-            let unled =
-                state.leader == Leader::Wanted { called: false } && state.terms == seen.terms;
+            let unled = still
+                && state.leader == Leader::Wanted { called: false }
+                && state.terms == seen.terms;
             if unled {
                 state.call_leader(&self.config, &mut calls);
             }
-            let held_up = waiting && state.awake() == 0;
+            turn = state.turn(turn);
+            let held_up = waiting
+                && state.awake() == 0
+                && turn.is_none_or(|turn| turn.since.elapsed() >= PATIENCE);
             if held_up {
                 let more = burst.min(state.waiting());
                 state.call(more, &self.config, &mut calls);
@@ -121,7 +153,7 @@ impl Pool {
             } else {
                 burst = 1;
                 let brief = GATHER * u32::try_from(progress).unwrap_or(u32::MAX) >= passed;
-                if waiting && !brief && state.awake() < cores {
+                if waiting && !brief && turn.is_none() && state.awake() < cores {
                     state.call(1, &self.config, &mut calls);
                 }
             }
@@ -140,11 +172,12 @@ impl Pool {
                 }
                 (tick, quiet) = (SHORT_TICK, 0);
             }
-            (seen.at, seen.processor) = (Instant::now(), processor_time());
+            seen.at = Instant::now();
             (seen.taken, seen.terms) = (state.taken, state.terms);
             seen.note_jobs(&state);
             drop(state);
-            late.iter().for_each(|wake| wake.wake());
+            seen.processor = processor_time();
+            self.wake(late);
             self.make(calls);
         }
     }

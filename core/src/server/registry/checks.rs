@@ -35,9 +35,10 @@ impl Registry {
         let Some((tool, schemas)) = self.tools.get(number) else {
             return Ok(());
         };
-        let name = quoted(&tool.name);
-        let wrong = |why| format!("invalid arguments for tool {name}: {why}");
-        schemas.input.check(arguments).map_err(wrong)
+        schemas.input.check(arguments).map_err(|why| {
+            let name = quoted(&tool.name);
+            format!("invalid arguments for tool {name}: {why}")
+        })
     }
 
     /// Checks what a tool gave back against its output schema, if it has one. A result that is an

@@ -3,24 +3,41 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
 use tokio::time::Sleep;
 
 use crate::connection::Wake;
+use crate::io::wake::put_off;
 
 /// Wakes the task that polls a connection.
-#[derive(Default)]
 pub struct Bell {
+    me: Weak<Self>,
     rung: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Bell {
+    pub fn new() -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            rung: AtomicBool::new(false),
+            waker: Mutex::default(),
+        })
+    }
+
     fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets whom it would wake, and that it was rung.
+    #[cfg(feature = "http")]
+    pub fn reset(&self) {
+        let waker = self.waker().take();
+        self.rung.store(false, Ordering::Release);
+        drop(waker);
     }
 
     /// From now on `cx` is woken; whether it should have been already.
@@ -41,6 +58,12 @@ impl Wake for Bell {
         let waker = self.waker().take();
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    fn wake_soon(&self) {
+        if !put_off(|| self.me.upgrade()) {
+            self.wake();
         }
     }
 }

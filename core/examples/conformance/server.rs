@@ -1,12 +1,7 @@
-//! The server that the official conformance suite asks for, on Streamable HTTP.
-//!
-//! ```text
-//! cargo run --example conformance --features http,skills -- 127.0.0.1:8000
-//! ```
+//! A server with everything that the official conformance suite asks for.
 
 use std::time::Duration;
 
-use mcpbolt::io::http::{HttpOptions, serve_http};
 use mcpbolt::mcp::{Elicitation, Elicited, ErrorKind, LogLevel, Role, Sampling, TaskSupport};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
@@ -78,10 +73,11 @@ async fn confirmed(_: Arguments, context: Context) -> Outcome<&'static str> {
     Ok("state-ok")
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| "127.0.0.1:8000".into());
+/// The server.
+///
+/// # Errors
+/// None, as its parts fit together.
+pub fn server() -> Result<Server, Box<dyn std::error::Error + Send + Sync>> {
     let server = Server::builder("mcpbolt-conformance", env!("CARGO_PKG_VERSION"))
         .instructions("Every feature that the conformance suite looks at.")
         .list_changes()
@@ -89,10 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = offers(questions(tasks(contents(server)))).build()?;
     let changing = server.clone();
     server.change(|offer| changes(offer, &changing))?;
-    serve_http(&server, &*address, HttpOptions::default(), |at| {
-        eprintln!("http://{at}/mcp")
-    })?;
-    Ok(())
+    Ok(server)
 }
 
 /// Tools of which each gives back one kind of thing.

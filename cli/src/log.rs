@@ -1,0 +1,17 @@
+//! What is logged, and where: on stderr, as `--log` or `RUST_LOG` say.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Begins to log. What cannot be understood logs what is usual.
+pub fn begin(asked: Option<&str>) {
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
+    let filter = match asked {
+        Some(asked) => filter.parse_lossy(asked),
+        None => filter.from_env_lossy(),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,139 @@
+//! Credentials that a client brings with each connection or request.
+
+use std::fmt;
+use std::io;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Credentials that are known beforehand (R-AUX-02). Shown without their secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Auth {
+    /// None.
+    #[default]
+    None,
+    /// A token: `Authorization: Bearer …`.
+    Bearer(String),
+    /// A name and a password: `Authorization: Basic …` (RFC 7617).
+    Basic {
+        /// The name; without a colon.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// A key in a header of its own.
+    ApiKey {
+        /// The header's name.
+        header: String,
+        /// The key.
+        key: String,
+    },
+}
+
+impl Auth {
+    /// The header that a key travels in unless another is agreed on.
+    pub const API_KEY_HEADER: &str = "X-API-Key";
+
+    /// A key in the usual header.
+    pub fn api_key(key: impl Into<String>) -> Self {
+        Self::ApiKey {
+            header: Self::API_KEY_HEADER.into(),
+            key: key.into(),
+        }
+    }
+
+    /// The header that says it: name and value.
+    ///
+    /// # Errors
+    /// When a part cannot stand in a header, or a user's name has a colon.
+    pub fn header(&self) -> io::Result<Option<(String, String)>> {
+        let authorization = |value| Some(("Authorization".to_owned(), value));
+        let header = match self {
+            Self::None => None,
+            Self::Bearer(token) => authorization(format!("Bearer {token}")),
+            Self::Basic { user, .. } if user.contains(':') => {
+                return Err(invalid("a user's name has no colon"));
+            }
+            Self::Basic { user, password } => {
+                let both = STANDARD.encode(format!("{user}:{password}"));
+                authorization(format!("Basic {both}"))
+            }
+            Self::ApiKey { header, key } => Some((header.clone(), key.clone())),
+        };
+        let fits = |(name, value): &(String, String)| {
+            let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            let of_value = |byte: u8| matches!(byte, b' '..=b'~');
+            !name.is_empty() && name.bytes().all(of_name) && value.bytes().all(of_value)
+        };
+        match header {
+            Some(header) if !fits(&header) => {
+                Err(invalid("the credentials cannot stand in a header"))
+            }
+            header => Ok(header),
+        }
+    }
+}
+
+fn invalid(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+impl fmt::Debug for Auth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Bearer(_) => f.write_str("Bearer(…)"),
+            Self::Basic { user, .. } => write!(f, "Basic {{ user: {user:?}, … }}"),
+            Self::ApiKey { header, .. } => write!(f, "ApiKey {{ header: {header:?}, … }}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-AUX-02.
+    #[test]
+    fn credentials_become_a_header() {
+        let basic = |user: &str| Auth::Basic {
+            user: user.into(),
+            password: "open sesame".into(),
+        };
+        let said = |auth: &Auth| auth.header().unwrap().unwrap();
+        assert_eq!(Auth::None.header().unwrap(), None);
+        let (name, value) = said(&Auth::Bearer("t.o-k".into()));
+        assert_eq!((&*name, &*value), ("Authorization", "Bearer t.o-k"));
+        let (name, value) = said(&basic("Aladdin"));
+        let expected = ("Authorization", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!((&*name, &*value), expected);
+        let (name, value) = said(&Auth::api_key("k"));
+        assert_eq!((&*name, &*value), ("X-API-Key", "k"));
+        for bad in [
+            basic("a:b"),
+            Auth::Bearer("a\r\nX-Evil: 1".into()),
+            Auth::ApiKey {
+                header: "X Y".into(),
+                key: "k".into(),
+            },
+        ] {
+            assert!(bad.header().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let basic = Auth::Basic {
+            user: "me".into(),
+            password: "secret".into(),
+        };
+        for auth in [
+            Auth::Bearer("secret".into()),
+            basic,
+            Auth::api_key("secret"),
+        ] {
+            assert!(!format!("{auth:?}").contains("secret"));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The connection of a client on HTTP, and what feeds it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use crate::client::ClientHost;
+use crate::connection::{Connection, Handle, StreamId};
+use crate::error::{ConnectionError, RequestError};
+
+/// The connection and its application. All that uses it runs in one task, so nobody ever waits
+/// for its lock.
+pub struct Engine {
+    state: Mutex<State>,
+    handle: Handle,
+    /// There is room again for what answers produce.
+    room: Notify,
+}
+
+struct State {
+    connection: Connection,
+    host: ClientHost,
+}
+
+impl Engine {
+    /// On a connection with one open stream.
+    pub fn new(connection: Connection, host: ClientHost) -> Self {
+        Self {
+            handle: connection.handle(),
+            state: Mutex::new(State { connection, host }),
+            room: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Takes over what was submitted and lets time pass.
+    pub fn turn(&self, now: Instant) {
+        let State { connection, host } = &mut *self.state();
+        connection.handle_submissions(now, host);
+        if connection.poll_timeout().is_some_and(|due| due <= now) {
+            connection.handle_timeout(now, host);
+        }
+    }
+
+    /// When time is to pass next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.state().connection.poll_timeout()
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_output(&self) -> bool {
+        !self.state().connection.output(StreamId::FIRST).is_empty()
+    }
+
+    /// What is to be sent, whole messages one a line.
+    pub fn take_output(&self) -> impl Iterator<Item = Bytes> + use<> {
+        let taken = self.state().connection.output(StreamId::FIRST).take();
+        self.room.notify_waiters();
+        taken
+    }
+
+    /// Hands over one message of the server's. Waits while what this side has to say to it finds
+    /// no room.
+    pub async fn deliver(&self, pieces: &[impl AsRef<[u8]>]) {
+        loop {
+            let room = self.room.notified();
+            if self.try_deliver(pieces) {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// Whether the message was taken, or nothing is taken any more.
+    fn try_deliver(&self, pieces: &[impl AsRef<[u8]>]) -> bool {
+        let State { connection, host } = &mut *self.state();
+        if connection.is_closed() {
+            return true;
+        }
+        if !connection.wants_read(StreamId::FIRST) {
+            return false;
+        }
+        let input = connection.input(StreamId::FIRST);
+        for piece in pieces {
+            let piece = piece.as_ref();
+            let room = input.spare(piece.len());
+            let Some(room) = room.get_mut(..piece.len()) else {
+                return true;
+            };
+            room.copy_from_slice(piece);
+            one_line(room);
+            input.advance(piece.len());
+        }
+        input.extend(b"\n");
+        connection.receive(StreamId::FIRST, Instant::now(), host);
+        true
+    }
+
+    /// Whether a request still waits for its answer.
+    pub fn awaits(&self, id: u64) -> bool {
+        self.state().connection.awaits(id)
+    }
+
+    /// Whoever waits for that request learns what became of it.
+    pub fn lose(&self, id: u64, error: impl Into<RequestError>) {
+        let State { connection, host } = &mut *self.state();
+        connection.lose(id, error.into(), Instant::now(), host);
+    }
+
+    pub fn close(&self, reason: ConnectionError) {
+        let State { connection, host } = &mut *self.state();
+        connection.close(reason, host);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+}
+
+/// A message becomes a line: outside of strings a tab is as good as a line end, and within them
+/// neither may be.
+fn one_line(message: &mut [u8]) {
+    let mut from = 0;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', message.get(from..).unwrap_or_default()) {
+        from += at;
+        if let Some(byte) = message.get_mut(from) {
+            *byte = b'\t';
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_several_lines_becomes_one() {
+        let mut message = *b"{\r\n \"a\": 1\n}\n";
+        one_line(&mut message);
+        assert_eq!(message, *b"{\t\t \"a\": 1\t}\t");
+    }
+}

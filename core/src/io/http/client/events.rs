@@ -1,0 +1,203 @@
+//! A stream of events, piece by piece as it arrives, and where it is to go on if it breaks off.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::HeaderValue;
+
+use crate::error::{CarrierError, CarrierFault};
+use crate::frame::event_stream::{Data, EventStreamDeframer, StreamEvent};
+use crate::io::Backoff;
+
+/// Longest position that is kept, in bytes: it becomes a header.
+const MAX_POSITION_BYTES: usize = 4096;
+
+/// One event that carries something.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// A message, or what is to be one (R-SSE-01).
+    Message(&'a [u8]),
+    /// Where to post, in 2024-11-05 (R-LEG-02).
+    Endpoint(&'a [u8]),
+}
+
+/// Reads one stream, over all the connections that it takes.
+#[derive(Debug)]
+pub struct Events {
+    deframer: EventStreamDeframer,
+    max_len: usize,
+    /// What arrived last, as it came, while nothing is held.
+    piece: Bytes,
+    /// What is not yet an event, from several pieces.
+    held: Vec<u8>,
+    /// The id of the last event that had one.
+    position: Option<HeaderValue>,
+    /// How soon to come back, as the server said last.
+    retry: Option<Duration>,
+    /// An event was longer than the limit, and somebody may wait for it.
+    overlong: bool,
+    /// What is longer than the limit is passed over.
+    skips: bool,
+}
+
+impl Events {
+    /// For events of up to `max_len` bytes.
+    pub fn new(max_len: usize) -> Self {
+        Self {
+            deframer: EventStreamDeframer::new(max_len),
+            max_len,
+            piece: Bytes::new(),
+            held: Vec::new(),
+            position: None,
+            retry: None,
+            overlong: false,
+            skips: false,
+        }
+    }
+
+    /// The same, for streams that go on behind an event that is longer than allowed.
+    pub fn skipping(self) -> Self {
+        Self {
+            skips: true,
+            ..self
+        }
+    }
+
+    /// Why the stream is of no more use, if it has brought what could not be taken.
+    pub fn fault(&self) -> Option<CarrierError> {
+        let error = || CarrierError::new(CarrierFault::TooLong, "an event is longer than allowed");
+        self.overlong.then(error)
+    }
+
+    /// Another connection goes on with it: what had not become an event comes again.
+    pub fn resume(&mut self) {
+        self.deframer = EventStreamDeframer::new(self.max_len);
+        self.held.clear();
+        self.piece = Bytes::new();
+    }
+
+    /// Where to go on, if the server has said.
+    pub fn position(&self) -> Option<&HeaderValue> {
+        self.position.as_ref()
+    }
+
+    /// How long to wait before the stream is asked for again, after so many attempts in a row
+    /// that brought nothing (R-SSE-08).
+    pub fn wait(&self, failures: u32, backoff: &Backoff) -> Duration {
+        let Some(retry) = self.retry else {
+            return backoff.wait(failures + 1);
+        };
+        let doubled = retry.saturating_mul(1 << failures.min(16));
+        doubled.min(backoff.longest.max(retry))
+    }
+
+    /// Takes what has arrived. [`next`](Self::next) is to be asked until it finds nothing.
+    pub fn push(&mut self, piece: Bytes) {
+        match self.held.is_empty() {
+            true => self.piece = piece,
+            false => self.held.extend_from_slice(&piece),
+        }
+    }
+
+    /// The next event that carries something; `None` when more has to arrive.
+    pub fn next(&mut self) -> Option<Found<'_>> {
+        loop {
+            let buf = match self.held.is_empty() {
+                true => &self.piece[..],
+                false => &self.held[..],
+            };
+            let Some(event) = self.deframer.next(buf) else {
+                self.keep();
+                return None;
+            };
+            let StreamEvent::Event {
+                data,
+                event,
+                id,
+                retry,
+            } = event
+            else {
+                self.overlong = !self.skips;
+                continue;
+            };
+            if let Some(id) = id {
+                let id = buf.get(id).unwrap_or_default();
+                let fits = !id.is_empty() && id.len() <= MAX_POSITION_BYTES;
+                self.position = HeaderValue::from_bytes(id).ok().filter(|_| fits);
+            }
+            if let Some(retry) = retry {
+                self.retry = Some(Duration::from_millis(retry));
+            }
+            let endpoint = match event.and_then(|event| buf.get(event)) {
+                None | Some(b"" | b"message") => false,
+                Some(b"endpoint") => true,
+                Some(_) => continue,
+            };
+            // Borrowed anew, since what is borrowed here may be handed out.
+            let data = match data {
+                Data::None => continue,
+                Data::Line(line) if line.is_empty() => continue,
+                Data::Line(line) => match self.held.is_empty() {
+                    true => self.piece.get(line),
+                    false => self.held.get(line),
+                },
+                Data::Joined => {
+                    let (joined, len) = self.deframer.joined();
+                    joined.get(..len)
+                }
+            };
+            let data = data.unwrap_or_default();
+            return Some(match endpoint {
+                true => Found::Endpoint(data),
+                false => Found::Message(data),
+            });
+        }
+    }
+
+    /// Keeps what is not yet an event.
+    fn keep(&mut self) {
+        let done = self.deframer.drain();
+        match self.held.is_empty() {
+            true => {
+                let piece = std::mem::take(&mut self.piece);
+                self.held
+                    .extend_from_slice(piece.get(done..).unwrap_or_default());
+            }
+            false => drop(self.held.drain(..done)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(stream: &'static [u8], cut: usize) -> (Vec<String>, Option<HeaderValue>, Duration) {
+        let mut events = Events::new(100);
+        let mut found = Vec::new();
+        for piece in stream.chunks(cut) {
+            events.push(Bytes::from_static(piece));
+            while let Some(event) = events.next() {
+                found.push(match event {
+                    Found::Message(data) => String::from_utf8_lossy(data).into_owned(),
+                    Found::Endpoint(data) => format!("post to {}", String::from_utf8_lossy(data)),
+                });
+            }
+        }
+        let wait = events.wait(1, &Backoff::default());
+        (found, events.position().cloned(), wait)
+    }
+
+    /// R-SSE-01, R-SSE-02, R-SSE-08.
+    #[test]
+    fn however_a_stream_is_cut_its_events_are_the_same() {
+        let stream = b"\xef\xbb\xbf: hi\n\nid: 1\nretry: 70\ndata:\n\nevent: endpoint\ndata: /x\n\n\
+            id: 2\ndata: {\ndata: }\n\nevent: other\ndata: no\n\nid: 3\r\ndata: {}\r\n\r\nid: 4\ndata: cut";
+        for cut in 1..=stream.len() {
+            let (found, position, wait) = read(stream, cut);
+            assert_eq!(found, ["post to /x", "{\n}", "{}"], "in pieces of {cut}");
+            assert_eq!(position, Some(HeaderValue::from_static("3")));
+            assert_eq!(wait, Duration::from_millis(140));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! One message, from its POST to the end of its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Response;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::answer::{Kind, Refusal, body, kind};
+use super::carrier::{Carrier, Session};
+use super::events::{Events, Found};
+use super::link::failure;
+use super::outgoing::Outgoing;
+use crate::error::{CarrierError, CarrierFault, RequestError};
+use crate::mcp::Method;
+use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
+
+/// How long a stream may stay open behind the answer: one that ends gives its connection back.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What became of a message, as far as somebody else has to go on with it.
+pub enum Outcome {
+    /// It is over.
+    Over,
+    /// The session of that number has ended. The message, if there is one, was not taken.
+    Gone(u64, Option<Outgoing>),
+    /// The tool wants other headers than its schema said when it was last seen (R-HDR-09).
+    Relist(Outgoing),
+    /// The server does not know what `initialize` is: it may be one of 2024-11-05.
+    Older(Outgoing, CarrierError),
+}
+
+/// Why an exchange has no answer.
+enum Failure {
+    /// Who waits for the request is told.
+    Lost(RequestError),
+    /// Somebody else goes on.
+    Passed(Outcome),
+}
+
+impl From<CarrierError> for Failure {
+    fn from(error: CarrierError) -> Self {
+        Self::Lost(error.into())
+    }
+}
+
+impl Carrier {
+    /// Carries one request; whoever waits for it learns what comes of it.
+    pub async fn request(self: Arc<Self>, message: Outgoing) -> Outcome {
+        let Some(id) = message.id else {
+            return Outcome::Over;
+        };
+        match self.ask(id, message).await {
+            Ok(()) => Outcome::Over,
+            Err(Failure::Passed(outcome)) => outcome,
+            Err(Failure::Lost(error)) => {
+                self.engine.lose(id, error);
+                Outcome::Over
+            }
+        }
+    }
+
+    async fn ask(&self, id: u64, message: Outgoing) -> Result<(), Failure> {
+        let session = self.session();
+        let mut response = self.post(self.link.url(), &session, &message).await?;
+        if !response.status().is_success() {
+            return Err(self.refused(id, &session, message, response).await);
+        }
+        if message.method == Some(Method::Initialize) {
+            self.begin_session(self.next_session(response.headers()));
+        }
+        match kind(&response) {
+            Kind::Json => {
+                let body = body(&mut response, self.max_len()).await?;
+                self.engine.deliver(&body).await;
+                match self.engine.awaits(id) {
+                    true => Err(no_answer("the body holds no answer to the request").into()),
+                    false => Ok(()),
+                }
+            }
+            Kind::Events => {
+                // That of `initialize` has only now begun.
+                let session = match message.method {
+                    Some(Method::Initialize) => self.session(),
+                    _ => session,
+                };
+                let resumes = (!self.is_stateless(&message)).then_some(&*session);
+                self.follow(id, response, resumes).await
+            }
+            Kind::Other => {
+                let status = response.status();
+                let why = format!("a body that is neither JSON nor events, with status {status}");
+                Err(CarrierError {
+                    status: Some(status.as_u16()),
+                    ..no_answer(why)
+                }
+                .into())
+            }
+        }
+    }
+
+    /// What a status that is no success means for a request.
+    async fn refused(
+        &self,
+        id: u64,
+        session: &Session,
+        message: Outgoing,
+        response: Response,
+    ) -> Failure {
+        let Refusal {
+            error,
+            peer,
+            id: named,
+        } = Refusal::read(response).await;
+        let status = error.status.unwrap_or_default();
+        let code = peer.as_ref().map(|peer| peer.code);
+        let is_answer = named == Some(id);
+        let unknown_method = is_answer && code == Some(METHOD_NOT_FOUND);
+        if status == 404 && session.id.is_some() && !unknown_method && !message.renewed {
+            return Failure::Passed(Outcome::Gone(session.generation, Some(message)));
+        }
+        match (peer, message.method) {
+            // Who asks for credentials is not answering.
+            _ if status == 401 || error.authenticate.is_some() => error.into(),
+            (Some(_), Some(Method::CallTool))
+                if code == Some(HEADER_MISMATCH) && !message.relisted =>
+            {
+                Failure::Passed(Outcome::Relist(message))
+            }
+            (Some(peer), _) if is_answer || status == 400 => {
+                Failure::Lost(RequestError::Peer(peer))
+            }
+            (_, Some(Method::Initialize)) if error.is_incomprehension() => {
+                Failure::Passed(Outcome::Older(message, error))
+            }
+            _ => error.into(),
+        }
+    }
+
+    /// Reads a stream of events until the request is answered; where the revision has it so,
+    /// comes back for the rest of one that breaks off.
+    async fn follow(
+        &self,
+        id: u64,
+        first: Response,
+        resumes: Option<&Session>,
+    ) -> Result<(), Failure> {
+        let mut events = Events::new(self.max_len());
+        let mut response = first;
+        let (mut failures, attempts) = (0, self.options.resume.attempts);
+        loop {
+            let (came, mut why) = self.read(&mut events, response, Some(id)).await;
+            if !self.engine.awaits(id) {
+                return Ok(());
+            }
+            failures = if came { 0 } else { failures + 1 };
+            let mut asked = Duration::ZERO;
+            response = loop {
+                if let Some(fault) = events.fault() {
+                    return Err(fault.into());
+                }
+                let position = events.position().filter(|_| failures <= attempts);
+                let (Some(session), Some(position)) = (resumes, position) else {
+                    return Err(why.into());
+                };
+                sleep(events.wait(failures, &self.options.resume).max(asked)).await;
+                match self.get(session, Some(position)).await {
+                    Err(error) => why = error,
+                    Ok(response)
+                        if response.status().is_success() && kind(&response) == Kind::Events =>
+                    {
+                        break response;
+                    }
+                    Ok(response) => {
+                        let Refusal { mut error, .. } = Refusal::read(response).await;
+                        match error.status {
+                            Some(429 | 500..) => {
+                                asked = self.options.left_alone(&error);
+                                why = error;
+                            }
+                            status => {
+                                if status == Some(404) {
+                                    error.fault = CarrierFault::SessionLost;
+                                }
+                                return Err(error.into());
+                            }
+                        }
+                    }
+                }
+                failures += 1;
+            };
+            events.resume();
+        }
+    }
+
+    /// Reads events to the end of their connection, until a while after `id` was answered, or
+    /// until one is too long. Whether there was any, and why there are no more.
+    pub async fn read(
+        &self,
+        events: &mut Events,
+        mut response: Response,
+        id: Option<u64>,
+    ) -> (bool, CarrierError) {
+        let (mut came, mut end) = (false, None);
+        loop {
+            let next = match id.is_some_and(|id| !self.engine.awaits(id)) {
+                false => response.chunk().await,
+                true => {
+                    let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
+                    timeout_at(end, response.chunk()).await.unwrap_or(Ok(None))
+                }
+            };
+            match next {
+                Ok(Some(piece)) => events.push(piece),
+                Ok(None) => {
+                    let why = "the stream ended before the answer";
+                    return (came, CarrierError::new(CarrierFault::Broken, why));
+                }
+                Err(error) => return (came, failure(error)),
+            }
+            let before = events.position().cloned();
+            while let Some(found) = events.next() {
+                came = true;
+                if let Found::Message(message) = found {
+                    self.engine.deliver(&[message]).await;
+                }
+            }
+            came |= before.as_ref() != events.position();
+            if let Some(fault) = events.fault() {
+                return (came, fault);
+            }
+        }
+    }
+
+    /// How long the server may take to take a notification or an answer of this side: nobody else
+    /// watches over it, and while it lasts it has one of the places there are.
+    pub fn patience(&self, message: &Outgoing) -> Duration {
+        let limits = &self.engine.handle().config().limits;
+        match message.method {
+            // A step of the opening, which everything waits for.
+            Some(Method::Initialized) => limits.handshake_timeout,
+            _ => limits.request_timeout,
+        }
+    }
+
+    /// Carries a notification or an answer of this side.
+    pub async fn say(self: Arc<Self>, message: Outgoing) -> Outcome {
+        let session = self.session();
+        let post = self.post(self.link.url(), &session, &message);
+        let Ok(Ok(response)) = timeout(self.patience(&message), post).await else {
+            // Whoever waits for its effect has a time of his own.
+            return Outcome::Over;
+        };
+        match response.status().as_u16() {
+            // It was for that session: nobody has use for it in another.
+            404 if session.id.is_some() => Outcome::Gone(session.generation, None),
+            _ => Outcome::Over,
+        }
+    }
+}
+
+fn no_answer(why: impl Into<Box<str>>) -> CarrierError {
+    CarrierError::new(CarrierFault::NoAnswer, why)
+}

@@ -1,0 +1,146 @@
+//! What a message of 2026-07-28 says of itself, said again in headers (R-HDR).
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::outgoing::Outgoing;
+use crate::json::{number, reader};
+use crate::mcp::Method;
+use crate::mcp::header::HeaderParam;
+
+pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The largest integer that every peer reads as it is (R-HDR-07).
+const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
+
+/// Says a message's method, and the name of what it asks for (R-HDR-01, R-HDR-12).
+pub fn say(headers: &mut HeaderMap, message: &Outgoing) {
+    if let Some(method) = message.method_name() {
+        insert(headers, METHOD, method);
+    }
+    if let Some(name) = name(message) {
+        insert(headers, NAME, &name);
+    }
+}
+
+/// What a request asks for by name.
+pub fn name(message: &Outgoing) -> Option<String> {
+    match message.method? {
+        Method::CallTool | Method::GetPrompt => message.param(&["name"]),
+        Method::ReadResource => message.param(&["uri"]),
+        // R-TSX-15
+        Method::GetTask | Method::UpdateTask | Method::CancelTask => message.param(&["taskId"]),
+        _ => None,
+    }
+}
+
+/// Says those arguments that the tool's schema wants in headers (R-HDR-05).
+pub fn say_arguments(headers: &mut HeaderMap, params: &[HeaderParam], arguments: &str) {
+    for param in params {
+        let path: Vec<_> = param.path.iter().map(String::as_str).collect();
+        let value = reader::find_path(arguments, &path).and_then(text);
+        if let (Some(value), Ok(name)) = (value, HeaderName::try_from(&*param.header)) {
+            insert(headers, name, &value);
+        }
+    }
+}
+
+/// The value of an argument in words; `None` for `null` and for what is no plain value.
+fn text(value: &str) -> Option<Cow<'_, str>> {
+    match value.as_bytes().first()? {
+        b'"' => reader::as_str(value),
+        b't' | b'f' => Some(value.into()),
+        b'-' | b'0'..=b'9' => {
+            let number = number::as_f64(value)?;
+            match number.fract() == 0.0 && number.abs() <= MAX_INTEGER {
+                // 42.0 and 4.2e1 are 42.
+                true => Some(format!("{number:.0}").into()),
+                false => Some(value.into()),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(&wrapped(value)) {
+        headers.insert(name, value);
+    }
+}
+
+/// A value as it may stand in a header: in base64 where it would not come through as it is
+/// (R-HDR-03).
+fn wrapped(value: &str) -> Cow<'_, str> {
+    let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let edged = value.starts_with(' ') || value.ends_with(' ');
+    let looks_wrapped = value.starts_with("=?base64?") && value.ends_with("?=");
+    match plain && !edged && !looks_wrapped {
+        true => Cow::Borrowed(value),
+        false => Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(value))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-HDR-03.
+    #[test]
+    fn values_that_would_not_come_through_are_wrapped() {
+        for plain in ["", "echo", "a b", "=?base64?w6Q=", "=?BASE64?w6Q=?=", "~!"] {
+            assert_eq!(wrapped(plain), plain);
+        }
+        for (value, expected) in [
+            ("ä", "=?base64?w6Q=?="),
+            (" a", "=?base64?IGE=?="),
+            ("a ", "=?base64?YSA=?="),
+            ("a\tb", "=?base64?YQli?="),
+            ("a\r\nb", "=?base64?YQ0KYg==?="),
+            ("\u{7f}", "=?base64?fw==?="),
+            ("=?base64?w6Q=?=", "=?base64?PT9iYXNlNjQ/dzZRPT89?="),
+        ] {
+            assert_eq!(wrapped(value), expected, "{value:?}");
+        }
+    }
+
+    /// R-HDR-05.
+    #[test]
+    fn arguments_are_said_in_words() {
+        let param = |header: &str, path: &[&str]| HeaderParam {
+            header: format!("mcp-param-{header}"),
+            path: path.iter().map(|step| (*step).to_owned()).collect(),
+        };
+        let params = ["s", "e", "i", "f", "big", "t", "n", "o", "gone"]
+            .map(|name| param(name, &[name]))
+            .into_iter()
+            .chain([param("deep", &["in", "x"])])
+            .collect::<Vec<_>>();
+        let arguments = r#"{"s":"\u0061b","e":"","i":-42,"f":42.0,"big":1e3,"t":false,"n":null,"o":{},"in":{"x":"y"}}"#;
+        let mut headers = HeaderMap::new();
+        say_arguments(&mut headers, &params, arguments);
+        let said = |name: &str| {
+            headers
+                .get(format!("mcp-param-{name}"))
+                .map(|v| v.to_str().unwrap())
+        };
+        for (name, value) in [
+            ("s", "ab"),
+            ("e", ""),
+            ("i", "-42"),
+            ("f", "42"),
+            ("big", "1000"),
+            ("t", "false"),
+            ("deep", "y"),
+        ] {
+            assert_eq!(said(name), Some(value), "{name}");
+        }
+        for none in ["n", "o", "gone"] {
+            assert_eq!(said(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A client on HTTP in one line.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::carrier::Carrier;
+use super::driver::Driver;
+use super::engine::Engine;
+use super::known::Known;
+use super::link::Link;
+use super::options::HttpClientOptions;
+use crate::client::{Client, ClientBuilder};
+use crate::connection::{Connection, Framing};
+use crate::io::farewell::drive;
+use crate::io::spawn::{invalid, workers};
+use crate::io::trace::traced;
+use crate::io::wait::Bell;
+
+impl ClientBuilder {
+    /// Opens a connection to a server on HTTP and waits until it is open. Which revision the
+    /// server speaks, and whether it is one of the older pair of endpoints, is found out
+    /// (R-ERA-09, R-ERA-11); that it opens with a handshake is remembered for an hour (R-ERA-10).
+    ///
+    /// Every message is a request of its own, so a failure ends that one message with
+    /// [`RequestError::Carrier`](crate::error::RequestError::Carrier), and the connection goes on.
+    /// A session that the server has ended is begun anew, once for all who find out; what was
+    /// refused because of that is sent again, since it was not taken, with subscriptions and the
+    /// log level as they were. Requests whose answers were under way are lost. A server that comes
+    /// back with another revision ends the connection.
+    ///
+    /// When the last clone of the client is dropped, what is under way is given up, and the
+    /// session ended in the background: who ends right after waits with
+    /// [`farewell`](crate::io::farewell).
+    ///
+    /// ```no_run
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::io::{Auth, http::HttpClientOptions};
+    /// let options = HttpClientOptions {
+    ///     auth: Auth::Bearer("token".into()),
+    ///     ..HttpClientOptions::default()
+    /// };
+    /// let client = Client::builder("chat", "1.0.0").http("https://example.com/mcp", options);
+    /// for tool in block_on(block_on(client)?.list_tools())? {
+    ///     println!("{}", tool.name);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the URL or an option is not valid, or why the connection could not be opened, a
+    /// [`RequestError`](crate::error::RequestError) within.
+    pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
+        let link = Link::new(url, &options)?;
+        let (mut config, prepared) = self.prepare().map_err(invalid)?;
+        let known = Known::apply(link.url(), &mut config);
+        let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+        connection.open_stream(Framing::Line);
+        let bell = Bell::new();
+        connection.set_wake(bell.clone());
+        let (client, host) = prepared.mirroring().connect(connection.handle(), workers());
+        let engine = Engine::new(connection, host);
+        let carrier = Carrier::new(link, engine, options, client.clone());
+        let driver = Driver::new(Arc::new(carrier), bell);
+        drive(driver.run())?;
+        let opened = client.closing_with_it().until_open().await;
+        known.learn(opened.as_ref().ok());
+        opened
+    }
+}

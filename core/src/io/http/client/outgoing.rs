@@ -1,0 +1,124 @@
+//! One message on its way to the server, as far as its carrier has to know it.
+
+use bytes::Bytes;
+
+use crate::json::{number, reader};
+use crate::mcp::{Method, meta};
+
+/// One message of this side, as the engine encoded it.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    pub body: Bytes,
+    /// The id of a request of this side; `None` for a notification and for an answer.
+    pub id: Option<u64>,
+    /// The method, if it is one that some revision defines.
+    pub method: Option<Method>,
+    /// The method of a request or notification, as a JSON string.
+    method_name: Option<Box<str>>,
+    /// It was refused once because its session had ended.
+    pub renewed: bool,
+    /// It was refused once because of its headers.
+    pub relisted: bool,
+    /// How often the list of tools had been asked for because of that when it was sent.
+    pub listings: u64,
+}
+
+impl Outgoing {
+    pub fn new(body: Bytes) -> Self {
+        let (mut id, mut name) = (None, None);
+        let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");
+        // Both stand in front of what may be long.
+        for (member, value) in reader::members(text) {
+            match member.raw() {
+                "id" => id = Some(value),
+                "method" => name = reader::as_str(value),
+                "params" | "result" | "error" => break,
+                _ => {}
+            }
+        }
+        let id = id.filter(|_| name.is_some()).and_then(number::as_u64);
+        let name = name.map(|name| Box::from(&*name));
+        Self {
+            id,
+            method: name.as_deref().and_then(Method::parse),
+            method_name: name,
+            renewed: false,
+            relisted: false,
+            listings: 0,
+            body,
+        }
+    }
+
+    /// The method of a request or notification.
+    pub fn method_name(&self) -> Option<&str> {
+        self.method_name.as_deref()
+    }
+
+    /// Whether it may be sent again when it is not known whether it arrived.
+    pub fn is_repeatable(&self) -> bool {
+        self.method.is_some_and(Method::is_repeatable)
+    }
+
+    fn params(&self) -> &str {
+        let text = simdutf8::basic::from_utf8(&self.body).unwrap_or("{}");
+        reader::find(text, "params").unwrap_or("{}")
+    }
+
+    /// A string in the params.
+    pub fn param(&self, path: &[&str]) -> Option<String> {
+        let value = reader::find_path(self.params(), path)?;
+        reader::as_str(value).map(Into::into)
+    }
+
+    /// The arguments of the call of a tool, a JSON object.
+    pub fn arguments(&self) -> &str {
+        reader::find(self.params(), "arguments").unwrap_or("{}")
+    }
+
+    /// The revision that the message itself names.
+    pub fn version(&self) -> Option<String> {
+        self.param(&["_meta", meta::PROTOCOL_VERSION])
+    }
+
+    /// Which request of this side a `notifications/cancelled` gives up.
+    pub fn cancels(&self) -> Option<u64> {
+        if self.method != Some(Method::Cancelled) || self.id.is_some() {
+            return None;
+        }
+        reader::find(self.params(), "requestId").and_then(number::as_u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &'static str) -> Outgoing {
+        Outgoing::new(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_head() {
+        let call = of(
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+        );
+        assert_eq!((call.id, call.method), (Some(7), Some(Method::CallTool)));
+        assert_eq!(call.param(&["name"]).as_deref(), Some("a\"b"));
+        assert_eq!(call.version().as_deref(), Some("2026-07-28"));
+        assert_eq!((call.arguments(), call.cancels()), ("{}", None));
+
+        let answer = of(r#"{"jsonrpc":"2.0","id":7,"result":{"method":"x","id":8}}"#);
+        assert_eq!((answer.id, answer.method_name()), (None, None));
+
+        let cancel = of(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"x"}}"#,
+        );
+        assert_eq!((cancel.id, cancel.cancels()), (None, Some(9)));
+
+        let unknown = of(r#"{"jsonrpc":"2.0","id":1,"method":"acme/x"}"#);
+        assert_eq!(
+            (unknown.method, unknown.method_name()),
+            (None, Some("acme/x"))
+        );
+    }
+}

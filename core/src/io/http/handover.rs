@@ -1,0 +1,152 @@
+//! A connection that hyper gives back when it has written the head of a stream that may be silent
+//! for hours: its buffers, some 24 KB, live for as long as it has the connection.
+//!
+//! ```text
+//!   hyper ─▶ Lent ─▶ socket      the head is written     Standing ─▶ socket
+//!                                ───────────────────▶
+//! ```
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use hyper::Response;
+use hyper::header::{CONNECTION, HeaderValue};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::body::HttpBody;
+use super::events::Events;
+use super::standing::Standing;
+
+/// Between hyper and who goes on; all on one task.
+pub struct Handover<S> {
+    kept: Mutex<Kept<S>>,
+    /// There are events, which hyper is not to write.
+    asked: AtomicBool,
+    /// hyper has more to write than the socket takes now.
+    behind: AtomicBool,
+}
+
+struct Kept<S> {
+    events: Option<Box<Events>>,
+    stream: Option<S>,
+}
+
+impl<S> Handover<S> {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            kept: Mutex::new(Kept {
+                events: None,
+                stream: None,
+            }),
+            asked: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept<S>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream for hyper.
+    pub fn lend(self: &Arc<Self>, stream: S) -> Lent<S> {
+        Lent {
+            stream: Some(stream),
+            handover: self.clone(),
+        }
+    }
+
+    /// Keeps the events of an answer on HTTP/1.1: hyper is to write its head, which says that
+    /// nothing else is answered on this connection.
+    pub fn ask(&self, response: &mut Response<HttpBody>) {
+        if let Some(events) = response.body_mut().take_events() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+            self.kept().events = Some(events);
+            self.asked.store(true, Relaxed);
+        }
+    }
+
+    /// Whether hyper may be dropped, when it waits: it has written all it had.
+    pub fn is_due(&self) -> bool {
+        self.asked.load(Relaxed) && !self.behind.load(Relaxed)
+    }
+
+    /// Who goes on, when hyper was dropped.
+    pub fn take(&self) -> Option<Standing<S>> {
+        let mut kept = self.kept();
+        Some(Standing::new(kept.stream.take()?, kept.events.take()?))
+    }
+}
+
+/// A stream that is given back when it is dropped, if somebody is to go on.
+pub struct Lent<S> {
+    /// Until it is dropped.
+    stream: Option<S>,
+    handover: Arc<Handover<S>>,
+}
+
+impl<S: Unpin> Lent<S> {
+    fn stream(&mut self) -> io::Result<Pin<&mut S>> {
+        let stream = self.stream.as_mut().map(Pin::new);
+        stream.ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn written(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.handover.behind.store(outcome.is_pending(), Relaxed);
+        outcome
+    }
+}
+
+impl<S> Drop for Lent<S> {
+    fn drop(&mut self) {
+        if self.handover.is_due() {
+            self.handover.kept().stream = self.stream.take();
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream()?.poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = self.stream()?.poll_write(cx, buf);
+        self.written(outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = self.stream()?.poll_write_vectored(cx, bufs);
+        self.written(outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        let stream = self.stream.as_ref();
+        stream.is_some_and(AsyncWrite::is_write_vectored)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_shutdown(cx)
+    }
+}

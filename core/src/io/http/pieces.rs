@@ -1,0 +1,24 @@
+//! What the engine has written, as messages.
+
+use bytes::{Buf, Bytes};
+use smallvec::SmallVec;
+
+/// One message without its line end, in as many pieces as it was written in.
+pub type Message = SmallVec<[Bytes; 1]>;
+
+/// What is to be written, whole messages one a line, as those messages.
+pub fn messages(pieces: impl Iterator<Item = Bytes>) -> SmallVec<[Message; 1]> {
+    let (mut messages, mut open) = (SmallVec::new(), Message::new());
+    for mut rest in pieces {
+        while let Some(end) = memchr::memchr(b'\n', &rest) {
+            open.push(rest.split_to(end));
+            messages.push(std::mem::take(&mut open));
+            rest.advance(1);
+        }
+        if !rest.is_empty() {
+            open.push(rest);
+        }
+    }
+    debug_assert!(open.is_empty(), "a message without its line end");
+    messages
+}

@@ -1,0 +1,181 @@
+//! The rest of an answer whose events come for hours: chunks on HTTP/1.1, and no buffers while
+//! nothing is said.
+
+use std::future::Future;
+use std::io::{self, IoSlice, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::events::Events;
+use crate::buffer::Output;
+
+/// What a client may send while it reads, in bytes; it was told that none of it is answered.
+const UNHEARD_BYTES: usize = 64 << 10;
+
+/// Bytes that wait to be written before no further events are asked for.
+const WAITING_BYTES: usize = 64 << 10;
+
+/// Pieces of one write.
+const SLICES: usize = 16;
+
+/// Ends with the events, or when the client is gone.
+pub struct Standing<S> {
+    stream: S,
+    events: Box<Events>,
+    /// Chunks that are not yet written.
+    out: Output,
+    /// The last chunk is among them, or is written.
+    over: bool,
+    /// How much more is read and passed over.
+    unheard: usize,
+}
+
+impl<S> Standing<S> {
+    /// The head is on the stream.
+    pub fn new(stream: S, events: Box<Events>) -> Self {
+        Self {
+            stream,
+            events,
+            out: Output::new(),
+            over: false,
+            unheard: UNHEARD_BYTES,
+        }
+    }
+
+    fn chunk(&mut self, piece: Bytes) {
+        self.out.append_with(|tail| {
+            // Memory takes everything.
+            let _ = write!(tail, "{:x}\r\n", piece.len());
+        });
+        self.out.push(piece);
+        self.out.append(b"\r\n");
+    }
+
+    fn gather(&mut self, cx: &mut Context<'_>) {
+        while !self.over && self.out.len() < WAITING_BYTES {
+            match self.events.poll_piece(cx) {
+                // An empty chunk would be the last.
+                Poll::Ready(Some(piece)) if piece.is_empty() => {}
+                Poll::Ready(Some(piece)) => self.chunk(piece),
+                Poll::Ready(None) => {
+                    self.out.append(b"0\r\n\r\n");
+                    self.over = true;
+                }
+                Poll::Pending => return,
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Standing<S> {
+    /// `Ready` when the client is gone, or does not stop talking.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut passed = [0; 512];
+        loop {
+            let mut passed = ReadBuf::new(&mut passed);
+            let outcome = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut passed));
+            let read = passed.filled().len();
+            match self.unheard.checked_sub(read) {
+                Some(unheard) if outcome.is_ok() && read > 0 => self.unheard = unheard,
+                _ => return Poll::Ready(()),
+            }
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            self.gather(cx);
+            if self.out.is_empty() {
+                // Nothing is kept for what may come in an hour.
+                self.out = Output::new();
+                ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+                return match self.over {
+                    true => Pin::new(&mut self.stream).poll_shutdown(cx),
+                    false => Poll::Pending,
+                };
+            }
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let used = self.out.io_slices(&mut slices);
+            let stream = Pin::new(&mut self.stream);
+            match ready!(stream.poll_write_vectored(cx, &slices[..used]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => self.out.advance(written),
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Future for Standing<S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // That a client is gone is no error of the server's.
+        match self.poll_gone(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => self.poll_write(cx).map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use smallvec::smallvec;
+    use tokio::io::AsyncReadExt;
+
+    use super::super::events::{Encoder, Source};
+    use super::*;
+
+    /// So many messages, one at a time, of growing length.
+    struct Growing(usize);
+
+    impl Source for Growing {
+        fn poll_events(&mut self, encoder: &mut Encoder, _: &mut Context<'_>) -> Poll<()> {
+            let Some(left) = self.0.checked_sub(1) else {
+                return Poll::Ready(());
+            };
+            self.0 = left;
+            encoder.event(None, &smallvec![vec![b'x'; left * 5000].into()]);
+            Poll::Pending
+        }
+    }
+
+    /// The bytes of chunks, behind which nothing comes.
+    fn joined(mut chunked: &[u8]) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let line = chunked.iter().position(|byte| *byte == b'\r').unwrap();
+            let len = std::str::from_utf8(&chunked[..line]).unwrap();
+            let len = usize::from_str_radix(len, 16).unwrap();
+            let chunk = &chunked[line + 2..];
+            assert_eq!(&chunk[len..len + 2], b"\r\n");
+            all.extend_from_slice(&chunk[..len]);
+            chunked = &chunk[len + 2..];
+            if len == 0 {
+                assert!(chunked.is_empty());
+                return all;
+            }
+        }
+    }
+
+    /// R-SSE-01: also what is long, and leaves in many small pieces, comes whole and in order.
+    #[tokio::test]
+    async fn events_are_chunks_to_the_last() {
+        let (stream, mut far) = tokio::io::duplex(777);
+        let events = Events::new(Growing(20), Duration::from_secs(60));
+        let standing = tokio::spawn(Standing::new(stream, Box::new(events)));
+        let mut read = Vec::new();
+        far.read_to_end(&mut read).await.unwrap();
+        standing.await.unwrap();
+        let mut expected = Encoder::default();
+        for left in (0..20).rev() {
+            expected.event(None, &smallvec![vec![b'x'; left * 5000].into()]);
+        }
+        let expected: Vec<u8> = expected.finish().into_iter().flatten().collect();
+        assert!(joined(&read) == expected);
+    }
+}

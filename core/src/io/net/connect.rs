@@ -1,0 +1,166 @@
+//! Connections that this side opens.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use super::drive::{ABRUPT, Terms, drive};
+use super::upgrade::{self, Asked};
+use super::websocket::WebSocket;
+use crate::client::{Client, ClientBuilder};
+use crate::connection::{Connection, Framing};
+use crate::io::address::Url;
+use crate::io::farewell;
+use crate::io::hosted::Owned;
+use crate::io::open::ConnectOptions;
+use crate::io::runtime::runtime;
+use crate::io::spawn::{invalid, workers};
+use crate::io::trace::traced;
+use crate::io::wait::Bell;
+use crate::limits::Limits;
+
+/// A stream of bytes, whatever carries it.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+type AnyStream = Box<dyn Stream>;
+
+/// Opens a TCP connection.
+///
+/// # Errors
+/// Why there is none.
+pub async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    super::socket::prepare(&stream, Limits::NETWORK.stall_timeout);
+    Ok(stream)
+}
+
+/// Opens a connection to a Unix socket.
+///
+/// # Errors
+/// Why there is none.
+#[cfg(unix)]
+pub async fn unix(path: &Path) -> io::Result<AnyStream> {
+    Ok(Box::new(tokio::net::UnixStream::connect(path).await?))
+}
+
+/// There are none elsewhere.
+#[cfg(not(unix))]
+pub async fn unix(_: &Path) -> io::Result<AnyStream> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this system has no Unix sockets",
+    ))
+}
+
+/// Opens a WebSocket.
+///
+/// # Errors
+/// Why there is none.
+pub async fn websocket(url: &Url, options: &ConnectOptions) -> io::Result<AnyStream> {
+    let asked = Asked::new(url, options)?;
+    let stream = tcp(&url.host, url.port).await?;
+    let stream: AnyStream = match url.secure {
+        false => Box::new(stream),
+        true => behind_tls(stream, &url.host, options).await?,
+    };
+    upgrade::upgrade(stream, asked).await
+}
+
+/// Goes on behind TLS.
+#[cfg(feature = "tls")]
+async fn behind_tls(
+    stream: TcpStream,
+    host: &str,
+    options: &ConnectOptions,
+) -> io::Result<AnyStream> {
+    // WebSocket begins on HTTP/1.1.
+    let config = crate::io::trust::config(&options.root_certificates, &[b"http/1.1"])?;
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+    let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(invalid)?;
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    Ok(Box::new(connector.connect(name, stream).await?))
+}
+
+#[cfg(not(feature = "tls"))]
+async fn behind_tls(_: TcpStream, _: &str, _: &ConnectOptions) -> io::Result<AnyStream> {
+    let why = "this program has no TLS built in: feature `tls` of mcpbolt";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+impl ClientBuilder {
+    /// Becomes a client on a connection that `connect` opens.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
+    pub(in crate::io) async fn on<F>(
+        self,
+        framing: Framing,
+        options: &ConnectOptions,
+        connect: impl FnOnce(ConnectOptions) -> F,
+    ) -> io::Result<Client>
+    where
+        F: Future<Output = io::Result<AnyStream>> + Send + 'static,
+    {
+        let (config, prepared) = self.prepare().map_err(invalid)?;
+        let config = traced(Arc::new(config))?;
+        let runtime = runtime()?;
+        let (allowed, connecting) = (options.connect_timeout, connect(options.clone()));
+        let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+        let connecting = async move {
+            tokio::time::timeout(allowed, connecting)
+                .await
+                .map_err(late)?
+        };
+        let stream = Aborting(runtime.spawn(connecting)).await?;
+        let now = Instant::now();
+        let longest = config.limits.max_message_bytes;
+        let connection = Connection::new(config, now);
+        let bell = Bell::new();
+        connection.set_wake(bell.clone());
+        let (client, host) = prepared.connect(connection.handle(), workers());
+        let terms = Terms {
+            grace: ABRUPT,
+            opening: None,
+            stop: None,
+        };
+        match framing {
+            Framing::WebSocket { masked } => {
+                let beat = options.heartbeat;
+                let machine = WebSocket::new(connection, host, masked, longest, beat, now);
+                farewell::drive(drive(stream, machine, bell, terms))?;
+            }
+            framing => {
+                let machine = Owned::new(connection, framing, host);
+                farewell::drive(drive(stream, machine, bell, terms))?;
+            }
+        }
+        client.closing_with_it().until_open().await
+    }
+}
+
+/// What is not waited for any more is given up.
+struct Aborting<T>(tokio::task::JoinHandle<io::Result<T>>);
+
+impl<T> Future for Aborting<T> {
+    type Output = io::Result<T>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        let joined = std::task::ready!(std::pin::Pin::new(&mut self.0).poll(cx));
+        std::task::Poll::Ready(joined.unwrap_or_else(|error| Err(io::Error::other(error))))
+    }
+}
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,43 @@
+//! How WebSocket begins on HTTP (RFC 6455, section 4).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{HeaderMap, HeaderName};
+use sha1::{Digest, Sha1};
+
+/// The subprotocol of JSON-RPC messages (R-WSK-06); not an official name.
+pub const PROTOCOL: &str = "mcp";
+
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// What the server says to a client's key, so that no cache can have said it.
+pub fn accept(key: &[u8]) -> String {
+    let hash = Sha1::new().chain_update(key).chain_update(GUID).finalize();
+    STANDARD.encode(hash)
+}
+
+/// Whether a client's key is one: 16 bytes in base64.
+#[cfg(feature = "http")]
+pub fn is_key(key: &[u8]) -> bool {
+    STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16)
+}
+
+/// Whether a header that is a list has that word.
+pub fn lists(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|own| own.trim().eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_example_of_the_rfc() {
+        let said = super::accept(b"dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(said, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+}

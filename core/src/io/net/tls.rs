@@ -1,0 +1,66 @@
+//! A server behind TLS, by rustls with ring.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::io::net::serve::TlsOptions;
+
+/// Takes connections behind TLS.
+#[derive(Clone)]
+pub struct Acceptor {
+    tls: TlsAcceptor,
+    allowed: Duration,
+}
+
+impl Acceptor {
+    /// HTTP/2 and HTTP/1.1 are offered; each handshake may take so long.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the key is not that of the certificate.
+    pub fn new(options: &TlsOptions, allowed: Duration) -> io::Result<Self> {
+        let named = |error| invalid(format!("{}: {error}", options.key.display()));
+        let key = PrivateKeyDer::from_pem_file(&options.key).map_err(named)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(invalid)?
+            .with_no_client_auth()
+            .with_single_cert(certificates(&options.certificate)?, key)
+            .map_err(invalid)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let tls = TlsAcceptor::from(Arc::new(config));
+        Ok(Self { tls, allowed })
+    }
+
+    /// Goes on behind TLS.
+    ///
+    /// # Errors
+    /// When the client does not, or not in time.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        tokio::time::timeout(self.allowed, self.tls.accept(stream)).await?
+    }
+}
+
+/// The certificates of a file.
+fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let named = |error| invalid(format!("{}: {error}", path.display()));
+    let read = CertificateDer::pem_file_iter(path).map_err(named)?;
+    let all: Vec<_> = read.collect::<Result<_, _>>().map_err(named)?;
+    match all.is_empty() {
+        true => Err(invalid(format!("{}: no certificate", path.display()))),
+        false => Ok(all),
+    }
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}

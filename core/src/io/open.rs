@@ -1,0 +1,151 @@
+//! A client of a server wherever it is.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::address::Address;
+use super::auth::Auth;
+use super::child::ChildCommand;
+use super::net::connect;
+use crate::client::{Client, ClientBuilder};
+use crate::connection::Framing;
+
+/// What a client brings to the opening of a connection. What a carrier has no word for is left
+/// out: a pipe knows no headers.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Credentials, for HTTP and WebSocket (R-AUX-02).
+    pub auth: Auth,
+    /// Further headers, for HTTP and WebSocket (R-WSK-05): names and values.
+    pub headers: Vec<(String, String)>,
+    /// The subprotocols that a WebSocket offers, the best first.
+    pub protocols: Vec<String>,
+    /// How long it may take until the carrier is there; the handshake of the protocol has its own
+    /// time in [`Limits`](crate::limits::Limits).
+    pub connect_timeout: Duration,
+    /// Silence on a WebSocket after which the server is pinged; silent for as long again, it is
+    /// taken for dead (R-WSK-03). Never when `None`.
+    pub heartbeat: Option<Duration>,
+    /// Certificates that are trusted beside those of the system: PEM, one or several.
+    pub root_certificates: Vec<Vec<u8>>,
+    /// What else a client on HTTP may be told. Its headers, credentials, connect timeout and
+    /// certificates are those above.
+    #[cfg(feature = "http-client")]
+    pub http: super::http::HttpClientOptions,
+}
+
+/// Without the values of headers, which may be secrets.
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        let mut shown = f.debug_struct("ConnectOptions");
+        shown
+            .field("auth", &self.auth)
+            .field("headers", &names)
+            .field("protocols", &self.protocols)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("heartbeat", &self.heartbeat)
+            .field("root_certificates", &self.root_certificates.len());
+        #[cfg(feature = "http-client")]
+        shown.field("http", &self.http);
+        shown.finish()
+    }
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            auth: Auth::None,
+            headers: Vec::new(),
+            protocols: vec![super::net::handshake::PROTOCOL.into()],
+            connect_timeout: Duration::from_secs(30),
+            heartbeat: Some(Duration::from_secs(20)),
+            root_certificates: Vec::new(),
+            #[cfg(feature = "http-client")]
+            http: super::http::HttpClientOptions::default(),
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// Connects to a server wherever it is, and waits until the connection is open. It is closed
+    /// when the last clone of the client is dropped. Needs no runtime: sockets have threads of
+    /// their own.
+    ///
+    /// ```no_run
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::io::{Auth, ConnectOptions};
+    ///
+    /// let options = ConnectOptions {
+    ///     auth: Auth::Bearer("a-token".into()),
+    ///     ..ConnectOptions::default()
+    /// };
+    /// let address = "wss://example.com/mcp".parse()?;
+    /// let client = block_on(Client::builder("chat", "1.0.0").open(&address, options))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such server, it does not answer in time or refuses; when the connection
+    /// cannot be opened, a [`RequestError`](crate::error::RequestError) within. An address that
+    /// is a server's alone, or needs a feature that is not built in, is
+    /// [`Unsupported`](io::ErrorKind::Unsupported).
+    pub async fn open(self, address: &Address, options: ConnectOptions) -> io::Result<Client> {
+        match address.clone() {
+            Address::Stdio(words) => match words.split_first() {
+                Some((program, args)) => self.spawn(ChildCommand::new(program).args(args)).await,
+                None => Err(unsupported(
+                    "a client names the command of its server, as in stdio:COMMAND ARGS",
+                )),
+            },
+            Address::Unix { path, framing } => {
+                let connect = async move |_| connect::unix(&path).await;
+                self.on(told(framing), &options, connect).await
+            }
+            Address::Tcp {
+                host,
+                port,
+                framing,
+            } => {
+                let connect = async move |_| {
+                    let stream = connect::tcp(&host, port).await?;
+                    Ok(Box::new(stream) as Box<dyn connect::Stream>)
+                };
+                self.on(told(framing), &options, connect).await
+            }
+            Address::WebSocket(url) => {
+                let connect = async move |options| connect::websocket(&url, &options).await;
+                let framing = Framing::WebSocket { masked: true };
+                self.on(framing, &options, connect).await
+            }
+            #[cfg(feature = "http-client")]
+            Address::Http(_) => {
+                let options = super::http::HttpClientOptions {
+                    headers: options.headers,
+                    auth: options.auth,
+                    connect_timeout: options.connect_timeout,
+                    root_certificates: options.root_certificates,
+                    ..options.http
+                };
+                self.http(&address.to_string(), options).await
+            }
+            #[cfg(not(feature = "http-client"))]
+            Address::Http(_) => Err(unsupported(
+                "this program has no HTTP client built in: feature `http-client` of mcpbolt",
+            )),
+        }
+    }
+}
+
+/// Who speaks first does not wait to be told how.
+fn told(framing: Framing) -> Framing {
+    match framing {
+        Framing::Detect => Framing::Line,
+        framing => framing,
+    }
+}
+
+fn unsupported(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}

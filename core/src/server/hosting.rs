@@ -1,0 +1,93 @@
+//! What is served on many connections: makes the server's side of each.
+
+use std::sync::Arc;
+
+use super::builder::Server;
+use super::executor::HandlerExecutor;
+use super::host::ServerHost;
+use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Incoming};
+use crate::handler::{Executor, Operation, Spawner};
+
+/// An [`Executor`] of whatever kind.
+pub type AnyExecutor = Box<dyn Executor + Send>;
+
+/// A server as its carriers see it: each connection that one of them accepts gets a host of its
+/// own from here. A carrier of short connections makes thousands a second, so a host is light:
+/// what is shared by all lives here.
+pub trait Hosting: Send + Sync + 'static {
+    /// How the connections are configured; a carrier may narrow it.
+    fn config(&self) -> &Arc<Config>;
+
+    /// The server's side of the connection of `handle`. Where that is shorter than the tasks of the
+    /// protocol that begin on it (an HTTP exchange of 2026-07-28), those sleep by `timers`.
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor>;
+}
+
+impl Server {
+    /// This server, its handlers on `spawner`.
+    pub fn hosting(&self, spawner: Arc<dyn Spawner>) -> Arc<dyn Hosting> {
+        let server = self.clone();
+        Arc::new(Hosted { server, spawner })
+    }
+}
+
+struct Hosted {
+    server: Server,
+    spawner: Arc<dyn Spawner>,
+}
+
+impl Hosting for Hosted {
+    fn config(&self) -> &Arc<Config> {
+        self.server.config()
+    }
+
+    fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor> {
+        let (server, spawner) = (self.server.clone(), self.spawner.clone());
+        let executor = HandlerExecutor::new(server, handle.clone(), spawner);
+        let executor = executor.with_timers(timers.cloned());
+        ServerHost::of(&self.server, handle, Box::new(executor))
+    }
+}
+
+impl Executor for AnyExecutor {
+    fn inline<'a>(
+        &mut self,
+        operation: Operation,
+        request: Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        (**self).inline(operation, request, answer)
+    }
+
+    fn checks_arguments(&mut self, operation: Operation) -> bool {
+        (**self).checks_arguments(operation)
+    }
+
+    fn run(&mut self, batch: Batch) {
+        (**self).run(batch);
+    }
+
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        (**self).cancelled(key, reason);
+    }
+
+    fn initialized(&mut self) {
+        (**self).initialized();
+    }
+
+    fn roots_changed(&mut self) {
+        (**self).roots_changed();
+    }
+
+    fn notification(&mut self, method: &str, params: &str) {
+        (**self).notification(method, params);
+    }
+
+    fn closed(&mut self) {
+        (**self).closed();
+    }
+
+    fn renew(&mut self) -> bool {
+        (**self).renew()
+    }
+}

@@ -1,0 +1,5 @@
+#![no_main]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let mut random = mcpbolt_fuzz::random::Random::new(bytes.len() as u64);
+    mcpbolt_fuzz::carried::events(bytes, &mut random);
+});
