@@ -4,6 +4,7 @@ Any load generator can drive it; the tools of every language's diagnostic server
 """
 
 import os
+import sys
 from typing import Annotated
 
 from mcpbolt import Context, Server
@@ -84,4 +85,4 @@ for number in range(int(os.environ.get("MCP_TOOLS", "0"))):
     server.tool(name=f"tool_{number:03}", description=about)(dummy)
 
 if __name__ == "__main__":
-    server.run()
+    server.run(sys.argv[1] if len(sys.argv) > 1 else "stdio:")

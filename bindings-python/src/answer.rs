@@ -1,6 +1,6 @@
 //! The answer to a client's request, parsed when it is looked at.
 
-use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::error::{CarrierError, ConnectionError, Origin, RequestError};
 use mcpbolt::message::Message;
 use pyo3::prelude::*;
 
@@ -38,12 +38,16 @@ pub fn exception(py: Python<'_>, error: &RequestError) -> PyErr {
                 let arguments = (peer.code, &*peer.message, data);
                 return errors.getattr("PeerError")?.call1(arguments);
             }
+            RequestError::Carrier(error) => return carrier_error(&errors, error),
             RequestError::Cancelled(_) => "RequestCancelled",
             RequestError::TimedOut => "RequestTimeout",
             RequestError::Closed(reason) => {
                 let made = errors.getattr("ConnectionClosed")?.call1((text,))?;
-                made.setattr("origin", origin(reason))?;
+                made.setattr("origin", origin(reason.origin()))?;
                 made.setattr("reason", reason.name())?;
+                if let ConnectionError::Carrier(error) = reason {
+                    made.setattr("__cause__", carrier_error(&errors, error)?)?;
+                }
                 return Ok(made);
             }
             RequestError::Overloaded => "Overloaded",
@@ -59,9 +63,20 @@ pub fn exception(py: Python<'_>, error: &RequestError) -> PyErr {
     }
 }
 
-fn origin(reason: &ConnectionError) -> &'static str {
-    use mcpbolt::error::Origin;
-    match reason.origin() {
+fn carrier_error<'py>(
+    errors: &Bound<'py, PyModule>,
+    error: &CarrierError,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = errors.getattr("CarrierError")?.call1((&*error.why,))?;
+    made.setattr("origin", origin(error.origin()))?;
+    made.setattr("fault", error.fault.name())?;
+    made.setattr("status", error.status)?;
+    made.setattr("authenticate", error.authenticate.as_deref())?;
+    Ok(made)
+}
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
         Origin::Caller => "caller",
         Origin::Engine => "engine",
         Origin::Peer => "peer",

@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::answer::exception;
 use crate::context::Context;
-use crate::session::{Event, Session};
-use crate::{future, read, write};
+use crate::hub::{Event, Hub};
+use crate::{future, read, worker, write};
 
 /// The answer to come, as JSON.
 type Question = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
@@ -48,13 +48,13 @@ impl Questions {
 
 /// Tells the event loop that an answer is there.
 struct Bell {
-    session: Arc<Session>,
+    hub: Arc<Hub>,
     number: u64,
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        self.session.inbox.push(Event::Asked(self.number));
+        self.hub.inbox.push(Event::Asked(self.number));
     }
 }
 
@@ -120,10 +120,10 @@ pub fn begin(
     future: Py<PyAny>,
 ) -> PyResult<u64> {
     let question = question(&context.inner, what, params)?;
-    let session = &context.session;
-    let number = session.questions.next.fetch_add(1, Ordering::Relaxed);
-    session.questions.open().insert(number, (question, future));
-    settle(py, session, number)?;
+    let hub = &context.session.hub;
+    let number = hub.questions.next.fetch_add(1, Ordering::Relaxed);
+    hub.questions.open().insert(number, (question, future));
+    settle(py, hub, number)?;
     if context.inner.is_round_over(Waker::noop()) {
         end_soon(py, context)?;
     }
@@ -131,19 +131,19 @@ pub fn begin(
 }
 
 /// Gives the future the answer, if it is there; else it will be an event.
-pub fn settle(py: Python<'_>, session: &Arc<Session>, number: u64) -> PyResult<()> {
+pub fn settle(py: Python<'_>, hub: &Arc<Hub>, number: u64) -> PyResult<()> {
     let waker = Waker::from(Arc::new(Bell {
-        session: session.clone(),
+        hub: hub.clone(),
         number,
     }));
-    let taken = session.questions.open().remove(&number);
+    let taken = hub.questions.open().remove(&number);
     let Some((mut question, waits)) = taken else {
         return Ok(());
     };
     match question.as_mut().poll(&mut Waiter::from_waker(&waker)) {
         Poll::Ready(answer) => future::settle(py, &waits, parsed(py, answer)),
         Poll::Pending => {
-            session.questions.open().insert(number, (question, waits));
+            hub.questions.open().insert(number, (question, waits));
             Ok(())
         }
     }
@@ -159,7 +159,7 @@ fn parsed(py: Python<'_>, answer: Result<String, RequestError>) -> PyResult<Boun
 /// Ends the round when the event loop's turn is at its end, so that what is asked side by side
 /// goes out together.
 fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
-    let Some(call_soon) = &context.session.interpreter.call_soon else {
+    let Some(call_soon) = &context.session.hub.interpreter.call_soon else {
         return Err(PyRuntimeError::new_err("there is no event loop"));
     };
     let (session, inner) = (context.session.clone(), context.inner.clone());
@@ -168,8 +168,9 @@ fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
         if inner.is_cancelled() {
             return Ok(());
         }
-        session.settled.put(|replies| inner.end_round(replies));
-        session.settled.flush();
+        let settled = &session.hub.settled;
+        settled.put(&session, |replies| inner.end_round(replies));
+        session.hub.hand_over(settled);
         session.cancel_task(py, &inner.reply_to().key())
     })?;
     call_soon.bind(py).call1((end,)).map(drop)
@@ -191,27 +192,34 @@ pub fn wait<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut question = question(&context.inner, what, params)?;
     let mut cancelled = context.inner.cancel_token().cancelled();
-    let end = py.detach(|| {
-        block_on(poll_fn(|cx| {
-            if let Poll::Ready(answer) = question.as_mut().poll(cx) {
-                return Poll::Ready(End::Answered(answer));
-            }
-            if Pin::new(&mut cancelled).poll(cx).is_ready() {
-                return Poll::Ready(End::Cancelled);
-            }
-            match context.inner.is_round_over(cx.waker()) {
-                true => Poll::Ready(End::RoundOver),
-                false => Poll::Pending,
-            }
-        }))
+    let mut end = |cx: &mut Waiter<'_>| {
+        if let Poll::Ready(answer) = question.as_mut().poll(cx) {
+            return Poll::Ready(End::Answered(answer));
+        }
+        if Pin::new(&mut cancelled).poll(cx).is_ready() {
+            return Poll::Ready(End::Cancelled);
+        }
+        match context.inner.is_round_over(cx.waker()) {
+            true => Poll::Ready(End::RoundOver),
+            false => Poll::Pending,
+        }
+    };
+    let hub = &context.session.hub;
+    let end = py.detach(|| match end(&mut Waiter::from_waker(Waker::noop())) {
+        Poll::Ready(end) => end,
+        Poll::Pending => {
+            hub.hand_over(&hub.answered);
+            let spawn = || worker::spawn(hub);
+            hub.workers.aside(spawn, || block_on(poll_fn(end)))
+        }
     });
     match end {
         End::Answered(answer) => parsed(py, answer),
         End::Cancelled => Err(exception(py, &RequestError::Cancelled(None))),
         End::RoundOver => {
-            let answered = &context.session.answered;
-            answered.put(|replies| context.inner.end_round(replies));
-            answered.flush();
+            hub.answered
+                .put(&context.session, |replies| context.inner.end_round(replies));
+            hub.hand_over(&hub.answered);
             Err(round_over(py))
         }
     }

@@ -1,39 +1,57 @@
-//! Operations on their way from the engine's thread to Python's.
+//! Operations on their way from the engine's threads to Python's.
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Batch, Call, CallKey};
+use mcpbolt::connection::{Batch, Call, CallKey, Handle};
 use mcpbolt::handler::{Executor, Operation};
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{Registry, ServerHost, View};
 
-use crate::session::{Event, Session, Work};
+use crate::hub::{Ending, Event, Hub};
+use crate::session::{Session, Work};
 use crate::target::{Lane, Target, Targets};
 use crate::worker;
 
-/// Carries operations out by handing them to Python's threads. Runs on the engine's thread and
-/// never takes the interpreter.
+/// Carries operations of one connection out by handing them to Python's threads. Runs on the
+/// engine's thread and never takes the interpreter.
 pub struct Bridge {
     session: Arc<Session>,
     view: View<Targets>,
+    _ending: Option<Ending>,
 }
 
 impl Bridge {
-    pub fn new(session: Arc<Session>) -> Self {
-        let view = View::of(&session.catalog.live);
-        Self { session, view }
+    /// That of the connection of `handle`.
+    pub fn new(hub: &Arc<Hub>, handle: Handle) -> Self {
+        Self {
+            view: View::of(&hub.catalog.live),
+            session: Session::new(hub.clone(), handle),
+            _ending: None,
+        }
     }
 
-    /// The host of the session's connection.
-    pub fn host(session: Arc<Session>) -> ServerHost<Self> {
-        let (live, handle) = (session.catalog.live.clone(), session.handle.clone());
-        ServerHost::live(live, handle, Self::new(session))
+    /// The host of that connection.
+    pub fn host(hub: &Arc<Hub>, handle: Handle) -> ServerHost<Self> {
+        let bridge = Self::new(hub, handle.clone());
+        ServerHost::live(hub.catalog.live.clone(), handle, bridge)
+    }
+
+    /// The server ends with this connection.
+    pub fn ends(&mut self, ending: Ending) {
+        self._ending = Some(ending);
     }
 }
 
 impl Executor for Bridge {
+    /// Not while Python has anything of what was served here.
+    fn renew(&mut self) -> bool {
+        let session = Arc::get_mut(&mut self.session);
+        self._ending.is_none() && session.is_some_and(|session| session.is_idle())
+    }
+
     fn run(&mut self, batch: Batch) {
         let (session, offer) = (&self.session, self.view.offer());
+        let hub = &session.hub;
         let (registry, targets) = (&offer.registry, &offer.handlers);
         let (mut work, mut events) = (Vec::new(), Vec::new());
         for call in batch.calls() {
@@ -53,23 +71,31 @@ impl Executor for Bridge {
             }
         }
         if !work.is_empty() {
-            session.workers.push(work, || worker::spawn(session));
+            let invite = hub.crew.get().map(|crew| || worker::invite(hub, &**crew));
+            hub.workers.push(work, invite, || worker::spawn(hub));
         }
-        session.inbox.extend(events);
+        hub.announce(events);
     }
 
     fn cancelled(&mut self, key: CallKey, _reason: Option<&str>) {
-        if self.session.catalog.needs_loop {
-            self.session.inbox.push(Event::Cancelled(key));
+        let hub = &self.session.hub;
+        if hub.catalog.needs_loop {
+            hub.inbox.push(Event::Cancelled(self.session.clone(), key));
         }
     }
 
     fn initialized(&mut self) {
-        self.session.inbox.push(Event::Initialized);
+        let hub = &self.session.hub;
+        if hub.catalog.on_initialized.is_some() {
+            hub.inbox.push(Event::Initialized(self.session.clone()));
+        }
     }
 
     fn roots_changed(&mut self) {
-        self.session.inbox.push(Event::RootsChanged);
+        let hub = &self.session.hub;
+        if hub.catalog.on_roots_changed.is_some() {
+            hub.inbox.push(Event::RootsChanged(self.session.clone()));
+        }
     }
 }
 
@@ -93,17 +119,10 @@ fn begin(
         }
         context = Some(Box::new(made));
     }
-    let target = target.clone();
     Some(Work {
+        session: session.clone(),
+        target: target.clone(),
         call,
-        target,
         context,
     })
-}
-
-/// However the engine's thread ends, the interpreter learns it.
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        self.session.inbox.push(Event::Ended);
-    }
 }

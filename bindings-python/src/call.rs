@@ -1,34 +1,31 @@
 //! One call, from its arguments to the function.
 
-use std::sync::Arc;
-
 use mcpbolt::handler::Operation;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 
 use crate::context::Context;
 use crate::outcome::errors;
 use crate::read;
-use crate::session::{Session, Work};
+use crate::session::Work;
 
 /// Calls the function in variables of its own.
-pub fn invoke<'py>(
-    py: Python<'py>,
-    session: &Arc<Session>,
-    work: &Work,
-) -> PyResult<Bound<'py, PyAny>> {
-    let arguments = arguments(py, session, work)?;
+pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> {
+    let arguments = arguments(py, work)?;
     let function = work.target.function.bind(py);
-    let context = session.interpreter.context.bind(py).call_method0("copy")?;
-    context.call_method("run", (function,), Some(&arguments))
+    let context = work
+        .session
+        .hub
+        .interpreter
+        .context
+        .bind(py)
+        .call_method0(intern!(py, "copy"))?;
+    context.call_method(intern!(py, "run"), (function,), Some(&arguments))
 }
 
 /// The arguments by name.
-pub fn arguments<'py>(
-    py: Python<'py>,
-    session: &Arc<Session>,
-    work: &Work,
-) -> PyResult<Bound<'py, PyDict>> {
+pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDict>> {
     let Work { call, target, .. } = work;
     let message = call.message.as_ref();
     let mut arguments = match Operation::from_target(call.target) {
@@ -60,14 +57,14 @@ pub fn arguments<'py>(
             .get_item(name)?
             .filter(|v| v.is_exact_instance_of::<PyFloat>())
         {
-            arguments.set_item(name, value.call_method0("__int__")?)?;
+            arguments.set_item(name, value.call_method0(intern!(py, "__int__"))?)?;
         }
     }
     if let Some(prepare) = &target.prepare {
         arguments = prepare.bind(py).call1((arguments,))?.cast_into()?;
     }
     if let Some(name) = &target.context {
-        let context = Context::begin(py, session, work)?;
+        let context = Context::begin(py, work)?;
         arguments.set_item(name.bind(py), Bound::new(py, context)?)?;
     }
     Ok(arguments)

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use mcpbolt::client::{Client, Interests, Listening};
+use mcpbolt::client::{Client, Interests};
+use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{LogLevel, Method, Side};
@@ -36,7 +37,6 @@ pub struct Link {
     inbox: Arc<Inbox<News>>,
     asked: Arc<Asked>,
     waiting: Mutex<HashMap<u64, Waiting>>,
-    listening: Mutex<HashMap<u64, Listening>>,
     next: AtomicU64,
     ears: Ears,
 }
@@ -57,7 +57,6 @@ impl Link {
             inbox,
             asked,
             waiting: Mutex::default(),
-            listening: Mutex::default(),
             next: AtomicU64::new(0),
             ears,
         };
@@ -131,7 +130,7 @@ impl Link {
         })
     }
 
-    /// Asks to be told of changes; `future` gets a number to end that by.
+    /// Asks to be told of changes; `future` gets the stream on which that happens.
     fn listen(
         &self,
         tools: bool,
@@ -148,12 +147,6 @@ impl Link {
             uris,
         };
         self.start(future, async move { client.listen(interests).await })
-    }
-
-    /// Asks to be told no more.
-    fn unlisten(&self, number: u64) {
-        let gone = lock(&self.listening).remove(&number);
-        drop(gone);
     }
 
     /// Sets how severe a log message must be; `future` gets whether it is settled so: where it is
@@ -292,6 +285,12 @@ impl Link {
     /// Answers nobody waited for, and frames that were no messages.
     fn stray_count(&self) -> u64 {
         self.client.handle().stray_count()
+    }
+
+    /// Why the connection ended, if it has.
+    fn end(&self, py: Python<'_>) -> Option<PyErr> {
+        let reason = self.client.handle().close_reason()?;
+        Some(exception(py, &RequestError::Closed(reason.clone())))
     }
 
     /// Closes the connection.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::client::{Client, ClientHost, Prepared};
+use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
 use mcpbolt::connection::{Config, Handle, Opening};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::{Workers, WorkersConfig, trace_to, traced};
+use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Root};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,6 +52,14 @@ pub struct Setup {
     extensions: Vec<(String, String)>,
 }
 
+/// A client that is described, and the face's ends of it.
+pub struct Described {
+    pub builder: ClientBuilder,
+    pub inbox: Arc<Inbox<News>>,
+    pub asked: Arc<Asked>,
+    pub ears: Ears,
+}
+
 /// A client that waits for its connection.
 pub struct Begun {
     pub config: Arc<Config>,
@@ -61,7 +70,7 @@ pub struct Begun {
 }
 
 impl Setup {
-    pub fn begin(self) -> PyResult<Begun> {
+    pub fn describe(self) -> PyResult<Described> {
         let inbox = Arc::new(Inbox::new()?);
         let asked = Arc::new(Asked::new(inbox.clone()));
         let offers = Offers {
@@ -96,11 +105,15 @@ impl Setup {
         for (id, settings) in &self.extensions {
             builder = builder.extension(id, settings);
         }
-        let (mut config, prepared) = builder.prepare().map_err(value_error)?;
         if let Some(timeout) = self.timeout {
-            config.limits.request_timeout = seconds(timeout)?;
+            builder = builder.limits(Limits {
+                request_timeout: seconds(timeout)?,
+                ..Limits::default()
+            });
         }
-        config.trace = self.trace.as_deref().map(trace_to).transpose()?;
+        if let Some(path) = self.trace.as_deref() {
+            builder = builder.trace(trace_to(path)?);
+        }
         let ears = Ears {
             opened: self.opened,
             ended: self.ended,
@@ -109,6 +122,22 @@ impl Setup {
             on_given_up: self.on_given_up,
             on_stderr: self.on_stderr,
         };
+        Ok(Described {
+            builder,
+            inbox,
+            asked,
+            ears,
+        })
+    }
+
+    pub fn begin(self) -> PyResult<Begun> {
+        let Described {
+            builder,
+            inbox,
+            asked,
+            ears,
+        } = self.describe()?;
+        let (config, prepared) = builder.prepare().map_err(value_error)?;
         Ok(Begun {
             config: traced(Arc::new(config))?,
             prepared,

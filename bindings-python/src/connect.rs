@@ -11,9 +11,9 @@ use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::client::Link;
 use crate::client_setup::Setup;
+use crate::hub::{Ending, Hub, Interpreter};
 use crate::news::News;
 use crate::serving::Serving;
-use crate::session::{Interpreter, Session};
 
 /// To a server that is started as a child process.
 #[pyfunction]
@@ -58,29 +58,25 @@ pub fn connect_child(
 
 /// To a server of this process; gives the server's side too.
 #[pyfunction]
-#[pyo3(signature = (setup, catalog, state, context, spawn = None, call_soon = None))]
 pub fn connect_pair(
     py: Python<'_>,
     setup: Setup,
     catalog: &Catalog,
-    state: Py<PyAny>,
-    context: Py<PyAny>,
-    spawn: Option<Py<PyAny>>,
-    call_soon: Option<Py<PyAny>>,
+    interpreter: Interpreter,
 ) -> PyResult<(Link, Serving)> {
     let begun = setup.begin()?;
     let now = Instant::now();
     let near = Connection::new(begun.config.clone(), now);
     let far = Connection::new(traced(catalog.shared.config.clone())?, now);
-    let interpreter = Interpreter {
-        state,
-        context,
-        spawn,
-        call_soon,
-    };
-    let session = Session::new(py, catalog.shared.clone(), far.handle(), interpreter)?;
+    let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
     let (link, host) = begun.link(near.handle());
-    let serving = Serving::new(session.clone(), None);
-    join((near, host), (far, Bridge::host(session)))?;
+    let handle = far.handle();
+    let serving = Serving::new(hub.clone(), "pair".into(), {
+        let handle = handle.clone();
+        move || handle.close()
+    });
+    let mut far_host = Bridge::host(&hub, handle);
+    far_host.executor().ends(Ending(hub));
+    join((near, host), (far, far_host))?;
     Ok((link, serving))
 }

@@ -10,7 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::session::{Event, Session, Work};
+use crate::client_setup::seconds;
+use crate::hub::Event;
+use crate::session::{Session, Work};
 use crate::{ask, introduction, outcome, read, write};
 
 /// A call under way: progress, log messages, questions, cancellation, and what the lifespan gave.
@@ -25,13 +27,13 @@ pub struct Context {
 impl Context {
     /// That of a call. When what the client brings from an earlier round is wrong, the call is
     /// answered here and its function is not called.
-    pub fn begin(py: Python<'_>, session: &Arc<Session>, work: &Work) -> PyResult<Self> {
+    pub fn begin(py: Python<'_>, work: &Work) -> PyResult<Self> {
         let inner = match &work.context {
             Some(inner) => Some((**inner).clone()),
-            None => session.context(&work.call),
+            None => work.session.context(&work.call),
         };
         Ok(Self {
-            session: session.clone(),
+            session: work.session.clone(),
             inner: inner.ok_or_else(|| ask::round_over(py))?,
             message: work.call.message.clone(),
         })
@@ -97,6 +99,22 @@ impl Context {
         ask::asked(slf, "roots", &PyTuple::empty(slf.py()), None)
     }
 
+    /// This context, with a name for the next question that is asked through it.
+    fn named(&self, question: &str) -> Self {
+        Self {
+            session: self.session.clone(),
+            inner: self.inner.named(question),
+            message: self.message.clone(),
+        }
+    }
+
+    /// Ends the stream of events on which this call is answered; its client comes back after so
+    /// many seconds.
+    fn release_stream(&self, retry: f64) -> PyResult<()> {
+        self.inner.release_stream(seconds(retry)?);
+        Ok(())
+    }
+
     /// Has the call go on as a task of the protocol, if its client can follow; whether it does.
     fn begin_task(&self) -> bool {
         self.inner.begin_task()
@@ -153,7 +171,7 @@ impl Context {
 
     /// Nobody waits for that answer any more.
     fn _forget(&self, number: u64) {
-        self.session.questions.forget(number);
+        self.session.hub.questions.forget(number);
     }
 
     /// Asks and waits for the answer on this thread.
@@ -207,35 +225,25 @@ impl Context {
     /// What the server's lifespan gave.
     #[getter]
     fn state(&self, py: Python<'_>) -> Py<PyAny> {
-        self.session.interpreter.state.clone_ref(py)
+        self.session.hub.interpreter.state.clone_ref(py)
     }
 }
 
 /// The debt of one task: it answers once, with what it made or why it failed.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Job {
-    session: Arc<Session>,
-    work: Work,
-}
+pub struct Job(pub Work);
 
 impl Job {
-    pub fn new(session: Arc<Session>, work: Work) -> Self {
-        Self { session, work }
-    }
-
     pub fn end(&self, py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> PyResult<()> {
-        let last = {
-            let mut tasks = self.session.tasks();
-            tasks.remove(&self.work.call.reply.key());
-            tasks.is_empty()
-        };
-        if last && self.session.handle.is_closed() {
+        let (work, session) = (&self.0, &self.0.session);
+        let hub = &session.hub;
+        let last = session.forget_task(&work.call.reply.key()) || !hub.has_tasks();
+        if last && hub.is_over() {
             // Who still looks, looks no longer.
-            self.session.inbox.push(Event::Ended);
+            hub.inbox.push(Event::Ended);
         }
-        let settled = &self.session.settled;
-        outcome::answer(py, &self.session, &self.work, outcome, settled);
-        self.session.flush_soon(py, last)
+        outcome::answer(py, work, outcome, &hub.settled);
+        hub.flush_soon(py, last)
     }
 }
 

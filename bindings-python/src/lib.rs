@@ -6,6 +6,7 @@
 //! for as many as have come.
 
 mod answer;
+mod asgi;
 mod ask;
 mod asked;
 mod blocks;
@@ -18,12 +19,17 @@ mod client_skills;
 mod connect;
 mod context;
 mod definition;
+mod exchange;
 mod future;
+mod hosted;
+mod hub;
 mod inbox;
 mod introduction;
 mod lists;
 mod news;
+mod opening;
 mod options;
+mod outbox;
 mod outcome;
 mod read;
 mod remote_task;
@@ -32,7 +38,9 @@ mod serving;
 mod session;
 mod setup;
 mod signal;
+mod stream;
 mod target;
+mod termination;
 mod tool_answer;
 mod work;
 mod worker;
@@ -45,6 +53,8 @@ mod _core {
     #[pymodule_export]
     use crate::answer::Answer;
     #[pymodule_export]
+    use crate::asgi::{Endpoint, mount};
+    #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
     use crate::client::Link;
@@ -55,11 +65,19 @@ mod _core {
     #[pymodule_export]
     use crate::context::{Context, Job};
     #[pymodule_export]
+    use crate::exchange::Exchange;
+    #[pymodule_export]
     use crate::lists::{Pages, whole_list};
+    #[pymodule_export]
+    use crate::opening::{Connecting, command_of, connect_to};
     #[pymodule_export]
     use crate::remote_task::{RemoteTask, list_tasks};
     #[pymodule_export]
     use crate::serving::Serving;
+    #[pymodule_export]
+    use crate::stream::Stream;
+    #[pymodule_export]
+    use crate::termination::Termination;
 
     use pyo3::prelude::*;
 

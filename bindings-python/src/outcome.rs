@@ -1,7 +1,5 @@
 //! What a function gave back, or raised, as the answer to its call.
 
-use std::sync::Arc;
-
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::handler::Operation;
 use mcpbolt::json::{reader, string};
@@ -11,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::blocks::fitted_messages;
-use crate::session::{Outbox, Session, Work};
+use crate::outbox::Outbox;
+use crate::session::Work;
 use crate::tool_answer::{ToolAnswer, write_text};
 use crate::write;
 
@@ -19,7 +18,6 @@ use crate::write;
 /// the bytes that wait there.
 pub fn answer(
     py: Python<'_>,
-    session: &Arc<Session>,
     work: &Work,
     outcome: PyResult<Bound<'_, PyAny>>,
     outbox: &Outbox,
@@ -31,7 +29,7 @@ pub fn answer(
     if let Operation::CallTool(number) = operation {
         let made = outcome.and_then(|value| ToolAnswer::of(&work.target, value));
         return match &made {
-            Ok(made) => match misfit(session, work, number, made) {
+            Ok(made) => match misfit(work, number, made) {
                 None => settle(work, outbox, made.is_error(), |out| made.write(out)),
                 Some(why) => refuse(work, outbox, &Failure::of(ErrorKind::Internal, why)),
             },
@@ -90,7 +88,9 @@ fn settle(
             task.end_with(is_error, write);
             0
         }
-        None => outbox.put(|replies| replies.result(&work.call.reply, write)),
+        None => outbox.put(&work.session, |replies| {
+            replies.result(&work.call.reply, write)
+        }),
     }
 }
 
@@ -101,10 +101,14 @@ fn refuse(work: &Work, outbox: &Outbox, failure: &Failure) -> usize {
         (Some(task), Code::Of(kind)) => drop(task.fail(*kind, text)),
         (Some(task), Code::Own(_)) => drop(task.fail(ErrorKind::Internal, text)),
         (None, Code::Of(kind)) => {
-            return outbox.put(|replies| replies.error(to, *kind, text, data));
+            return outbox.put(&work.session, |replies| {
+                replies.error(to, *kind, text, data)
+            });
         }
         (None, Code::Own(code)) => {
-            return outbox.put(|replies| replies.error_code(to, *code, text, data));
+            return outbox.put(&work.session, |replies| {
+                replies.error_code(to, *code, text, data)
+            });
         }
     }
     0
@@ -119,7 +123,7 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
 }
 
 /// What is wrong with what a tool gave back, by its output schema (R-STR-01).
-fn misfit(session: &Session, work: &Work, number: u32, made: &ToolAnswer<'_>) -> Option<String> {
+fn misfit(work: &Work, number: u32, made: &ToolAnswer<'_>) -> Option<String> {
     if !work.target.is_checked {
         return None;
     }
@@ -128,7 +132,7 @@ fn misfit(session: &Session, work: &Work, number: u32, made: &ToolAnswer<'_>) ->
         is_error: made.is_error(),
         ..ToolResult::default()
     };
-    let registry = session.catalog.live.offer().registry;
+    let registry = work.session.hub.catalog.live.offer().registry;
     registry.check_result(number, &result).err()
 }
 

@@ -10,7 +10,8 @@ use mcpbolt::correlate::Cancelled;
 use mcpbolt::server;
 use pyo3::prelude::*;
 
-use crate::session::{Event, Session};
+use crate::hub::Event;
+use crate::session::Session;
 
 /// A task of the event loop.
 pub struct Running {
@@ -54,6 +55,8 @@ struct GivenUp {
 
 impl Wake for GivenUp {
     fn wake(self: Arc<Self>) {
-        self.session.inbox.push(Event::Cancelled(self.key));
+        let hub = &self.session.hub;
+        hub.inbox
+            .push(Event::Cancelled(self.session.clone(), self.key));
     }
 }

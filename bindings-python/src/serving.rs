@@ -1,11 +1,13 @@
-//! A server at work on one connection, as the face sees it.
+//! A server at work, as the face sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::Connection;
-use mcpbolt::io::{Stdio, StdioOptions, Stop, traced};
+use mcpbolt::io::{Stdio, StdioOptions, serve_with, traced};
+use mcpbolt::server::Hosting;
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::ask;
@@ -13,32 +15,40 @@ use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::context::Job;
 use crate::future::tell;
+use crate::hosted::{Hosted, Options};
+use crate::hub::{Ending, Event, Hub, Interpreter};
 use crate::running::Running;
-use crate::session::{Event, Interpreter, Session, Work};
+use crate::session::{Session, Work};
+use crate::setup::wrong;
 use crate::target::Lane;
+use crate::termination::Termination;
 use crate::{call, introduction, outcome};
 
 /// Calls started in one turn of the event loop before anything else there has its turn.
 const DRAIN: usize = 256;
 /// How long the interpreter has to end after handlers were given up.
 const LAST: Duration = Duration::from_millis(60);
+/// How long the interpreter has to notice the end of a server on the network.
+const WEDGED: Duration = Duration::from_secs(1);
 /// How long workers that are idle have to end.
 const WORKERS_END: Duration = Duration::from_millis(50);
 
-/// A server at work on one connection.
+/// A server at work, on one connection or many.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Serving {
-    session: Arc<Session>,
-    stop: Option<Stop>,
+    hub: Arc<Hub>,
+    stop: Box<dyn Fn() + Send + Sync>,
+    address: String,
     ended: AtomicBool,
 }
 
 impl Serving {
-    /// On a connection that another thread drives.
-    pub fn new(session: Arc<Session>, stop: Option<Stop>) -> Self {
+    /// On connections that other threads drive; `stop` has them end in good order.
+    pub fn new(hub: Arc<Hub>, address: String, stop: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
-            session,
-            stop,
+            hub,
+            address,
+            stop: Box::new(stop),
             ended: AtomicBool::new(false),
         }
     }
@@ -49,44 +59,31 @@ impl Serving {
     /// Takes stdin and stdout and serves on them. `own` says that the process is there for this
     /// alone: signals end it, and so does the end of the wire when a handler is wedged.
     #[staticmethod]
-    #[pyo3(signature = (catalog, grace, own, state, context, spawn = None, call_soon = None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "called from one place in the face"
-    )]
     fn stdio(
         py: Python<'_>,
         catalog: &Catalog,
+        interpreter: Interpreter,
         grace: f64,
         own: bool,
-        state: Py<PyAny>,
-        context: Py<PyAny>,
-        spawn: Option<Py<PyAny>>,
-        call_soon: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let options = StdioOptions {
             grace: Duration::try_from_secs_f64(grace).unwrap_or_default(),
             signals: own,
             ..StdioOptions::default()
         };
-        let interpreter = Interpreter {
-            state,
-            context,
-            spawn,
-            call_soon,
-        };
         let config = traced(catalog.shared.config.clone())?;
         let stdio = Stdio::take(options)?;
-        let mut connection = Connection::new(config, Instant::now());
-        let handle = connection.handle();
-        let session = Session::new(py, catalog.shared.clone(), handle, interpreter)?;
-        let serving = Self::new(session.clone(), Some(stdio.stop()));
+        let stop = stdio.stop();
+        let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+        let serving = Self::new(hub.clone(), "stdio:".into(), move || stop.stop());
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
-                let mut host = Bridge::host(session);
+                let mut connection = Connection::new(config, Instant::now());
+                let mut host = Bridge::host(&hub, connection.handle());
+                let ending = Ending(hub);
                 let report = stdio.drive(&mut connection, &mut host);
-                drop(host);
+                drop(ending);
                 if own && report.map_or(true, |report| report.unanswered > 0) {
                     std::thread::sleep(LAST);
                     std::process::exit(1);
@@ -95,38 +92,93 @@ impl Serving {
         Ok(serving)
     }
 
-    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
-    fn fileno(&self) -> i32 {
-        self.session.inbox.signal().fd()
+    /// Listens at an address and serves whoever comes, on threads of the engine's. `own` says that
+    /// the process is there for this alone: what is noted there ends it, even when a handler is
+    /// wedged.
+    #[staticmethod]
+    fn network(
+        py: Python<'_>,
+        catalog: &Catalog,
+        interpreter: Interpreter,
+        address: &str,
+        grace: f64,
+        own: Option<Bound<'_, Termination>>,
+        options: Options,
+    ) -> PyResult<Self> {
+        let address = address.parse().map_err(wrong)?;
+        let options = options.serve(grace)?;
+        let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
+        let has_crew = options.threads.is_none();
+        let host = |spawner| {
+            if has_crew {
+                let _ = hub.crew.set(spawner);
+            }
+            Arc::new(Hosted(hub.clone())) as Arc<dyn Hosting>
+        };
+        let serving = Arc::new(py.detach(|| serve_with(host, &address, options))?);
+        let address = serving.address().to_string();
+        let stopped = serving.clone();
+        if let Some(own) = &own {
+            let serving = serving.clone();
+            own.get().watch(move || serving.stop())?;
+        }
+        let own = own.is_some();
+        let made = Self::new(hub.clone(), address, move || stopped.stop());
+        std::thread::Builder::new()
+            .name("mcpbolt".into())
+            .spawn(move || {
+                let ending = Ending(hub.clone());
+                serving.wait();
+                drop(ending);
+                if own {
+                    std::thread::sleep(WEDGED);
+                    if !hub.is_left() {
+                        std::process::exit(1);
+                    }
+                }
+            })?;
+        Ok(made)
     }
 
-    /// Starts what has come for this thread. `False` when the connection has ended.
+    /// Where it is reached.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
+    fn fileno(&self) -> i32 {
+        self.hub.inbox.signal().fd()
+    }
+
+    /// Starts what has come for this thread. `False` when there are no connections any more.
     fn drain(&self, py: Python<'_>) -> PyResult<bool> {
-        let catalog = &self.session.catalog;
-        for event in self.session.inbox.take(DRAIN) {
+        let catalog = &self.hub.catalog;
+        for event in self.hub.inbox.take(DRAIN) {
             match event {
-                Event::Call(work) => shown(py, self.start(py, work)),
-                Event::Asked(number) => shown(py, ask::settle(py, &self.session, number)),
-                Event::Cancelled(key) => shown(py, self.session.cancel_task(py, &key)),
-                Event::Initialized => self.introduce(py, &catalog.on_initialized),
-                Event::RootsChanged => self.introduce(py, &catalog.on_roots_changed),
+                Event::Call(work) => shown(py, start(py, work)),
+                Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
+                Event::Rung(bell) => shown(py, bell.ring(py)),
+                Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
+                Event::Initialized(session) => introduce(py, &session, &catalog.on_initialized),
+                Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
                 Event::Ended => self.ended.store(true, Ordering::Release),
             }
         }
-        self.session.settled.flush();
+        self.hub.hand_over(&self.hub.settled);
         Ok(!self.ended.load(Ordering::Acquire))
     }
 
-    /// Whether tasks are under way, which may outlive the connection.
+    /// Whether tasks are under way, which may outlive their connections.
     #[getter]
     fn has_tasks(&self) -> bool {
-        !self.session.tasks().is_empty()
+        self.hub.has_tasks()
     }
 
-    /// Serves on this thread, without an event loop, until the connection has ended.
+    /// Serves on this thread, without an event loop, until there are no connections any more.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while self.drain(py)? {
-            py.detach(|| self.session.inbox.signal().wait());
+            py.detach(|| self.hub.inbox.signal().wait());
             py.check_signals()?;
         }
         Ok(())
@@ -134,66 +186,69 @@ impl Serving {
 
     /// Ends it in good order: what is in flight is answered within the grace period.
     fn stop(&self) {
-        match &self.stop {
-            Some(stop) => stop.stop(),
-            None => self.session.handle.close(),
-        }
+        (self.stop)();
     }
 
     /// Lets the worker threads end.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.session.workers.close(WORKERS_END));
+        py.detach(|| self.hub.leave(WORKERS_END));
     }
 }
 
-impl Serving {
-    fn start(&self, py: Python<'_>, work: Work) -> PyResult<()> {
-        let session = &self.session;
-        if work.call.cancel.is_cancelled() {
-            return Ok(());
-        }
-        if let (Lane::Task, Some(spawn)) = (work.target.lane, &session.interpreter.spawn) {
-            let arguments = match call::arguments(py, session, &work) {
-                Ok(arguments) => arguments,
-                Err(error) => {
-                    outcome::answer(py, session, &work, Err(error), &session.settled);
-                    return Ok(());
-                }
-            };
-            let key = work.call.reply.key();
-            let (target, context) = (work.target.clone(), work.context.clone());
-            let job = Bound::new(py, Job::new(session.clone(), work))?;
-            let function = target.function.bind(py);
-            match spawn.bind(py).call1((&job, function, arguments)) {
-                // Where tasks start eagerly it may have ended already. One that is cancelled by
-                // now is kept: the event that says so comes behind this one.
-                Ok(task) if is_done(&task) => {}
-                Ok(task) => {
-                    let running = Running::new(session, key, task.unbind(), context.as_deref());
-                    session.tasks().insert(key, running);
-                }
-                Err(error) => job.get().end(py, Err(error))?,
-            }
-            return Ok(());
-        }
-        let outcome = call::invoke(py, session, &work);
-        outcome::answer(py, session, &work, outcome, &session.settled);
-        Ok(())
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Nobody looks any more.
+        self.hub.inbox.close();
     }
+}
 
-    /// Tells a function of the user's about the client.
-    fn introduce(&self, py: Python<'_>, hook: &Option<Py<PyAny>>) {
-        if hook.is_some() {
-            match introduction::of_connection(py, &self.session.handle) {
-                Ok(client) => tell(py, hook.as_ref(), (client,)),
-                Err(error) => error.display(py),
+fn start(py: Python<'_>, work: Work) -> PyResult<()> {
+    let hub = work.session.hub.clone();
+    if work.call.cancel.is_cancelled() {
+        return Ok(());
+    }
+    if let (Lane::Task, Some(spawn)) = (work.target.lane, &hub.interpreter.spawn) {
+        let arguments = match call::arguments(py, &work) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                outcome::answer(py, &work, Err(error), &hub.settled);
+                return Ok(());
             }
+        };
+        let key = work.call.reply.key();
+        let (session, target) = (work.session.clone(), work.target.clone());
+        let context = work.context.clone();
+        let job = Bound::new(py, Job(work))?;
+        let function = target.function.bind(py);
+        match spawn.bind(py).call1((&job, function, arguments)) {
+            // Where tasks start eagerly it may have ended already. One that is cancelled by
+            // now is kept: the event that says so comes behind this one.
+            Ok(task) if is_done(&task) => {}
+            Ok(task) => {
+                let running = Running::new(&session, key, task.unbind(), context.as_deref());
+                session.keep_task(key, running);
+            }
+            Err(error) => job.get().end(py, Err(error))?,
+        }
+        return Ok(());
+    }
+    let outcome = call::invoke(py, &work);
+    outcome::answer(py, &work, outcome, &hub.settled);
+    Ok(())
+}
+
+/// Tells a function of the user's about a client.
+fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) {
+    if hook.is_some() {
+        match introduction::of_connection(py, &session.handle) {
+            Ok(client) => tell(py, hook.as_ref(), (client,)),
+            Err(error) => error.display(py),
         }
     }
 }
 
 fn is_done(task: &Bound<'_, PyAny>) -> bool {
-    let done = task.call_method0("done");
+    let done = task.call_method0(intern!(task.py(), "done"));
     done.is_ok_and(|done| done.is_truthy().unwrap_or(false))
 }
 

@@ -37,6 +37,11 @@ impl Signal {
         }
     }
 
+    /// Whether it is raised: what is added before this is asked is going to be taken.
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire)
+    }
+
     /// Everything that was raised before is about to be taken. The descriptor is emptied first:
     /// a raise in between is seen by who takes, a later one writes again.
     pub fn lower(&self) {

@@ -320,3 +320,34 @@ async def test_a_state_that_is_not_the_servers_is_refused() -> None:
 def test_values_are_compared_by_what_they_hold() -> None:
     assert Sampled.parse(Sampled("a", "m").wire()) == Sampled("a", "m")
     assert Elicited("accept", {"a": 1}).accepted and not Elicited("cancel").accepted
+
+
+@coroutine
+async def test_plain_functions_that_wait_for_a_client_are_in_nobodys_way() -> None:
+    """More of them than there are workers."""
+    server = Server("asks")
+    waiting, go_on = 0, asyncio.Event()
+
+    @server.tool
+    def ask(context: Context) -> str:
+        return context.sample("x", max_tokens=1).wait().text
+
+    @server.tool
+    def quick() -> str:
+        return "quick"
+
+    async def late(request: SamplingRequest) -> Sampled:
+        nonlocal waiting
+        waiting += 1
+        await go_on.wait()
+        return Sampled("late", "m")
+
+    async with Client(server, revision="2025-11-25", on_sampling=late) as client:
+        asking = [asyncio.ensure_future(client.call_tool("ask")) for _ in range(100)]
+        while waiting < 100:
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            assert (await client.call_tool("quick", timeout=5)).text == "quick"
+        go_on.set()
+        assert {(await one).text for one in asking} == {"late"}
+        assert (await client.call_tool("quick", timeout=5)).text == "quick"

@@ -6,14 +6,20 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import assert_type
 
 from mcpbolt import (
+    AsgiApp,
+    Basic,
+    Bearer,
     CallToolResult,
+    CarrierError,
     Client,
     ClientInfo,
+    ConnectionClosed,
     Context,
     Elicited,
     Icon,
@@ -24,6 +30,7 @@ from mcpbolt import (
     Root,
     Sampled,
     SamplingRequest,
+    ServeOptions,
     Server,
     Skill,
     Task,
@@ -131,7 +138,34 @@ async def main() -> None:
             assert_type(await client.read_skill(skill), str)
             assert_type(await client.read_skill_file(skill, skill.uri), bytes)
         assert_type(client.server_info.extensions, dict[str, Any])
+    options = ServeOptions(
+        hosts=["example.com"],
+        origins=["https://app.example.com"],
+        cors=True,
+        tls=("cert.pem", Path("key.pem")),
+        session_ttl=60,
+        stall_timeout=5,
+        threads=2,
+    )
+    async with server.listening("https://127.0.0.1:0/mcp", grace=1, options=options) as address:
+        assert_type(address, str)
+        async with Client(address, auth=Bearer("t"), headers={"X-Own": "1"}, on_closed=closed) as client:
+            async with client.listen(uris=["a://b"]) as listening:
+                assert_type(await listening.ended(), None)
+    assert_type(server.asgi("/mcp", options=options), AsgiApp)
+    async with server.asgi().lifespan():
+        pass
+    for address in ("ws://127.0.0.1:8000/mcp", "unix:/run/own.sock", "tcp:127.0.0.1:8000"):
+        async with Client(address, auth=Basic("name", "secret")) as client:
+            assert_type(client.server_info.name, str)
+        await server.serve(address, options=options)
     await server.serve()
+
+
+def closed(error: ConnectionClosed) -> None:
+    assert_type(error.reason, str)
+    if isinstance(error.__cause__, CarrierError):
+        assert_type(error.__cause__.status, int | None)
 
 
 asyncio.run(main())

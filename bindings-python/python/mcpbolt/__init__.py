@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         RequestTimeout as RequestTimeout,
         RequestCancelled as RequestCancelled,
         ConnectionClosed as ConnectionClosed,
+        CarrierError as CarrierError,
         Overloaded as Overloaded,
         Unsupported as Unsupported,
         BadAnswer as BadAnswer,
@@ -72,10 +73,18 @@ if TYPE_CHECKING:
     from ._skill import Skill as Skill, SkillFile as SkillFile
     from ._task import Task as Task, TaskInfo as TaskInfo
     from ._server import Server as Server
+    from ._auth import ApiKey as ApiKey, Basic as Basic, Bearer as Bearer
+    from ._asgi import AsgiApp as AsgiApp
+    from ._serve_options import ServeOptions as ServeOptions
     from ._settings import TaskLimits as TaskLimits
 
 _HOMES = {
     "Server": "_server",
+    "ServeOptions": "_serve_options",
+    "AsgiApp": "_asgi",
+    "ApiKey": "_auth",
+    "Basic": "_auth",
+    "Bearer": "_auth",
     "TaskLimits": "_settings",
     "Task": "_task",
     "TaskInfo": "_task",
@@ -117,6 +126,7 @@ _HOMES = {
     "RequestTimeout": "_errors",
     "RequestCancelled": "_errors",
     "ConnectionClosed": "_errors",
+    "CarrierError": "_errors",
     "Overloaded": "_errors",
     "Unsupported": "_errors",
     "BadAnswer": "_errors",

@@ -19,15 +19,38 @@ _T = TypeVar("_T")
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
+class Listening:
+    """What a client listens to."""
+
+    def __init__(self) -> None:
+        self.end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Nobody need ask.
+        self.end.add_done_callback(lambda end: end.cancelled() or end.exception())
+
+    async def ended(self) -> None:
+        """Waits until the server tells no more.
+
+        Raises:
+            McpError: It did not end in good order: why.
+        """
+        await asyncio.shield(self.end)
+
+
 class Client(Connection):
     """A client of one server, connected while its `async with` block runs.
 
-    The server is a command line, started as a child process in a process group of its own, or a
-    `Server` of this program, reached without a wire (for tests). Leaving the block shuts it down:
-    its stdin is closed, then it is asked, then made to end; nothing of it is left.
+    The server is at an address; a command line, started as a child process in a process group of its own;
+    or a `Server` of this program, reached without a wire (for tests). Leaving the block closes the
+    connection, and shuts a child down: its stdin is closed, then it is asked, then made to end; nothing of
+    it is left.
 
     Args:
-        server: Words of a command line, or a server.
+        server: An address (`https://example.com/mcp`, `ws://…`, `unix:/run/mcp.sock`, `tcp:localhost:7000`,
+            `stdio:python server.py`), words of a command line, or a server.
+        headers: Further headers of each request, for HTTP and WebSocket.
+        auth: Credentials, for the same: `Bearer`, `Basic` or `ApiKey`.
+        connect_timeout: Seconds until there is a connection to an address; 30 by default.
+        root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
         cwd: The directory that the child runs in.
         env: Variables that the child sees; it inherits only a few (`PATH`, `HOME`, …) by itself.
         inherit_env: Names of more variables that it inherits.
@@ -55,6 +78,7 @@ class Client(Connection):
         roots: The folders and files, at `file://` URIs, that servers should keep to.
         on_stderr: Called with each line that the child writes to its stderr, which otherwise
             goes where this program's goes.
+        on_closed: Called with a `ConnectionClosed` when the connection ends before the block does.
         trace: A file that gets a line for each frame of the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
     """
@@ -277,7 +301,7 @@ class Client(Connection):
     @asynccontextmanager
     async def listen(
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Sequence[str] = ()
-    ) -> AsyncIterator[None]:
+    ) -> AsyncIterator[Listening]:
         """Has the server tell of changes, through `on_list_changed` and `on_resource_updated`, while
         the block runs. Before 2026-07-28 servers tell of lists without being asked, and of
         resources by `subscribe`.
@@ -287,14 +311,18 @@ class Client(Connection):
         """
         link = self._connected
 
-        def begin(future: asyncio.Future[int]) -> int:
+        def begin(future: asyncio.Future[_core.Stream]) -> int:
             return link.listen(tools, prompts, resources, list(uris), future)
 
-        number = await self._made(begin)
+        stream = await self._made(begin)
+        listening = Listening()
+        number = stream.attend(link, listening.end)
         try:
-            yield
+            yield listening
         finally:
-            link.unlisten(number)
+            link.cancel(number, None)
+            if not listening.end.done():
+                listening.end.set_result(None)
 
     async def set_log_level(self, level: str) -> None:
         """Asks for log messages of this level and up, until the connection ends. From 2026-07-28 on

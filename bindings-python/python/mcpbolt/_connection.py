@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 
 from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
+from ._auth import ApiKey, Basic, Bearer, Credentials
 from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
-from ._errors import Misuse, Unsupported
+from ._errors import ConnectionClosed, Misuse, Unsupported
+from ._interpreter import Interpreter
 from ._questions import Root
 from ._server import Server
 
@@ -25,8 +27,12 @@ class Connection:
 
     def __init__(
         self,
-        server: Server | Sequence[str | PathLike[str]],
+        server: Server | str | Sequence[str | PathLike[str]],
         *,
+        headers: Mapping[str, str] = {},
+        auth: Bearer | Basic | ApiKey | None = None,
+        connect_timeout: float | None = None,
+        root_certificates: str | PathLike[str] | None = None,
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         inherit_env: Sequence[str] = (),
@@ -46,13 +52,16 @@ class Connection:
         extensions: Mapping[str, Mapping[str, Any]] = {},
         roots: Iterable[Root | str] | None = None,
         on_stderr: Callable[[str], object] | None = None,
+        on_closed: Callable[[ConnectionClosed], object] | None = None,
         trace: str | PathLike[str] | None = None,
         name: str = "mcpbolt",
         version: str = _core.__version__,
     ) -> None:
         if isinstance(server, str):
-            raise TypeError("a command is a list of words, not one string")
+            server = _core.command_of(server) or server
         self._server = server
+        self._credentials = Credentials(headers, auth, connect_timeout, root_certificates)
+        self._on_closed = on_closed
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
         self._inherit = list(inherit_env)
@@ -78,6 +87,7 @@ class Connection:
         self._stack = AsyncExitStack()
         self._link: _core.Link | None = None
         self._strays = 0
+        self._is_closing = False
         self._known: set[str] = set()  # tools that are called in the way that their list asks for
         self._meta: dict[str, Any] = {}  # of every request
 
@@ -86,7 +96,7 @@ class Connection:
             raise Misuse("the client is connected already")
         loop = asyncio.get_running_loop()
         setup = self._setup
-        self._known, self._meta = set(), {}
+        self._known, self._meta, self._is_closing = set(), {}, False
         setup.opened, setup.ended = loop.create_future(), loop.create_future()
         async with AsyncExitStack() as stack:
             link = self._answers.link = await self._connect(stack)
@@ -95,9 +105,12 @@ class Connection:
             await setup.opened
             self._link = link
             self._stack = stack.pop_all()
+        setup.ended.add_done_callback(lambda _: self._ended(link))
         return self
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
+        if isinstance(self._server, str):
+            return await _opened(_core.connect_to(self._setup, self._server, self._credentials))
         if not isinstance(self._server, Server):
             command = [fspath(word) for word in self._server]
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
@@ -106,15 +119,21 @@ class Connection:
         server = self._server
         links: list[_core.Link] = []
 
-        def start(*interpreter: Any) -> _core.Serving:
-            link, serving = _core.connect_pair(self._setup, server._catalog(), *interpreter)
+        def start(interpreter: Interpreter) -> _core.Serving:
+            link, serving = _core.connect_pair(self._setup, server._catalog(), interpreter)
             links.append(link)
             return serving
 
         await stack.enter_async_context(running(server, start))
         return links[0]
 
+    def _ended(self, link: _core.Link) -> None:
+        """The connection is over, and nobody here asked for that."""
+        if self._on_closed is not None and not self._is_closing:
+            self._on_closed(link.end() or ConnectionClosed("the connection has ended"))
+
     async def _disconnect(self, link: _core.Link) -> None:
+        self._is_closing = True
         link.close()
         try:
             await asyncio.shield(self._setup.ended)
@@ -199,3 +218,20 @@ class Connection:
     def stray_count(self) -> int:
         """Answers nobody waited for and frames that were no messages, while it was connected."""
         return self._link.stray_count() if self._link else self._strays
+
+
+async def _opened(connecting: _core.Connecting) -> _core.Link:
+    """The client's side of a connection, once there is one."""
+    loop = asyncio.get_running_loop()
+    there: asyncio.Future[None] = loop.create_future()
+
+    def arrive() -> None:
+        if not there.done():
+            there.set_result(None)
+
+    loop.add_reader(connecting.fileno(), arrive)
+    try:
+        await there
+    finally:
+        loop.remove_reader(connecting.fileno())
+    return connecting.link()

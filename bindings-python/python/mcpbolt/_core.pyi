@@ -2,29 +2,40 @@
 
 from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import Context as Variables
 from typing import Any, Protocol, final
 
 from ._ask import Asked
+from ._auth import Credentials
 from ._content import Message
+from ._errors import ConnectionClosed
+from ._interpreter import Interpreter
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo
+from ._serve_options import ServeOptions
 
 __all__ = [
     "__version__",
     "Answer",
     "Catalog",
+    "Connecting",
     "Context",
+    "Endpoint",
+    "Exchange",
     "Job",
     "Link",
     "Pages",
     "RemoteTask",
     "Serving",
+    "Stream",
+    "Termination",
+    "command_of",
     "connect_child",
     "connect_pair",
+    "connect_to",
     "get_skill",
     "list_skills",
     "list_tasks",
+    "mount",
     "read_directory",
     "read_skill",
     "to_json",
@@ -43,14 +54,19 @@ def connect_child(
     env: Sequence[tuple[str, str]],
     inherit: Sequence[str],
 ) -> Link: ...
+def command_of(address: str) -> list[str] | None: ...
+def connect_to(setup: _Setup, address: str, credentials: Credentials) -> Connecting: ...
 def connect_pair(
     setup: _Setup,
     catalog: Catalog,
-    state: object,
-    context: Variables,
-    spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
-    call_soon: Callable[..., Any] | None = None,
+    interpreter: Interpreter,
 ) -> tuple[Link, Serving]: ...
+def mount(
+    catalog: Catalog,
+    interpreter: Interpreter,
+    grace: float,
+    options: ServeOptions,
+) -> tuple[Serving, Endpoint]: ...
 def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
 def list_tasks(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
 def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
@@ -100,6 +116,11 @@ class Catalog:
     def needs_loop(self) -> bool: ...
 
 @final
+class Connecting:
+    def fileno(self) -> int: ...
+    def link(self) -> Link: ...
+
+@final
 class Context:
     """A call under way. A handler gets one by a parameter with this hint."""
 
@@ -142,6 +163,16 @@ class Context:
 
     def roots(self) -> Asked[list[Root]]:
         """The folders and files that the client wants servers to keep to. Otherwise like `sample`."""
+
+    def named(self, question: str) -> Context:
+        """This context, with a name for the next question that is asked through it: what clients see
+        it as from 2026-07-28 on. Questions of one call have different names; without one they are
+        numbered."""
+
+    def release_stream(self, retry: float) -> None:
+        """Ends the stream of events on which this call is answered, where it has one in a session over
+        HTTP (2025-11-25): the client comes back after `retry` seconds for what is said from now on, and
+        meanwhile costs no connection. Elsewhere nothing happens."""
 
     def elicitation_complete(self, id: str) -> None:
         """Tells the client that the user has done what `elicit_url` with that `id` asked for, where
@@ -203,6 +234,20 @@ class Context:
         """What the server's lifespan gave."""
 
 @final
+class Endpoint:
+    def begin(
+        self, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, more: bool
+    ) -> Exchange: ...
+
+@final
+class Exchange:
+    def feed(self, body: bytes, more: bool) -> None: ...
+    def answer(self) -> tuple[int, list[tuple[bytes, bytes]]] | None: ...
+    def read(self) -> tuple[bytes, bool] | None: ...
+    def wait(self, future: Future[None]) -> bool: ...
+    def close(self) -> None: ...
+
+@final
 class Job:
     def settle(self, value: object) -> None: ...
     def fail(self, error: BaseException) -> None: ...
@@ -228,9 +273,8 @@ class Link:
     def cancel(self, number: int, reason: str | None) -> None: ...
     def subscribe(self, uri: str, wanted: bool, future: Future[None]) -> int: ...
     def listen(
-        self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[int]
+        self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[Stream]
     ) -> int: ...
-    def unlisten(self, number: int) -> None: ...
     def set_log_level(self, level: str, future: Future[bool]) -> int: ...
     def set_roots(self, roots: Sequence[tuple[str, str | None]]) -> None: ...
     def answer(self, number: int, answer: object) -> None: ...
@@ -242,6 +286,7 @@ class Link:
     def offers(self, capability: str) -> bool: ...
     def ping_method(self) -> str: ...
     def stray_count(self) -> int: ...
+    def end(self) -> ConnectionClosed | None: ...
     def close(self) -> None: ...
 
 @final
@@ -261,17 +306,29 @@ class RemoteTask:
     def cancel(self, link: Link, future: Future[None]) -> int: ...
 
 @final
+class Stream:
+    def attend(self, link: Link, future: Future[None]) -> int: ...
+
+@final
 class Serving:
     @staticmethod
     def stdio(
         catalog: Catalog,
+        interpreter: Interpreter,
         grace: float,
         own: bool,
-        state: object,
-        context: Variables,
-        spawn: Callable[[Job, Callable[..., Any], dict[str, Any]], Any] | None = None,
-        call_soon: Callable[..., Any] | None = None,
     ) -> Serving: ...
+    @staticmethod
+    def network(
+        catalog: Catalog,
+        interpreter: Interpreter,
+        address: str,
+        grace: float,
+        own: Termination | None,
+        options: ServeOptions,
+    ) -> Serving: ...
+    @property
+    def address(self) -> str: ...
     def fileno(self) -> int: ...
     def drain(self) -> bool: ...
     @property
@@ -279,3 +336,9 @@ class Serving:
     def wait(self) -> None: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
+
+@final
+class Termination:
+    def __new__(cls) -> Termination: ...
+    def fileno(self) -> int: ...
+    def note(self, number: int) -> None: ...

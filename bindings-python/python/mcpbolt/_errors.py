@@ -84,12 +84,29 @@ class ConnectionClosed(McpError, ConnectionError):
 
     Attributes:
         reason: Why, in one word: `closed_locally`, `shutting_down`, `closed_by_peer`, `peer_exited`,
-            `stalled`, `unresponsive`, `idle`, `no_common_revision`, `handshake` or `io`.
+            `stalled`, `unresponsive`, `idle`, `no_common_revision`, `handshake`, `io` or `carrier`.
     """
 
     scope = "connection"
     origin = "peer"
     reason = "closed_by_peer"
+
+
+class CarrierError(McpError, ConnectionError):
+    """What carries the messages failed: HTTP refused one, or nobody answered. Where it ends the connection,
+    it is the `__cause__` of a `ConnectionClosed`.
+
+    Attributes:
+        fault: In one word: `unreachable`, `tls`, `timed_out`, `refused`, `redirected`, `no_answer`,
+            `too_long`, `broken` or `session_lost`.
+        status: That of HTTP, if there was one.
+        authenticate: How the server wants to be shown who asks: `WWW-Authenticate`, as it came.
+    """
+
+    origin = "io"
+    fault = "broken"
+    status: int | None = None
+    authenticate: str | None = None
 
 
 class Overloaded(McpError):

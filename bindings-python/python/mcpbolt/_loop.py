@@ -6,13 +6,14 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from contextvars import copy_context
 from typing import Any
 
 from . import _core
 from ._errors import ToolError
+from ._interpreter import Interpreter
+from ._serve_options import ServeOptions
 
-Start = Callable[..., _core.Serving]
+Start = Callable[[Interpreter], _core.Serving]
 
 
 def spawner(loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
@@ -44,11 +45,11 @@ def spawner(loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
 
 @asynccontextmanager
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
-    """A connection of a server, and the future of its end."""
+    """A server at work, and the future of its end."""
     loop = asyncio.get_running_loop()
     async with lifespan(server) as state:
-        ended = loop.create_future()
-        serving = start(state, copy_context(), spawner(loop), loop.call_soon)
+        ended: asyncio.Future[None] = loop.create_future()
+        serving = start(Interpreter(state, spawner(loop), loop.call_soon))
 
         left = False
 
@@ -86,8 +87,8 @@ async def serve(server: Any, grace: float, own: bool) -> None:
     """Serves on stdin and stdout until the wire ends; a cancellation ends it in good order."""
     from ._running import stray_output
 
-    def start(*interpreter: Any) -> _core.Serving:
-        return _core.Serving.stdio(server._catalog(), grace, own, *interpreter)
+    def start(interpreter: Interpreter) -> _core.Serving:
+        return _core.Serving.stdio(server._catalog(), interpreter, grace, own)
 
     with stray_output():
         async with running(server, start) as (serving, ended):
@@ -97,3 +98,39 @@ async def serve(server: Any, grace: float, own: bool) -> None:
                 serving.stop()
                 await ended
                 raise
+
+
+@asynccontextmanager
+async def listening(
+    server: Any, address: str, grace: float, options: ServeOptions | None, own: _core.Termination | None = None
+) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
+    """A server on the network, which ends in good order with the block, and with what is noted in `own`."""
+
+    def start(interpreter: Interpreter) -> _core.Serving:
+        return _core.Serving.network(server._catalog(), interpreter, address, grace, own, options or ServeOptions())
+
+    async with running(server, start) as (serving, ended):
+        try:
+            yield serving, ended
+        finally:
+            serving.stop()
+            await asyncio.shield(ended)
+
+
+@asynccontextmanager
+async def address_of(server: Any, address: str, grace: float, options: ServeOptions | None) -> AsyncIterator[str]:
+    """The same; gives where it is reached."""
+    async with listening(server, address, grace, options) as (serving, _):
+        yield serving.address
+
+
+async def serve_listening(
+    server: Any, address: str, grace: float, options: ServeOptions | None, ready: Callable[[str], object]
+) -> None:
+    """Serves on the network until a signal comes."""
+    from ._running import ended_by_signals
+
+    with ended_by_signals() as own:
+        async with listening(server, address, grace, options, own) as (serving, ended):
+            ready(serving.address)
+            await ended

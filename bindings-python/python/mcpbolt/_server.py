@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
 
+    from ._asgi import AsgiApp
+    from ._serve_options import ServeOptions
     from ._settings import Hook
 
     Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
@@ -43,8 +46,8 @@ class Server(Offer):
         on_initialized: Called with a `ClientInfo` when a client of a revision before 2026-07-28 has
             finished the handshake.
         on_roots_changed: Called with it when that client has other roots now.
-        lifespan: An async context manager around each connection; what it gives is the `state`
-            of every `Context`.
+        lifespan: An async context manager around all that is served by one `run`, `serve`, `listening` or
+            `asgi`, its connections included; what it gives is the `state` of every `Context`.
         trace: A file that gets a line for each frame of the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
     """
@@ -90,13 +93,31 @@ class Server(Offer):
         self.version = version
         self._lifespan = lifespan
 
-    def run(self, *, grace: float = 5.0) -> None:
-        """Serves on stdin and stdout until the client closes them or a signal comes; then
-        answers what is in flight, for at most `grace` seconds.
+    def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
+        """Serves until a signal comes, or the client closes stdin; then answers what is in flight, for
+        at most `grace` seconds.
 
-        Blocks. Starts an event loop only if something needs one. While it serves, what the
-        program prints goes to stderr.
+        Blocks. On stdin and stdout it starts an event loop only if something needs one, and what the
+        program prints goes to stderr meanwhile. On the network it says on stderr where it listens.
+
+        Args:
+            address: `stdio:` is this process's stdin and stdout. `http://127.0.0.1:8000/mcp` listens there,
+                for every revision; port 0 is any.
+            options: Who may reach it on the network, and its bounds.
+
+        Raises:
+            ValueError: That is no address.
+            OSError: Nobody can listen there.
         """
+        if address != "stdio:":
+            import asyncio
+
+            from ._loop import serve_listening
+
+            def ready(at: str) -> None:
+                print(f"{self.name} listens on {at}", file=sys.stderr, flush=True)
+
+            return asyncio.run(serve_listening(self, address, grace, options, ready))
         from ._running import interrupts_left_to_the_engine, stray_output
 
         catalog = self._catalog()
@@ -107,20 +128,47 @@ class Server(Offer):
                 from ._loop import serve
 
                 return asyncio.run(serve(self, grace, own=True))
-            from contextvars import copy_context
+            from ._interpreter import Interpreter
 
             with stray_output():
-                serving = _core.Serving.stdio(catalog, grace, True, None, copy_context())
+                serving = _core.Serving.stdio(catalog, Interpreter(), grace, True)
                 try:
                     serving.wait()
                 finally:
                     serving.close()
 
-    async def serve(self, *, grace: float = 5.0) -> None:
-        """Serves on stdin and stdout, in the running event loop, until the client closes them.
+    async def serve(
+        self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
+    ) -> None:
+        """Serves in the running event loop: on stdin and stdout until the client closes them, elsewhere
+        until it is cancelled.
 
-        Leaves signals to the program. Cancelling it ends the connection in good order.
+        Leaves signals to the program. Cancelling it ends what is in flight in good order.
         """
-        from ._loop import serve
+        from . import _loop
 
-        await serve(self, grace, own=False)
+        if address == "stdio:":
+            return await _loop.serve(self, grace, own=False)
+        async with _loop.listening(self, address, grace, options) as (_, ended):
+            await ended
+
+    def listening(
+        self, address: str, *, grace: float = 5.0, options: ServeOptions | None = None
+    ) -> AbstractAsyncContextManager[str]:
+        """Serves in the running event loop while the block runs; gives the address, with the port that the
+        system chose where it was 0."""
+        from ._loop import address_of
+
+        return address_of(self, address, grace, options)
+
+    def asgi(self, path: str = "/mcp", *, grace: float = 5.0, options: ServeOptions | None = None) -> AsgiApp:
+        """The server as an ASGI application, for uvicorn and its like, or as a part of a larger one. It
+        answers at `path`, and where it is mounted exactly.
+
+        Functions run as they do on any other address; requests and answers pass through Python, which costs
+        several times what `run("http://…")` does. The host names and origins of `options` are held against
+        the headers, as there.
+        """
+        from ._asgi import AsgiApp
+
+        return AsgiApp(self, path, grace, options)

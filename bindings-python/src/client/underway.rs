@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcpbolt::error::RequestError;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -17,6 +16,7 @@ use crate::inbox::Inbox;
 use crate::news::News;
 use crate::remote_task::RemoteTask;
 use crate::serving::shown;
+use crate::stream::Stream;
 use crate::work::{Made, Work};
 use crate::{future, read};
 
@@ -153,8 +153,7 @@ impl Link {
             Ok(Made::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
             Ok(Made::Nothing) => Ok(py.None().into_bound(py)),
             Ok(Made::Listening(listening)) => {
-                lock(&self.listening).insert(number, listening);
-                number.into_bound_py_any(py)
+                Bound::new(py, Stream::new(listening)).map(Bound::into_any)
             }
             Err(error) => Err(exception(py, &error)),
         };

@@ -1,0 +1,175 @@
+"""A server as an ASGI application: for who has one already, or a server that runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from . import _core
+from ._errors import Misuse
+from ._interpreter import Interpreter
+from ._loop import running
+from ._serve_options import ServeOptions
+
+Scope = MutableMapping[str, Any]
+Event = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Event]]
+Send = Callable[[Event], Awaitable[None]]
+
+
+class AsgiApp:
+    """The endpoint of a server as an ASGI application, every revision on it.
+
+    It answers at its path, and where it is mounted exactly; anywhere else there is nothing. Within
+    another application, give that one's lifespan this one's:
+
+        app = Starlette(routes=[Mount("/", mounted)], lifespan=mounted.lifespan)
+    """
+
+    def __init__(self, server: Any, path: str, grace: float, options: ServeOptions | None) -> None:
+        self._server = server
+        self._path = path
+        self._grace = grace
+        self._options = options or ServeOptions()
+        self._endpoint: _core.Endpoint | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._kept: AbstractAsyncContextManager[None] | None = None
+        self._under_way: dict[asyncio.Future[None], _core.Exchange] = {}
+
+    @asynccontextmanager
+    async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
+        """Serves while the block runs, within the server's own lifespan."""
+        endpoints: list[_core.Endpoint] = []
+
+        def start(interpreter: Interpreter) -> _core.Serving:
+            serving, endpoint = _core.mount(self._server._catalog(), interpreter, self._grace, self._options)
+            endpoints.append(endpoint)
+            return serving
+
+        async with running(self._server, start) as (serving, _):
+            (self._endpoint,) = endpoints
+            self._loop = asyncio.get_running_loop()
+            try:
+                yield
+            finally:
+                self._endpoint = None
+                serving.stop()
+                await self._end()
+
+    async def _end(self) -> None:
+        """What is under way is answered within the grace period, or it is over."""
+        for patience in (self._grace, 1):
+            if self._under_way:
+                await asyncio.wait(self._under_way, timeout=patience)
+            for exchange in self._under_way.values():
+                exchange.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind == "http":
+            await self._respond(scope, receive, send)
+        elif kind == "lifespan":
+            await self._live(receive, send)
+        elif kind == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            raise NotImplementedError(f"ASGI scope {kind!r}")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        async with AsyncExitStack() as stack:
+            await receive()
+            try:
+                await stack.enter_async_context(self.lifespan())
+            except Exception as error:
+                await send({"type": "lifespan.startup.failed", "message": repr(error)})
+                raise
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _begun(self) -> _core.Endpoint:
+        if self._endpoint is None or self._loop is not asyncio.get_running_loop():
+            if self._server._lifespan is not None:
+                raise Misuse("the server has a lifespan: give the application this one's, `lifespan=mounted.lifespan`")
+            # Nobody tells of the end; there is nothing to end but with the process.
+            self._kept = self.lifespan()
+            await self._kept.__aenter__()
+        assert self._endpoint is not None
+        return self._endpoint
+
+    def _is_here(self, scope: Scope) -> bool:
+        path, root = scope["path"], scope.get("root_path", "")
+        own = path[len(root) :] if root and path.startswith(root) else path
+        return own == self._path or bool(root) and own in ("", "/")
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_here(scope):
+            return await _refuse(send, 404)
+        endpoint = await self._begun()
+        request = await receive()
+        if request["type"] != "http.request":
+            return
+        target = scope.get("raw_path") or quote(scope["path"]).encode()
+        if query := scope.get("query_string"):
+            target += b"?" + query
+        more = request.get("more_body", False)
+        headers = [(name, value) for name, value in scope["headers"]]
+        exchange = endpoint.begin(scope["method"], target, headers, request.get("body", b""), more)
+        reading: asyncio.Task[None] | None = None
+
+        def is_gone() -> bool:
+            return reading is not None and reading.done()
+
+        async def news() -> bool:
+            """Waits for more of the answer; whether there will be, and anybody to read it."""
+            nonlocal reading
+            if reading is None:
+                reading = asyncio.ensure_future(_read(receive, exchange, more))
+                reading.add_done_callback(lambda _: exchange.close())
+            future = asyncio.get_running_loop().create_future()
+            if not exchange.wait(future):
+                return False
+            await future
+            return not is_gone()
+
+        over = asyncio.get_running_loop().create_future()
+        self._under_way[over] = exchange
+        try:
+            while (answer := exchange.answer()) is None:
+                if not await news():
+                    return None if is_gone() else await _refuse(send, 503)
+            status, headers = answer
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            goes_on = True
+            while goes_on:
+                piece = exchange.read()
+                if piece is not None:
+                    body, goes_on = piece
+                    await send({"type": "http.response.body", "body": body, "more_body": goes_on})
+                elif not await news():
+                    if not is_gone():
+                        await send({"type": "http.response.body", "body": b""})
+                    return
+        finally:
+            del self._under_way[over]
+            over.set_result(None)
+            if reading is not None:
+                reading.cancel()
+            exchange.close()
+
+
+async def _read(receive: Receive, exchange: _core.Exchange, more: bool) -> None:
+    """Reads the rest of the request, then waits until the client is gone."""
+    while (request := await receive())["type"] != "http.disconnect":
+        if more:
+            more = request.get("more_body", False)
+            exchange.feed(request.get("body", b""), more)
+
+
+async def _refuse(send: Send, status: int) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})

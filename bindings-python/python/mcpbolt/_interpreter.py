@@ -1,0 +1,30 @@
+"""The engine's way to Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+
+class Interpreter:
+    """What calls are carried out with.
+
+    Args:
+        state: What the lifespan gave.
+        spawn: Starts the task of a call.
+        call_soon: That of the event loop.
+    """
+
+    __slots__ = ("state", "context", "spawn", "call_soon")
+
+    def __init__(
+        self,
+        state: object = None,
+        spawn: Callable[..., Any] | None = None,
+        call_soon: Callable[..., Any] | None = None,
+    ) -> None:
+        self.state = state
+        self.context = copy_context()
+        self.spawn = spawn
+        self.call_soon = call_soon

@@ -1,0 +1,172 @@
+//! A client on its way to a server at an address.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::correlate::CancelToken;
+use mcpbolt::error::RequestError;
+use mcpbolt::io::{Address, Auth, ConnectOptions};
+use pyo3::prelude::*;
+
+use crate::answer::exception;
+use crate::asked::Asked;
+use crate::client::Link;
+use crate::client_setup::{Described, Ears, Setup, seconds};
+use crate::inbox::Inbox;
+use crate::news::News;
+use crate::setup::wrong;
+use crate::signal::Signal;
+
+/// What a client brings, as the face has it.
+#[derive(FromPyObject)]
+pub struct Credentials {
+    headers: Vec<(String, String)>,
+    /// Of which kind, and two words.
+    auth: Option<(String, String, String)>,
+    connect_timeout: Option<f64>,
+    /// A file of them, in PEM.
+    root_certificates: Option<PathBuf>,
+}
+
+impl Credentials {
+    fn options(self) -> PyResult<ConnectOptions> {
+        let mut options = ConnectOptions {
+            headers: self.headers,
+            ..ConnectOptions::default()
+        };
+        if let Some((kind, first, second)) = self.auth {
+            options.auth = match kind.as_str() {
+                "basic" => Auth::Basic {
+                    user: first,
+                    password: second,
+                },
+                "api-key" => Auth::ApiKey {
+                    header: first,
+                    key: second,
+                },
+                _ => Auth::Bearer(first),
+            };
+        }
+        if let Some(path) = self.root_certificates {
+            options.root_certificates = vec![std::fs::read(path)?];
+        }
+        if let Some(timeout) = self.connect_timeout {
+            options.connect_timeout = seconds(timeout)?;
+        }
+        Ok(options)
+    }
+}
+
+/// The words of the command that an address names, if it does.
+#[pyfunction]
+pub fn command_of(address: &str) -> PyResult<Option<Vec<String>>> {
+    Ok(match address.parse().map_err(wrong)? {
+        Address::Stdio(words) if words.is_empty() => {
+            let why = "a client names the command of its server, as in stdio:COMMAND ARGS";
+            return Err(wrong(why));
+        }
+        Address::Stdio(words) => Some(words),
+        _ => None,
+    })
+}
+
+/// A client that waits for its server. Given up, it closes what there is by then.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Connecting {
+    state: Arc<State>,
+    ends: Mutex<Option<Ends>>,
+    given_up: CancelToken,
+}
+
+/// The face's ends of the connection.
+type Ends = (Arc<Inbox<News>>, Arc<Asked>, Ears);
+
+struct State {
+    signal: Signal,
+    outcome: Mutex<Option<io::Result<Client>>>,
+}
+
+/// Sets out for a server at an address.
+#[pyfunction]
+pub fn connect_to(setup: Setup, address: &str, credentials: Credentials) -> PyResult<Connecting> {
+    let address: Address = address.parse().map_err(wrong)?;
+    let options = credentials.options()?;
+    let Described {
+        builder,
+        inbox,
+        asked,
+        ears,
+    } = setup.describe()?;
+    let state = Arc::new(State {
+        signal: Signal::new()?,
+        outcome: Mutex::default(),
+    });
+    let given_up = CancelToken::new();
+    let connecting = Connecting {
+        state: state.clone(),
+        ends: Mutex::new(Some((inbox, asked, ears))),
+        given_up: given_up.clone(),
+    };
+    std::thread::Builder::new()
+        .name("mcpbolt-open".into())
+        .spawn(move || {
+            let mut opening = pin!(builder.open(&address, options));
+            let mut given_up = given_up.cancelled();
+            let outcome = block_on(poll_fn(|cx| {
+                match Pin::new(&mut given_up).poll(cx).is_ready() {
+                    true => Poll::Ready(None),
+                    false => opening.as_mut().poll(cx).map(Some),
+                }
+            }));
+            *lock(&state.outcome) = outcome;
+            state.signal.raise();
+        })?;
+    Ok(connecting)
+}
+
+#[pymethods]
+impl Connecting {
+    /// The descriptor that is readable when the way is at its end.
+    fn fileno(&self) -> i32 {
+        self.state.signal.fd()
+    }
+
+    /// The client's side of the connection.
+    fn link(&self, py: Python<'_>) -> PyResult<Link> {
+        let outcome = lock(&self.state.outcome).take();
+        let ends = lock(&self.ends).take();
+        let (Some(outcome), Some((inbox, asked, ears))) = (outcome, ends) else {
+            return Err(wrong("it is on its way"));
+        };
+        match outcome {
+            Ok(client) => Ok(Link::new(client, inbox, asked, ears)),
+            Err(error) => Err(told(py, error)),
+        }
+    }
+}
+
+impl Drop for Connecting {
+    fn drop(&mut self) {
+        self.given_up.cancel(None);
+    }
+}
+
+/// Why there is no connection: in the package's words where the engine has some.
+fn told(py: Python<'_>, error: io::Error) -> PyErr {
+    let known = error
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<RequestError>());
+    match known {
+        Some(known) => exception(py, known),
+        None => error.into(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
