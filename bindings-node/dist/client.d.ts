@@ -1,3 +1,4 @@
+import { type ConnectOptions } from './address';
 import { type StartOptions } from './calls';
 import { Connection } from './connection';
 import type { Json } from './content';
@@ -28,7 +29,11 @@ export declare class Client extends Connection {
     private constructor();
     /** Starts a server program and connects to it. It ends when the client is closed. */
     static spawn(command: string, args?: readonly string[], options?: SpawnOptions): Promise<Client>;
-    /** Connects to a server in this process, without a wire: for tests. */
+    /**
+     * Connects to a server at an address, as `https://example.com/mcp`: `http:`, `https:`, `ws:`, `wss:`, `tcp:host:port`,
+     * `unix:/path`, `stdio:COMMAND ARGS`. Or to a server in this process, without a wire: for tests.
+     */
+    static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
     static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
     /**
      * The server's tools, all pages. From then on, results are held against the output schemas of this list. This and

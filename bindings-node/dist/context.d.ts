@@ -1,5 +1,6 @@
 import type { ClientInfo } from './definitions';
 import type { FormResult, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import { type AskOptions } from './questions';
 import type { Schema } from './schema';
 /** A call under way, as its handler sees it. */
 export declare class Context<State = unknown> {
@@ -45,18 +46,27 @@ export declare class Context<State = unknown> {
      * `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that are asked together (`Promise.all`) go out
      * together.
      */
-    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>): Promise<FormResult<Content>>;
+    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>, options?: AskOptions): Promise<FormResult<Content>>;
     /**
      * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
      * `id` names the errand; `elicitationComplete` repeats it.
      */
-    elicitUrl(message: string, url: string | URL, id?: string): Promise<PageResult>;
-    /** Tells the client that the user has done what a page asked for. May be called after the call is over. */
+    elicitUrl(message: string, url: string | URL, id?: string, options?: AskOptions): Promise<PageResult>;
+    /**
+     * Tells the client that the user has done what a page asked for. May be called after the call is over, if it was
+     * this call that asked.
+     */
     elicitationComplete(id: string): void;
     /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
-    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult>;
+    sample(request: SamplingRequest<SamplingMessage[] | string>, options?: AskOptions): Promise<SamplingResult>;
     /** The folders and files that the client wants servers to keep to. See `elicit`. */
-    roots(): Promise<Root[]>;
+    roots(options?: AskOptions): Promise<Root[]>;
+    /**
+     * Ends the stream of events on which this call is answered, where it has one in a session of 2025-11-25: the client
+     * comes back after that time for what is said from now on, and costs no connection meanwhile. Elsewhere nothing
+     * happens.
+     */
+    releaseStream(retryMs: number): void;
     /**
      * The settings that the client declared with this call for an extension; `undefined` when it did not declare it.
      * Before 2026-07-28 there are none.

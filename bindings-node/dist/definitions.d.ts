@@ -36,9 +36,9 @@ export interface ServerOptions<State = unknown> {
     /** A client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
     /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
-    onRootsChanged?: () => void;
-    /** A connection has ended. */
-    onClosed?: (reason: McpError) => void;
+    onRootsChanged?: (client: ClientInfo | undefined) => void;
+    /** A connection has ended; the client is `undefined` when it had not introduced itself. */
+    onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
 }
@@ -56,6 +56,11 @@ export interface TaskLimits {
 /** What a client said of itself: for display only. */
 export interface ClientInfo {
     revision: Revision;
+    /**
+     * The number of its connection, which no other connection of the server has: what is kept for a client until
+     * `onClosed` is kept by it. `undefined` where each request has a connection of its own (2026-07-28 on HTTP).
+     */
+    connection: number | undefined;
     /** Its name, version and more, if it named them. */
     info: Implementation | undefined;
     /** What it offers, by name. */
@@ -114,8 +119,8 @@ export interface RunOptions {
 }
 /** How a server's run ended. */
 export interface RunReport {
-    reason: 'end of input' | 'signal' | 'parent died' | 'broken pipe' | 'stopped' | 'closed';
-    /** Calls whose handlers had not answered in time. */
+    /** Calls whose handlers had not ended in time. */
     unanswered: number;
+    reason: 'end of input' | 'signal' | 'parent died' | 'broken pipe' | 'stopped' | 'closed';
     signal?: number;
 }

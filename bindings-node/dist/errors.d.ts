@@ -1,17 +1,34 @@
 /** What went wrong, in a word that stays the same from version to version. */
-export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_UNRESPONSIVE' | 'ERR_MCP_IDLE' | 'ERR_MCP_SHUTTING_DOWN' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_ROUND_OVER' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
+export type ErrorCode = 'ERR_MCP_PEER' | 'ERR_MCP_CANCELLED' | 'ERR_MCP_TIMEOUT' | 'ERR_MCP_CLOSED' | 'ERR_MCP_CLOSED_LOCALLY' | 'ERR_MCP_CLOSED_BY_PEER' | 'ERR_MCP_PEER_EXITED' | 'ERR_MCP_STALLED' | 'ERR_MCP_UNRESPONSIVE' | 'ERR_MCP_IDLE' | 'ERR_MCP_SHUTTING_DOWN' | 'ERR_MCP_NO_COMMON_REVISION' | 'ERR_MCP_HANDSHAKE' | 'ERR_MCP_IO' | 'ERR_MCP_CARRIER' | 'ERR_MCP_SPAWN' | 'ERR_MCP_OVERLOADED' | 'ERR_MCP_BAD_ANSWER' | 'ERR_MCP_UNSUPPORTED' | 'ERR_MCP_MISUSE' | 'ERR_MCP_ROUND_OVER' | 'ERR_MCP_SCHEMA' | 'ERR_MCP_TEMPLATE' | 'ERR_MCP_DUPLICATE' | 'ERR_MCP_INTERNAL';
+/**
+ * How what carries messages failed, in a word: `refused` with a status; whether the server did what it was asked to is
+ * not known after `broken` and `session_lost`.
+ */
+export type CarrierFault = 'unreachable' | 'tls' | 'timed_out' | 'refused' | 'redirected' | 'no_answer' | 'too_long' | 'broken' | 'session_lost';
+/** What is known of a failure besides its code and its sentence. */
+interface Details {
+    rpcCode?: number;
+    fault?: CarrierFault;
+    status?: number;
+    authenticate?: string;
+    data?: unknown;
+}
 /** A failure of a call, a connection or a registration. */
 export declare class McpError extends Error {
     readonly name = "McpError";
     readonly code: ErrorCode;
     /** The number of the peer's error; only with `ERR_MCP_PEER`. */
     readonly rpcCode?: number;
+    /** How the carrier failed; only with `ERR_MCP_CARRIER`. */
+    readonly fault?: CarrierFault;
+    /** The status with which HTTP failed; only with `ERR_MCP_CARRIER`. */
+    readonly status?: number;
+    /** How the server wants to be shown who asks, `WWW-Authenticate` as it came; only with `ERR_MCP_CARRIER`. */
+    readonly authenticate?: string;
     /** The data of the peer's error. */
     readonly data?: unknown;
-    constructor(code: ErrorCode, message: string, options?: {
+    constructor(code: ErrorCode, message: string, options?: Details & {
         cause?: unknown;
-        rpcCode?: number;
-        data?: unknown;
     });
 }
 /**
@@ -33,3 +50,4 @@ export declare class ProtocolError extends Error {
     readonly data?: unknown;
     constructor(kind: ProtocolError['kind'], message: string, data?: unknown);
 }
+export {};

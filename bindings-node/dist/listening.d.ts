@@ -6,8 +6,11 @@ import type { Change } from './protocol';
  */
 export declare class Listening implements AsyncIterableIterator<Change>, AsyncDisposable {
     #private;
-    /** Ends it; the server is told. */
-    close(): void;
+    /**
+     * Ends it, at once for this side. Resolves when the server has been told, and before 2026-07-28 has answered: what is
+     * asked from then on finds it not listening any more.
+     */
+    close(): Promise<void>;
     /** Whether nothing is told any more. */
     get isClosed(): boolean;
     next(): Promise<IteratorResult<Change>>;

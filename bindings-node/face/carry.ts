@@ -3,12 +3,13 @@ import { ProtocolError, ToolError } from './errors';
 import type { Entry } from './offer';
 import { refuse } from './results';
 
-/** Told of what handlers throw. */
-type Report = (error: unknown, what: string) => void;
+/** @internal Told of what handlers throw. */
+export type Report = (error: unknown, what: string) => void;
 
 /** @internal One operation from its handler to its answer. */
 export function carryOut(entry: Entry, text: string, context: Context<any>, report: Report = print): void {
     const fail = (error: unknown) => {
+        context.settle();
         // What a handler throws because it was cancelled is no news.
         if (!context.isLive) return;
         refuse(context, error, entry.isTool);
@@ -17,6 +18,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>, repo
     try {
         const args = text === '' ? {} : JSON.parse(text);
         const settle = (value: unknown) => {
+            context.settle();
             if (!context.isLive) return;
             try {
                 const [kind, text] = entry.answer(value, args);
@@ -34,6 +36,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>, repo
     }
 }
 
-function print(error: unknown, what: string): void {
+/** @internal */
+export function print(error: unknown, what: string): void {
     if (!(error instanceof ToolError || error instanceof ProtocolError)) console.error(`mcpbolt: ${what} failed:`, error);
 }

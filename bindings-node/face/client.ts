@@ -1,3 +1,4 @@
+import { credentialsOf, type ConnectOptions } from './address';
 import { rootsJson } from './answering';
 import { Calls, type StartOptions } from './calls';
 import { Connection } from './connection';
@@ -64,8 +65,25 @@ export class Client extends Connection {
         return Client.#open(async () => new Client(rest, connect, typeof stderr === 'function' ? stderr : undefined));
     }
 
-    /** Connects to a server in this process, without a wire: for tests. */
-    static connect(server: Server<any>, options: ClientOptions = {}): Promise<Client> {
+    /**
+     * Connects to a server at an address, as `https://example.com/mcp`: `http:`, `https:`, `ws:`, `wss:`, `tcp:host:port`,
+     * `unix:/path`, `stdio:COMMAND ARGS`. Or to a server in this process, without a wire: for tests.
+     */
+    static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
+    static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
+    static connect(to: string | URL | Server<any>, options: ConnectOptions = {}): Promise<Client> {
+        return typeof to === 'string' || to instanceof URL ? Client.#at(String(to), options) : Client.#near(to, options);
+    }
+
+    static async #at(address: string, options: ConnectOptions): Promise<Client> {
+        const command = guarded(() => native.commandOf(address));
+        if (command) return Client.spawn(command[0]!, command.slice(1), options);
+        const credentials = credentialsOf(options);
+        const connect = (wake: () => void) => guarded(() => native.openAddress(introduction(options), address, credentials, wake));
+        return Client.#open(async () => new Client(options, connect));
+    }
+
+    static #near(server: Server<any>, options: ClientOptions): Promise<Client> {
         return Client.#open(async () => {
             const client = new Client(options);
             const link = client.link;

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Answering } from './answering';
 import type { Client } from './client';
 import type { Json } from './content';
-import { McpError } from './errors';
+import { McpError, revive, type Failure } from './errors';
 import { readNotice, type ClientEvents } from './events';
 import { Link } from './link';
 import { Lists } from './lists';
@@ -56,7 +56,7 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
                 notification: text => this.#notified(JSON.parse(text)),
                 closed: reason => this.#close(reason),
                 traced: (isOut, text) => options.trace!(isOut ? 'out' : 'in', text),
-                ended: text => this.#ended.resolve(text ? JSON.parse(text) : { code: null, signal: null }),
+                ended: text => this.#end(text ? JSON.parse(text) : {}),
                 ...(onLine && { line: onLine })
             },
             connect
@@ -162,6 +162,15 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         if (notice.change) this.lists.changed(notice.change.type);
         this.streams.tell(notice);
         notice.emit(this);
+    }
+
+    /** The engine has let go of it; `failure` is why it never was there. */
+    #end({ failure, code = null, signal = null }: Partial<Exit> & { failure?: Failure }): void {
+        if (failure) {
+            this.#opening.promise.catch(() => {});
+            this.#opening.reject(revive(failure));
+        }
+        this.#ended.resolve({ code, signal });
     }
 
     #close(reason: McpError): void {

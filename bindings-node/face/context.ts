@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientInfo } from './definitions';
-import { McpError, ProtocolError } from './errors';
+import { guarded, McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
 import { LEVELS } from './protocol';
-import type { FormResult, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
-import { Question, Questions } from './questions';
+import type { NativeCaller } from './native';
+import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
+import { Question, Questions, type AskOptions } from './questions';
 import type { Schema } from './schema';
 
 /** A call under way, as its handler sees it. */
@@ -15,10 +16,12 @@ export class Context<State = unknown> {
     readonly #wantsProgress: boolean;
     #json: string;
     #live = true;
+    #isSettled = false;
     #reason: string | undefined;
     #controller: AbortController | undefined;
     #questions: Questions | undefined;
     #client: ClientInfo | undefined;
+    #caller: NativeCaller | null = null;
     #meta: Readonly<Record<string, unknown>> | undefined;
 
     /** What `lifespan.start` gave. */
@@ -108,10 +111,14 @@ export class Context<State = unknown> {
      * `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that are asked together (`Promise.all`) go out
      * together.
      */
-    elicit<Content = Record<string, unknown>>(message: string, schema: Schema<Content>): Promise<FormResult<Content>> {
+    elicit<Content = Record<string, unknown>>(
+        message: string,
+        schema: Schema<Content>,
+        options?: AskOptions
+    ): Promise<FormResult<Content>> {
         return this.#quiet(async () => {
             const { form, check } = readForm(schema);
-            const result = await this.#ask<FormResult<Content>>(Question.Form, { message, schema: form });
+            const result = await this.#ask<FormResult<Content>>(Question.Form, { message, schema: form }, options);
             if (result.action !== 'accept' || check === undefined) return result;
             return { action: 'accept', content: (await checkContent(result.content, check)) as Content };
         });
@@ -121,32 +128,41 @@ export class Context<State = unknown> {
      * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
      * `id` names the errand; `elicitationComplete` repeats it.
      */
-    elicitUrl(message: string, url: string | URL, id: string = randomUUID()): Promise<PageResult> {
-        return this.#quiet(() => this.#ask(Question.Page, { message, url: String(url), id }));
+    elicitUrl(message: string, url: string | URL, id: string = randomUUID(), options?: AskOptions): Promise<PageResult> {
+        this.#keepCaller();
+        return this.#quiet(() => this.#ask(Question.Page, { message, url: String(url), id }, options));
     }
 
-    /** Tells the client that the user has done what a page asked for. May be called after the call is over. */
+    /**
+     * Tells the client that the user has done what a page asked for. May be called after the call is over, if it was
+     * this call that asked.
+     */
     elicitationComplete(id: string): void {
-        this.#link.native.pageDone(id);
+        this.#keepCaller();
+        this.#caller?.pageDone(id);
+    }
+
+    #keepCaller(): void {
+        if (this.#live) this.#caller ??= this.#link.native.caller(this.#number);
     }
 
     /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
-    sample(request: SamplingRequest<SamplingMessage[] | string>): Promise<SamplingResult> {
+    sample(request: SamplingRequest<SamplingMessage[] | string>, options?: AskOptions): Promise<SamplingResult> {
         const { messages, ...rest } = request;
         const said = (text: string) => [{ role: 'user' as const, content: { type: 'text' as const, text } }];
         const params = { ...rest, messages: typeof messages === 'string' ? said(messages) : messages };
-        return this.#quiet(() => this.#ask(Question.Sample, params));
+        return this.#quiet(() => this.#ask(Question.Sample, params, options));
     }
 
     /** The folders and files that the client wants servers to keep to. See `elicit`. */
-    roots(): Promise<Root[]> {
-        return this.#quiet(() => this.#ask(Question.Roots, {}));
+    roots(options?: AskOptions): Promise<Root[]> {
+        return this.#quiet(() => this.#ask(Question.Roots, {}, options));
     }
 
-    async #ask<Result>(what: Question, params: object): Promise<Result> {
+    async #ask<Result>(what: Question, params: object, { name }: AskOptions = {}): Promise<Result> {
         if (!this.#live) throw new McpError('ERR_MCP_CANCELLED', 'the call is over');
         this.#questions ??= new Questions(this.#link, this.#number, () => this.#endRound());
-        return this.#questions.ask<Result>(what, params);
+        return this.#questions.ask<Result>(what, params, name);
     }
 
     /** A question that nobody waits for fails without an unhandled rejection. */
@@ -159,6 +175,17 @@ export class Context<State = unknown> {
     #endRound(): void {
         this.#end('the client is asked first');
         this.#questions?.end(new McpError('ERR_MCP_ROUND_OVER', 'the client is asked first: the handler runs anew with its answers'));
+    }
+
+    /**
+     * Ends the stream of events on which this call is answered, where it has one in a session of 2025-11-25: the client
+     * comes back after that time for what is said from now on, and costs no connection meanwhile. Elsewhere nothing
+     * happens.
+     */
+    releaseStream(retryMs: number): void {
+        if (!this.#live) return;
+        this.#link.flush();
+        guarded(() => this.#link.native.releaseStream(this.#number, retryMs));
     }
 
     /**
@@ -175,7 +202,7 @@ export class Context<State = unknown> {
         if (this.#client === undefined) {
             const json = this.#live ? this.#link.native.introduction(this.#number) : null;
             if (json === null) throw new McpError('ERR_MCP_CANCELLED', 'the call is over');
-            this.#client = readClient(json);
+            this.#client = clientOf(JSON.parse(json));
         }
         return this.#client;
     }
@@ -211,6 +238,16 @@ export class Context<State = unknown> {
         this.#link.push(kind, this.#number, text, a, b);
     }
 
+    /** @internal Its handler has ended, answered or not. */
+    settle(): void {
+        this.#isSettled = true;
+    }
+
+    /** @internal */
+    get isUnderWay(): boolean {
+        return !this.#isSettled;
+    }
+
     /** @internal */
     get isLive(): boolean {
         return this.#live;
@@ -235,8 +272,15 @@ export class Context<State = unknown> {
     }
 }
 
+/** @internal What the engine says of a client. */
+export interface Introduction {
+    revision: Revision;
+    connection?: number;
+    peer?: Implementation;
+    capabilities?: Record<string, unknown>;
+}
+
 /** @internal */
-export function readClient(text: string): ClientInfo {
-    const { revision, peer: info, capabilities = {} } = JSON.parse(text);
-    return { revision, info, capabilities };
+export function clientOf({ revision, connection, peer: info, capabilities = {} }: Introduction): ClientInfo {
+    return { revision, connection, info, capabilities };
 }

@@ -14,6 +14,7 @@ export type ErrorCode =
     | 'ERR_MCP_NO_COMMON_REVISION'
     | 'ERR_MCP_HANDSHAKE'
     | 'ERR_MCP_IO'
+    | 'ERR_MCP_CARRIER'
     | 'ERR_MCP_SPAWN'
     | 'ERR_MCP_OVERLOADED'
     | 'ERR_MCP_BAD_ANSWER'
@@ -25,20 +26,49 @@ export type ErrorCode =
     | 'ERR_MCP_DUPLICATE'
     | 'ERR_MCP_INTERNAL';
 
+/**
+ * How what carries messages failed, in a word: `refused` with a status; whether the server did what it was asked to is
+ * not known after `broken` and `session_lost`.
+ */
+export type CarrierFault =
+    | 'unreachable'
+    | 'tls'
+    | 'timed_out'
+    | 'refused'
+    | 'redirected'
+    | 'no_answer'
+    | 'too_long'
+    | 'broken'
+    | 'session_lost';
+
+/** What is known of a failure besides its code and its sentence. */
+interface Details {
+    rpcCode?: number;
+    fault?: CarrierFault;
+    status?: number;
+    authenticate?: string;
+    data?: unknown;
+}
+
 /** A failure of a call, a connection or a registration. */
 export class McpError extends Error {
     override readonly name = 'McpError';
-    readonly code: ErrorCode;
+    declare readonly code: ErrorCode;
     /** The number of the peer's error; only with `ERR_MCP_PEER`. */
     declare readonly rpcCode?: number;
+    /** How the carrier failed; only with `ERR_MCP_CARRIER`. */
+    declare readonly fault?: CarrierFault;
+    /** The status with which HTTP failed; only with `ERR_MCP_CARRIER`. */
+    declare readonly status?: number;
+    /** How the server wants to be shown who asks, `WWW-Authenticate` as it came; only with `ERR_MCP_CARRIER`. */
+    declare readonly authenticate?: string;
     /** The data of the peer's error. */
     declare readonly data?: unknown;
 
-    constructor(code: ErrorCode, message: string, options: { cause?: unknown; rpcCode?: number; data?: unknown } = {}) {
+    constructor(code: ErrorCode, message: string, options: Details & { cause?: unknown } = {}) {
         super(message, 'cause' in options ? { cause: options.cause } : undefined);
-        this.code = code;
-        if (options.rpcCode !== undefined) this.rpcCode = options.rpcCode;
-        if ('data' in options) this.data = options.data;
+        const { cause, ...details } = options;
+        Object.assign(this, { code, ...details });
     }
 }
 
@@ -69,11 +99,9 @@ export class ProtocolError extends Error {
 }
 
 /** @internal What the engine says of a failure. */
-export interface Failure {
+export interface Failure extends Details {
     code: ErrorCode;
     message: string;
-    rpcCode?: number;
-    data?: unknown;
     cause?: Failure;
 }
 

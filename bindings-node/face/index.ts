@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+export type { Auth, ConnectOptions } from './address';
 export type { Answers, Asked, SamplingOutput } from './answering';
 export type { StartOptions } from './calls';
 export { Client } from './client';
@@ -21,16 +22,21 @@ export type {
     TaskLimits,
     ToolDefinition
 } from './definitions';
+export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
 export { McpError, ProtocolError, ToolError } from './errors';
-export type { ErrorCode } from './errors';
+export type { CarrierFault, ErrorCode } from './errors';
 export type { ClientEvents } from './events';
+export type { Handler } from './handler';
 export type { Listening } from './listening';
 export type { ListOptions } from './lists';
+export type { Endpoint } from './mount';
 export type { ClientOptions, Exit, SpawnOptions } from './options';
 export type * from './protocol';
+export type { AskOptions } from './questions';
 export type { RequestOptions } from './requests';
 export type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 export type { Schema, StandardSchema } from './schema';
 export { Server } from './server';
+export type { Counts, Serving } from './serving';
 export type { Skill, SkillFile, Skills } from './skills';
 export type { TaskInfo, TaskStatus, ToolTask } from './task';

@@ -20,7 +20,10 @@ const enum Inbound {
     Listening,
     Asked,
     Withdrawn,
-    RootsChanged
+    RootsChanged,
+    Left,
+    Head,
+    Piece
 }
 
 /** @internal Rows of `submit`: see `src/submit.rs`. */
@@ -41,13 +44,17 @@ export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
     cancelled?(number: number, reason: string): void;
     initialized?(text: string): void;
-    rootsChanged?(): void;
+    rootsChanged?(text: string): void;
+    left?(text: string): void;
     opened?(text: string): void;
     asked?(number: number, topic: number, text: string): void;
     withdrawn?(number: number): void;
     notification?(text: string): void;
     line?(text: string): void;
     closed?(reason: McpError): void;
+    /** The answer to an HTTP request, and a piece of its body. */
+    head?(number: number, status: number, text: string): void;
+    piece?(number: number, text: string, isLast: boolean): void;
     ended?(text: string): void;
     traced?(isOut: boolean, text: string): void;
 }
@@ -84,7 +91,7 @@ export class Link {
     #texts: string[] = [];
     #units = 0;
     #native: NativeLink | undefined;
-    readonly #flush = () => this.flush();
+    readonly #flush = () => this.#submit(false);
     /** Who waits for the answers to this side's requests, by their numbers. */
     readonly waiting = new Map<number, Waiting>();
 
@@ -108,6 +115,12 @@ export class Link {
     /** Called by the engine when something waits and nothing did. */
     readonly wake = () => this.#drain();
 
+    /** Whether the process is kept alive. */
+    keepAlive(isKept: boolean): void {
+        if (isKept) this.#alive.ref();
+        else this.#alive.unref();
+    }
+
     get native(): NativeLink {
         return this.#native!;
     }
@@ -118,6 +131,8 @@ export class Link {
     }
 
     #drain(): void {
+        // What could not be connected may still say farewell.
+        if (this.#native === undefined) return;
         const table = this.#table;
         const text = this.native.drain(table);
         const end = 2 + table[0]! * ROW;
@@ -137,7 +152,7 @@ export class Link {
                 });
             }
         }
-        this.flush();
+        this.#flush();
         if (table[1] !== 0) setImmediate(this.wake);
     }
 
@@ -166,7 +181,9 @@ export class Link {
             case Inbound.Initialized:
                 return receiver.initialized?.(text);
             case Inbound.RootsChanged:
-                return receiver.rootsChanged?.();
+                return receiver.rootsChanged?.(text);
+            case Inbound.Left:
+                return receiver.left?.(text);
             case Inbound.Opened:
                 return receiver.opened?.(text);
             case Inbound.Asked:
@@ -181,6 +198,10 @@ export class Link {
                 return receiver.closed?.(revive(JSON.parse(text) as Failure));
             case Inbound.Traced:
                 return receiver.traced?.(target === 1, text);
+            case Inbound.Head:
+                return receiver.head?.(number, target, text);
+            case Inbound.Piece:
+                return receiver.piece?.(number, text, target === 1);
             case Inbound.Ended:
                 clearInterval(this.#alive);
                 return receiver.ended?.(text);
@@ -217,15 +238,19 @@ export class Link {
         this.#units += text.length;
         // After the microtasks of this tick: what they give back goes along.
         if (this.#rows++ === 0) process.nextTick(this.#flush);
-        else if (this.#units > MAX_TEXT) this.flush();
+        else if (this.#units > MAX_TEXT) this.#flush();
     }
 
-    /** Hands over what there is. */
+    /** Hands over what there is, before something else is done that must not overtake it. */
     flush(): void {
-        if (this.#rows === 0) return;
+        this.#submit(true);
+    }
+
+    #submit(atOnce: boolean): void {
+        if (this.#rows === 0 && !atOnce) return;
         const texts = this.#texts;
         const text = texts.length === 1 ? texts[0]! : texts.join('\n');
-        this.native.submit(text, this.#out.subarray(0, this.#rows * ROW));
+        this.native.submit(text, this.#out.subarray(0, this.#rows * ROW), atOnce);
         this.#texts = [];
         this.#rows = 0;
         this.#units = 0;

@@ -9,21 +9,24 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
     /** In order, by what they are about. */
     readonly #changes = new Map<string, Change>();
     readonly #takers: { resolve: (result: IteratorResult<Change>) => void; reject: (error: unknown) => void }[] = [];
-    readonly #stop: () => void;
+    readonly #stop: () => void | Promise<void>;
     readonly #onEnd: (() => void)[] = [];
     #isOver = false;
     #failure: unknown;
 
-    /** @internal `stop` tells the server. */
-    constructor(stop: () => void) {
+    /** @internal `stop` tells the server, and never fails. */
+    constructor(stop: () => void | Promise<void>) {
         this.#stop = stop;
     }
 
-    /** Ends it; the server is told. */
-    close(): void {
+    /**
+     * Ends it, at once for this side. Resolves when the server has been told, and before 2026-07-28 has answered: what is
+     * asked from then on finds it not listening any more.
+     */
+    async close(): Promise<void> {
         if (this.#isOver) return;
         this.end();
-        this.#stop();
+        await this.#stop();
     }
 
     /** Whether nothing is told any more. */
@@ -46,7 +49,7 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
     }
 
     async return(): Promise<IteratorResult<Change>> {
-        this.close();
+        void this.close();
         this.#changes.clear();
         return { done: true, value: undefined };
     }
@@ -56,7 +59,7 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
-        this.close();
+        await this.close();
     }
 
     /** @internal */

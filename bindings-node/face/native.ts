@@ -44,28 +44,34 @@ export type RequestSettings = [
     meta: string | undefined
 ];
 
+/** @internal The client of a call. */
+export interface NativeCaller {
+    pageDone(id: string): void;
+}
+
 /** @internal */
 export interface NativeLink {
     drain(table: Int32Array): string;
-    submit(text: string, table: Float64Array): void;
+    submit(text: string, table: Float64Array, atOnce: boolean): void;
     request(method: string, params: string | undefined, ...settings: RequestSettings): number;
     startTool(params: string, ...settings: RequestSettings): number;
     followTask(id: string): number;
     cancel(number: number, reason?: string): void;
     strays(): number;
     notify(method: string, params?: string): void;
-    close(): void;
     stop(): void;
+    counts(): string | null;
     /** A server's: questions to the client on behalf of a call. */
-    ask(call: number, what: number, json: string): number | string | null;
+    ask(call: number, what: number, json: string, name?: string): number | string | null;
+    releaseStream(call: number, retryMs: number): void;
     endRound(call: number): boolean;
     beginTask(call: number): boolean;
     isTask(call: number): boolean;
+    caller(call: number): NativeCaller | null;
     introduction(call: number): string | null;
     meta(call: number): string;
     missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;
-    pageDone(id: string): void;
     /** A client's: answers to what the server asks, and what is settled with it. */
     answer(number: number, isResult: boolean, text: string): void;
     subscribe(uri: string, wanted: boolean): number;
@@ -79,6 +85,36 @@ export interface NativeLink {
     setRoots(json: string): void;
     learnOutputs(json: string): void;
     misfit(tool: string, json: string): string | null;
+}
+
+/** @internal */
+export interface NativeEndpointOptions {
+    hosts?: string[];
+    origins?: string[];
+    cors?: boolean;
+    limits?: { messageBytes?: number; depth?: number; inFlight?: number; keepaliveMs?: number; idleMs?: number };
+    headerMs?: number;
+    commentMs?: number;
+    sse?: boolean;
+    maxSessions?: number;
+    sessionTtlMs?: number;
+    replayBytes?: number;
+    websocket?: boolean;
+    heartbeatMs?: number;
+    graceMs?: number;
+    tls?: { certificate: string; key: string };
+    threads?: number;
+    maxConnections?: number;
+}
+
+/** @internal */
+export interface NativeMount {
+    link(): NativeLink | null;
+    begin(method: string, uri: string, headers: string[]): number | null;
+    body(number: number, piece: Uint8Array): void;
+    bodyEnd(number: number): void;
+    more(number: number): void;
+    end(number: number): void;
 }
 
 /** @internal */
@@ -107,15 +143,41 @@ export interface NativeChildOptions {
     closeMs?: number;
 }
 
+/** @internal */
+export interface NativeCredentials {
+    headers: string[];
+    auth?: string[];
+    protocols?: string[];
+    connectMs?: number;
+    heartbeatMs?: number;
+    certificates: string[];
+}
+
 interface Native {
     Offer: new (name: string, version: string, options: NativeOfferOptions) => NativeOffer;
     serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
+    serveAddress(
+        offer: NativeOffer,
+        address: string,
+        options: NativeEndpointOptions,
+        signals: boolean,
+        trace: boolean,
+        wake: () => void
+    ): NativeLink;
+    mount(offer: NativeOffer, options: NativeEndpointOptions, trace: boolean, wake: () => void): NativeMount;
     pair(
         offer: NativeOffer,
         wakeServer: () => void,
         options: NativeClientOptions,
         wakeClient: () => void
     ): [NativeLink, NativeLink];
+    openAddress(
+        options: NativeClientOptions,
+        address: string,
+        credentials: NativeCredentials,
+        wake: () => void
+    ): NativeLink;
+    commandOf(address: string): string[] | null;
     spawnChild(options: NativeClientOptions, child: NativeChildOptions, wake: () => void): NativeLink;
 }
 

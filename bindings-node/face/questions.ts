@@ -1,6 +1,15 @@
 import { McpError } from './errors';
 import type { Link } from './link';
 
+/** How a question is asked. */
+export interface AskOptions {
+    /**
+     * What clients of 2026-07-28 see the question as; the questions of one call have different names. Numbered by
+     * default.
+     */
+    name?: string;
+}
+
 /** @internal What a handler may ask: see `src/ask.rs`. */
 export const enum Question {
     Sample,
@@ -30,11 +39,11 @@ export class Questions {
         this.#roundOver = roundOver;
     }
 
-    ask<Result>(what: Question, params: object): Promise<Result> {
+    ask<Result>(what: Question, params: object, name?: string): Promise<Result> {
         const link = this.#link;
         // What the handler reported before goes out before.
         link.flush();
-        const answer = link.native.ask(this.#call, what, JSON.stringify(params));
+        const answer = link.native.ask(this.#call, what, JSON.stringify(params), name);
         if (typeof answer === 'string') return Promise.resolve(JSON.parse(answer));
         if (answer === null) return Promise.reject(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         return new Promise<Result>((resolve, reject) => {

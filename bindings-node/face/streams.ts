@@ -21,7 +21,7 @@ export class Streams {
         return new Promise<Listening>((resolve, reject) => {
             const number = guarded(() => link.native.listen(JSON.stringify(interests)));
             const listening = new Listening(() => link.giveUp(number));
-            const forget = signal && onAbort(signal, () => (listening.close(), reject(cancelled(signal))));
+            const forget = signal && onAbort(signal, () => (void listening.close(), reject(cancelled(signal))));
             listening.onEnd(() => forget?.());
             link.waiting.set(number, {
                 resolve: () => listening.end(),
@@ -45,17 +45,17 @@ export class Streams {
         subscribe: (uri: string, wanted: boolean) => Promise<void>
     ): Promise<Listening> {
         const wanted = { toolsChanged: tools, promptsChanged: prompts, resourcesChanged: resources };
-        const listening = new Listening(() => {
-            for (const uri of uris) subscribe(uri, false).catch(() => {});
+        const listening = new Listening(async () => {
+            await Promise.all(uris.map(uri => subscribe(uri, false).catch(() => {})));
         });
         this.#add(listening, ({ change }) =>
             change?.type === 'resourceUpdated' ? uris.includes(change.uri) : change !== undefined && wanted[change.type] === true
         );
         await Promise.all([ready(), ...uris.map(uri => subscribe(uri, true))]).catch(error => {
-            listening.close();
+            void listening.close();
             throw error;
         });
-        if (signal) listening.onEnd(onAbort(signal, () => listening.close()));
+        if (signal) listening.onEnd(onAbort(signal, () => void listening.close()));
         return listening;
     }
 

@@ -32,12 +32,7 @@ const KINDS: [ErrorKind; 4] = [
 
 impl<'a> Answer<'a> {
     /// A row of the kind, with its text and its two numbers.
-    pub fn read(
-        kind: &'a Kind,
-        text: &'a str,
-        (a, b): (f64, f64),
-        live: Option<&Live<Templates>>,
-    ) -> Self {
+    pub fn read(kind: &'a Kind, text: &'a str, (a, b): (f64, f64), live: &Live<Templates>) -> Self {
         match kind {
             Kind::Error => {
                 let message = reader::find(text, "message").and_then(reader::as_str);
@@ -91,7 +86,7 @@ fn is_error(kind: &Kind, text: &str) -> bool {
 
 /// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
 /// tool's number, counted from one (R-STR-01).
-fn misfit(live: Option<&Live<Templates>>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
+fn misfit(live: &Live<Templates>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
     if tool == 0.0 {
         return None;
     }
@@ -106,7 +101,7 @@ fn misfit(live: Option<&Live<Templates>>, kind: &Kind, text: &str, tool: f64) ->
         is_error: is_error(kind, text),
         ..ToolResult::default()
     };
-    let registry = live?.offer().registry;
+    let registry = live.offer().registry;
     registry.check_result(tool as u32 - 1, &result).err()
 }
 

@@ -1,14 +1,16 @@
 //! What a handler asks of the client: one function for each kind of question.
 
 use mcpbolt::error::RequestError;
-use mcpbolt::mcp::{Elicitation, Method, Sampling, Side};
+use mcpbolt::mcp::{Elicitation, Sampling};
 use mcpbolt::server::Context;
 use napi::Either;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::link::Link;
+use crate::caller::CallerHandle;
+use crate::error::Result;
+use crate::link::{Link, duration};
 use crate::requests::Task;
 
 /// What is asked, as the face counts it.
@@ -18,6 +20,8 @@ enum Question {
     Page,
     Roots,
 }
+
+type Told<T> = std::result::Result<T, RequestError>;
 
 #[derive(Deserialize)]
 struct Form {
@@ -53,28 +57,38 @@ fn question(context: Context, what: &Question, json: String) -> Task {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, RequestError> {
+fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Told<T> {
     serde_json::from_str(json).map_err(|_| RequestError::Misuse("the question is not well formed"))
 }
 
-fn write(value: &impl serde::Serialize) -> Result<String, RequestError> {
+fn write(value: &impl serde::Serialize) -> Told<String> {
     serde_json::to_string(value).map_err(|_| RequestError::Misuse("this cannot be JSON"))
 }
 
 #[napi]
 impl Link {
     /// Asks the client on behalf of a call: 0 its model, 1 its user by a form, 2 by a page, 3 its
-    /// roots. Gives the number under which the answer will come, or the answer if it is there;
-    /// nothing when the call is over.
+    /// roots. `name` is what clients of 2026-07-28 see the question as. Gives the number under
+    /// which the answer will come, or the answer if it is there; nothing when the call is over.
     #[napi]
-    pub fn ask(&mut self, call: u32, what: u32, json: String) -> Option<Either<u32, String>> {
+    pub fn ask(
+        &mut self,
+        call: u32,
+        what: u32,
+        json: String,
+        name: Option<String>,
+    ) -> Option<Either<u32, String>> {
         let what = match what {
             0 => Question::Sample,
             1 => Question::Form,
             2 => Question::Page,
             _ => Question::Roots,
         };
-        let context = self.calls.get_mut(call)?.context(&self.handle).clone();
+        let context = self.calls.get_mut(call)?.context();
+        let context = match name {
+            None => context.clone(),
+            Some(name) => context.named(&name),
+        };
         let task = question(context, &what, json);
         Some(match self.requests.try_wait(task, &self.inbox) {
             Ok(answer) => Either::B(answer),
@@ -82,10 +96,20 @@ impl Link {
         })
     }
 
+    /// Sends away who reads the stream of a call, to come back after so many ms (R-SSE-07).
+    #[napi]
+    pub fn release_stream(&mut self, call: u32, retry_ms: f64) -> Result<()> {
+        let retry = duration(retry_ms)?;
+        if let Some(call) = self.calls.get_mut(call) {
+            call.context().release_stream(retry);
+        }
+        Ok(())
+    }
+
     /// The settings that the client declared for an extension with a call, as JSON.
     #[napi]
     pub fn extension(&mut self, call: u32, id: String) -> Option<String> {
-        let context = self.calls.get_mut(call)?.context(&self.handle);
+        let context = self.calls.get_mut(call)?.context();
         context.extension(&id).map(str::to_owned)
     }
 
@@ -93,7 +117,7 @@ impl Link {
     #[napi]
     pub fn introduction(&self, call: u32) -> Option<String> {
         let call = self.calls.get(call)?;
-        Some(call.client(&self.handle))
+        Some(call.client())
     }
 
     /// The `_meta` of a call's request, as JSON.
@@ -108,23 +132,17 @@ impl Link {
     #[napi]
     pub fn missing(&mut self, call: u32, path: Vec<String>) -> Option<String> {
         let path: Vec<_> = path.iter().map(|name| &**name).collect();
-        let context = self.calls.get_mut(call)?.context(&self.handle);
+        let context = self.calls.get_mut(call)?.context();
         let why = context.require(&path).err()?;
         let data: Option<Value> = why.data().and_then(|data| serde_json::from_str(data).ok());
         Some(json!({ "message": why.to_string(), "data": data }).to_string())
     }
 
-    /// Tells the client that the user has done what a page asked for, where the revision has a
-    /// word for it (R-ELI-10).
+    /// The client of a call, for as long as it is needed; nothing when the call is over.
     #[napi]
-    pub fn page_done(&self, id: String) {
-        let done = Method::ElicitationComplete;
-        let revision = self.handle.revision();
-        if revision.is_some_and(|revision| done.defined(revision, Side::Server)) {
-            let params = json!({ "elicitationId": id }).to_string();
-            // The params are an object.
-            let _ = self.handle.notify(done.name(), Some(&params));
-        }
+    pub fn caller(&self, call: u32) -> Option<CallerHandle> {
+        let call = self.calls.get(call)?;
+        Some(CallerHandle(call.caller.clone()))
     }
 
     /// Ends the round of a call if it is over: something was asked that the client has to be told
@@ -134,11 +152,12 @@ impl Link {
         let Some(underway) = self.calls.get_mut(call) else {
             return false;
         };
-        let context = underway.context(&self.handle);
+        let mut replies = underway.caller.handle.replies();
+        let context = underway.context();
         if !context.is_round_over(std::task::Waker::noop()) {
             return false;
         }
-        context.end_round(&mut self.handle.replies());
+        context.end_round(&mut replies);
         self.calls.remove(call);
         true
     }

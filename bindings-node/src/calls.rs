@@ -1,22 +1,26 @@
 //! Calls of the peer under way in JavaScript, and what they ask of it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcpbolt::connection::{Call, CallKey, Handle, Progress, Replies, ReplyTo};
+use mcpbolt::connection::{Call, Progress, Replies, ReplyTo};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::handler::Operation;
 use mcpbolt::mcp::{Era, ErrorKind};
 use mcpbolt::message::{Field, Message};
 use mcpbolt::server::{Context, Registry, Seal, TaskCall};
 
+use crate::caller::{CallId, Caller};
 use crate::client::introduction;
 use crate::inbox::Inbox;
+use crate::slots::Slots;
 use crate::tasks::GivenUp;
 
 /// A call on its way to JavaScript.
 #[derive(Debug)]
 pub struct Arrived {
     pub call: Call,
+    caller: Caller,
     /// What it takes rounds by, where its client may be asked in that way, or goes on by as a task.
     context: Option<Box<Context>>,
 }
@@ -26,7 +30,7 @@ impl Arrived {
     /// be carried out: then it is answered.
     pub fn new(
         call: Call,
-        handle: &Handle,
+        caller: &Caller,
         seal: Option<&Seal>,
         registry: &Arc<Registry>,
     ) -> Option<Self> {
@@ -38,12 +42,13 @@ impl Arrived {
         if tool.is_none() && !takes_rounds(&call) {
             return Some(Self {
                 call,
+                caller: caller.clone(),
                 context: None,
             });
         }
-        let mut context = match Context::new(handle.clone(), &call, seal) {
+        let mut context = match Context::new(caller.handle.clone(), &call, seal) {
             Ok(context) => context,
-            Err(why) => return refuse(handle, &call, ErrorKind::InvalidParams, why),
+            Err(why) => return refuse(caller, &call, ErrorKind::InvalidParams, why),
         };
         if let Some(number) = tool {
             context = context.with_task(registry, number, &call);
@@ -51,17 +56,24 @@ impl Arrived {
         // R-TSK-06
         let mut asked = context.task().filter(|task| task.is_asked());
         if asked.take_if(|task| !task.begin()).is_some() {
-            return refuse(handle, &call, ErrorKind::Overloaded, "too many tasks");
+            return refuse(caller, &call, ErrorKind::Overloaded, "too many tasks");
         }
         Some(Self {
             call,
+            caller: caller.clone(),
             context: Some(Box::new(context)),
         })
     }
+
+    /// Whether its caller has given it up.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.cancel.is_cancelled()
+    }
 }
 
-fn refuse(handle: &Handle, call: &Call, kind: ErrorKind, why: &str) -> Option<Arrived> {
-    handle.replies().error(&call.reply, kind, why, None);
+fn refuse(caller: &Caller, call: &Call, kind: ErrorKind, why: &str) -> Option<Arrived> {
+    let mut replies = caller.handle.replies();
+    replies.error(&call.reply, kind, why, None);
     None
 }
 
@@ -74,9 +86,50 @@ fn takes_rounds(call: &Call) -> bool {
     call.reply.revision().era() == Era::Stateless && declared(call)
 }
 
+/// All that are under way: JavaScript knows them by numbers, and clients by ids.
+#[derive(Default)]
+pub struct Calls {
+    slots: Slots<Underway>,
+    numbers: HashMap<CallId, u32>,
+}
+
+impl Calls {
+    /// The number that the next call gets.
+    pub fn vacant(&self) -> u32 {
+        self.slots.vacant()
+    }
+
+    /// Adds a call.
+    pub fn insert(&mut self, call: Underway) {
+        let id = call.id();
+        self.numbers.insert(id, self.slots.insert(call));
+    }
+
+    /// The number of a call, as long as it is under way.
+    pub fn number(&self, id: CallId) -> Option<u32> {
+        self.numbers.get(&id).copied()
+    }
+
+    pub fn get(&self, number: u32) -> Option<&Underway> {
+        self.slots.get(number)
+    }
+
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Underway> {
+        self.slots.get_mut(number)
+    }
+
+    /// Takes a call out; its number is free again.
+    pub fn remove(&mut self, number: u32) -> Option<Underway> {
+        let call = self.slots.remove(number)?;
+        self.numbers.remove(&call.id());
+        Some(call)
+    }
+}
+
 /// What is needed to answer a call, and to ask on its behalf.
 #[derive(Debug)]
 pub struct Underway {
+    pub caller: Caller,
     pub reply: ReplyTo,
     message: Message,
     cancel: CancelToken,
@@ -86,8 +139,14 @@ pub struct Underway {
 
 impl Underway {
     /// A call that JavaScript begins now.
-    pub fn new(Arrived { call, context }: Arrived, inbox: &Arc<Inbox>) -> Self {
+    pub fn new(arrived: Arrived, inbox: &Arc<Inbox>) -> Self {
+        let Arrived {
+            call,
+            caller,
+            context,
+        } = arrived;
         let mut underway = Self {
+            caller,
             reply: call.reply,
             message: call.message,
             cancel: call.cancel,
@@ -98,32 +157,32 @@ impl Underway {
         underway
     }
 
-    pub fn is(&self, key: CallKey) -> bool {
-        self.reply.key() == key
+    pub fn id(&self) -> CallId {
+        self.caller.call(self.reply.key())
     }
 
     /// By which it asks; made when it asks first.
-    pub fn context(&mut self, handle: &Handle) -> &Context {
+    pub fn context(&mut self) -> &Context {
         self.context.get_or_insert_with(|| {
             let (reply, cancel) = (self.reply.clone(), self.cancel.clone());
-            Box::new(Context::without_rounds(handle.clone(), reply, cancel))
+            let handle = self.caller.handle.clone();
+            Box::new(Context::without_rounds(handle, reply, cancel))
         })
     }
 
     /// What its client said of itself: with it, where each request says it anew (R-MET-08), or
     /// when the connection opened.
-    pub fn client(&self, handle: &Handle) -> String {
+    pub fn client(&self) -> String {
         let (revision, request) = (self.reply.revision(), self.message.as_ref());
-        match (revision.era(), handle.peer()) {
-            (Era::Handshake, Some(peer)) => {
-                introduction(revision, &peer.implementation, &peer.capabilities)
-            }
-            _ => {
-                let said = |field| request.raw(field).unwrap_or_default();
-                let (client, capabilities) = (Field::ClientInfo, Field::ClientCapabilities);
-                introduction(revision, said(client), said(capabilities))
-            }
+        if revision.era() == Era::Handshake
+            && let Some(said) = self.caller.introduction()
+        {
+            return said;
         }
+        let said = |field| request.raw(field).unwrap_or_default();
+        let (client, capabilities) = (Field::ClientInfo, Field::ClientCapabilities);
+        let connection = (!self.caller.stands_alone).then_some(self.caller.number);
+        introduction(revision, connection, said(client), said(capabilities))
     }
 
     /// The `_meta` of the request: an object.
@@ -146,7 +205,7 @@ impl Underway {
 
     fn watch(&mut self, inbox: &Arc<Inbox>) {
         if self.given_up.is_none() && self.task().is_some() {
-            self.given_up = Some(GivenUp::watch(inbox, self.reply.key(), &self.cancel));
+            self.given_up = Some(GivenUp::watch(inbox, self.id(), &self.cancel));
         }
     }
 

@@ -8,10 +8,10 @@ use mcpbolt::io::{ChildCommand, Exit, Hosted, Stderr, Waits};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
-use crate::client::ClientOptions;
+use crate::client::{ClientOptions, connect};
 use crate::error::{Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
-use crate::link::{Link, duration, spawn};
+use crate::link::{Link, Side, duration, spawn};
 
 /// How a server program is started.
 #[napi(object)]
@@ -67,7 +67,7 @@ pub fn spawn_child(
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
-    let made = options.prepare(&inbox)?;
+    let (config, prepared, asker) = options.describe(&inbox, |_| None)?.prepare()?;
     let program = child.command.clone();
     let child = child.command(&inbox)?.spawn().map_err(|why| {
         error(
@@ -75,11 +75,11 @@ pub fn spawn_child(
             format!("{program} cannot be started: {why}"),
         )
     })?;
-    let mut connection = Connection::new(made.config.clone(), Instant::now());
+    let mut connection = Connection::new(config, Instant::now());
     connection.set_wake(child.wake().clone());
-    let (handle, stop) = (connection.handle(), child.stop());
-    let (client, mut host, questions) = made.connect(inbox.clone(), handle.clone(), None);
-    let link = Link::new(inbox.clone(), handle, Some(stop)).of_client(client, questions);
+    let stop = child.stop();
+    let mut host = connect(prepared, connection.handle());
+    let link = Link::new(inbox.clone(), Side::Client(asker), move || stop.stop());
     spawn("mcpbolt-client", move || {
         let mut farewell = Farewell::new(&inbox);
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);

@@ -1,19 +1,15 @@
 //! The client's side of a connection, as the engine's thread sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use mcpbolt::client::{self, Client, ClientBuilder, Prepared};
-use mcpbolt::connection::{
-    Answer, Batch, CallKey, Config, Disposition, Handle, Host, Incoming, Opening, Progress,
-    ProgressFn,
-};
+use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
+use mcpbolt::connection::{Config, Handle, Opening, Progress, ProgressFn};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
 use mcpbolt::mcp::{
     Elicitation, Elicited, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side,
     TaskForm,
 };
-use mcpbolt::message::MessageRef;
 use mcpbolt::server::HandlerError;
 use napi_derive::napi;
 use serde_json::value::RawValue;
@@ -21,6 +17,7 @@ use serde_json::value::RawValue;
 use crate::drain::quote;
 use crate::error::{self, Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
+use crate::link::Asker;
 use crate::questions::{Questions, Topic};
 
 /// What a client brings to a connection.
@@ -52,16 +49,19 @@ pub struct ClientOptions {
     pub extensions: Option<String>,
 }
 
-/// A client that waits for its connection.
-pub struct Made {
-    pub config: Arc<Config>,
-    prepared: Prepared,
-    questions: Arc<Questions>,
+/// A client that is described: what JavaScript is told and asked goes through the inbox.
+pub struct Described {
+    pub builder: ClientBuilder,
+    pub asker: Asker,
 }
 
 impl ClientOptions {
-    /// The client: what the server asks of it goes to JavaScript.
-    pub fn prepare(&self, inbox: &Arc<Inbox>) -> Result<Made> {
+    /// What `farewell` gives is said when the engine lets go of the connection.
+    pub fn describe(
+        &self,
+        inbox: &Arc<Inbox>,
+        farewell: impl FnOnce(&Arc<OnceLock<Client>>) -> Option<Farewell>,
+    ) -> Result<Described> {
         let questions = Arc::new(Questions::new(inbox));
         let mut builder = Client::builder(&self.name, &self.version).opening(self.opening());
         if let Some(name) = &self.revision {
@@ -88,16 +88,12 @@ impl ClientOptions {
                 builder = builder.extension(&id, settings.get());
             }
         }
-        let (config, prepared) = self
-            .answer(builder, &questions)
-            .prepare()
-            .map_err(|why| error::request(&why))?;
-        let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
-        Ok(Made {
-            config,
-            prepared,
-            questions,
-        })
+        let client = Arc::new(OnceLock::new());
+        let builder = self.answer(builder, &questions);
+        let farewell = farewell(&client);
+        let builder = told(builder, inbox, client.clone(), farewell);
+        let asker = Asker { client, questions };
+        Ok(Described { builder, asker })
     }
 
     fn opening(&self) -> Opening {
@@ -158,85 +154,63 @@ async fn elicit(
 
 type Answered<T> = std::result::Result<T, HandlerError>;
 
+/// Has JavaScript told of the connection, and of what the server tells.
+fn told(
+    builder: ClientBuilder,
+    inbox: &Arc<Inbox>,
+    opened: Arc<OnceLock<Client>>,
+    farewell: Option<Farewell>,
+) -> ClientBuilder {
+    let (news, open, end) = (inbox.clone(), inbox.clone(), inbox.clone());
+    builder
+        .on_raw_notice(move |method, params| news.push(notice(method, params)))
+        .on_opened(move |client| {
+            // It opens once.
+            let _ = opened.set(client.clone());
+            open.push(Event::Opened(peer_json(client.handle())));
+        })
+        .on_closed(move |client| {
+            let _last = &farewell;
+            let reason = client.handle().close_reason().cloned();
+            end.push(Event::Closed(
+                reason.unwrap_or(ConnectionError::ClosedLocally),
+            ));
+        })
+}
+
+fn notice(method: &str, params: Option<&str>) -> Event {
+    let mut json = String::from("{\"method\":");
+    quote(&mut json, method);
+    if let Some(params) = params {
+        json.push_str(",\"params\":");
+        json.push_str(params);
+    }
+    json.push('}');
+    match Method::parse(method) {
+        None | Some(Method::LogMessage) => Event::Notification(json),
+        Some(_) => Event::Change(json.into()),
+    }
+}
+
 /// Threads that may do what the server asks for until JavaScript is asked, or without it.
 const THREADS: usize = 2;
 
-impl Made {
-    /// The client on the connection of `handle`, what answers for it, and where JavaScript's
-    /// answers go.
-    pub fn connect(
-        self,
-        inbox: Arc<Inbox>,
-        handle: Handle,
-        farewell: Option<Farewell>,
-    ) -> (Client, ClientHost, Arc<Questions>) {
-        let workers = Arc::new(Workers::new(WorkersConfig {
-            max_threads: THREADS,
-            ..WorkersConfig::default()
-        }));
-        let (client, host) = self.prepared.connect(handle.clone(), workers);
-        let host = ClientHost {
-            host,
-            inbox,
-            handle,
-            _farewell: farewell,
-        };
-        (client, host, self.questions)
+impl Described {
+    /// Its connection's configuration, and what becomes a client on it.
+    pub fn prepare(self) -> Result<(Arc<Config>, Prepared, Asker)> {
+        let (config, prepared) = self.builder.prepare().map_err(|why| error::request(&why))?;
+        let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
+        Ok((config, prepared, self.asker))
     }
 }
 
-/// The engine's host of a client, which also tells JavaScript of the connection and of what the
-/// server tells.
-pub struct ClientHost {
-    host: client::ClientHost,
-    inbox: Arc<Inbox>,
-    handle: Handle,
-    /// Dropped last, where the thread has nothing else to say.
-    _farewell: Option<Farewell>,
-}
-
-impl Host for ClientHost {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
-        self.host.request(request, answer)
-    }
-
-    fn dispatch(&mut self, batch: Batch) {
-        self.host.dispatch(batch);
-    }
-
-    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
-        self.host.cancelled(key, reason);
-    }
-
-    fn notification(&mut self, message: MessageRef<'_>) {
-        let method = message.method().unwrap_or_default();
-        let known = Method::parse(&method);
-        // What it keeps of lists may be stale now.
-        self.host.notification(message);
-        if known == Some(Method::SubscriptionAcknowledged) {
-            return;
-        }
-        let mut json = String::from("{\"method\":");
-        quote(&mut json, &method);
-        if let Some(params) = message.params() {
-            json.push_str(",\"params\":");
-            json.push_str(params);
-        }
-        json.push('}');
-        self.inbox.push(match known {
-            None | Some(Method::LogMessage) => Event::Notification(json),
-            Some(_) => Event::Change(json.into()),
-        });
-    }
-
-    fn opened(&mut self, _revision: Revision) {
-        self.inbox.push(Event::Opened(peer_json(&self.handle)));
-    }
-
-    fn closed(&mut self, reason: &ConnectionError) {
-        self.host.closed(reason);
-        self.inbox.push(Event::Closed(reason.clone()));
-    }
+/// The host of a client on the connection of `handle`.
+pub fn connect(prepared: Prepared, handle: Handle) -> ClientHost {
+    let workers = Arc::new(Workers::new(WorkersConfig {
+        max_threads: THREADS,
+        ..WorkersConfig::default()
+    }));
+    prepared.connect(handle, workers).1
 }
 
 /// What the peer of a connection said of itself, and the revision in force.
@@ -271,10 +245,18 @@ pub fn peer_json(handle: &Handle) -> String {
     json
 }
 
-/// What a client said of itself, and the revision of what it asks.
-pub fn introduction(revision: Revision, peer: &str, capabilities: &str) -> String {
+/// What a client said of itself, the revision of what it asks, and the number of its connection.
+pub fn introduction(
+    revision: Revision,
+    connection: Option<u64>,
+    peer: &str,
+    capabilities: &str,
+) -> String {
     let mut json = String::from("{\"revision\":");
     quote(&mut json, revision.name());
+    if let Some(number) = connection {
+        json.push_str(&format!(",\"connection\":{number}"));
+    }
     implementation(&mut json, peer, capabilities);
     json.push('}');
     json

@@ -50,6 +50,12 @@ pub enum Kind {
     Asked = 14,
     Withdrawn = 15,
     RootsChanged = 16,
+    /// A client's connection has ended: why, and who it was.
+    Left = 17,
+    /// An answer to an HTTP request begins; its target is the status.
+    Head = 18,
+    /// A piece of its body; its target is 1 when it is the last.
+    Piece = 19,
 }
 
 /// The table as the integers it holds.

@@ -1,6 +1,6 @@
 //! Errors as JavaScript sees them: a stable `code` and a sentence.
 
-use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::error::{CarrierError, ConnectionError, RequestError};
 use mcpbolt::json::string;
 use mcpbolt::server::RegistryError;
 use napi::Status;
@@ -59,6 +59,7 @@ pub fn request_code(why: &RequestError) -> &'static str {
         RequestError::Closed(_) => "ERR_MCP_CLOSED",
         RequestError::Overloaded => "ERR_MCP_OVERLOADED",
         RequestError::BadAnswer(_) => "ERR_MCP_BAD_ANSWER",
+        RequestError::Carrier(_) => "ERR_MCP_CARRIER",
         RequestError::Unsupported(_) => "ERR_MCP_UNSUPPORTED",
         RequestError::Misuse(_) => "ERR_MCP_MISUSE",
         _ => "ERR_MCP_INTERNAL",
@@ -83,10 +84,10 @@ pub fn request_json(out: &mut String, why: &RequestError) {
                 text.extend_from_slice(data.as_bytes());
             }
         }
+        RequestError::Carrier(error) => carrier(&mut text, error),
         RequestError::Closed(reason) => {
             text.extend_from_slice(b",\"cause\":");
-            text.extend_from_slice(&begin(&connection_code(reason), reason));
-            text.push(b'}');
+            text.extend_from_slice(&connection(reason));
         }
         _ => {}
     }
@@ -96,9 +97,36 @@ pub fn request_json(out: &mut String, why: &RequestError) {
 
 /// The same for the end of a connection.
 pub fn connection_json(out: &mut String, why: &ConnectionError) {
+    out.push_str(&String::from_utf8_lossy(&connection(why)));
+}
+
+fn connection(why: &ConnectionError) -> Vec<u8> {
     let mut text = begin(&connection_code(why), why);
+    if let ConnectionError::Carrier(error) = why {
+        carrier(&mut text, error);
+    }
     text.push(b'}');
-    out.push_str(&String::from_utf8_lossy(&text));
+    text
+}
+
+/// What there is to know of it besides the sentence.
+fn carrier(text: &mut Vec<u8>, error: &CarrierError) {
+    text.extend_from_slice(format!(",\"fault\":\"{}\"", error.fault.name()).as_bytes());
+    if let Some(status) = error.status {
+        text.extend_from_slice(format!(",\"status\":{status}").as_bytes());
+    }
+    if let Some(authenticate) = &error.authenticate {
+        text.extend_from_slice(b",\"authenticate\":");
+        string::append(text, authenticate);
+    }
+}
+
+/// Why a server could not be served.
+pub fn failure_json(why: &std::io::Error) -> String {
+    let mut text = b"{\"error\":".to_vec();
+    string::append(&mut text, &why.to_string());
+    text.push(b'}');
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn begin(code: &str, message: &impl ToString) -> Vec<u8> {

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Batch, CallKey, Handle};
+use mcpbolt::connection::{Batch, CallKey};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::Executor;
 use mcpbolt::server::{Seal, View};
 
+use crate::caller::Caller;
 use crate::calls::Arrived;
-use crate::client::peer_json;
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::offer::{Served, Templates};
 
 /// Hands operations over to JavaScript, a turn's at once.
 pub struct Handlers {
     inbox: Arc<Inbox>,
-    handle: Handle,
+    caller: Caller,
     view: View<Templates>,
     /// Signs what clients keep between the rounds of a call.
     seal: Option<Seal>,
@@ -26,45 +26,58 @@ pub struct Handlers {
 impl Executor for Handlers {
     fn run(&mut self, batch: Batch) {
         let registry = self.view.offer().registry.clone();
-        let (handle, seal) = (&self.handle, self.seal.as_ref());
-        let arrived = |call| Arrived::new(call, handle, seal, &registry);
+        let (caller, seal) = (&self.caller, self.seal.as_ref());
+        let arrived = |call| Arrived::new(call, caller, seal, &registry);
         let calls = batch.calls().filter_map(arrived);
         self.inbox.push_calls(calls);
     }
 
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
-        self.inbox.cancel(key, reason);
+        self.inbox.cancel(self.caller.call(key), reason);
     }
 
     fn initialized(&mut self) {
-        self.inbox.push(Event::Initialized(peer_json(&self.handle)));
+        self.tell(Event::Initialized);
     }
 
     fn roots_changed(&mut self) {
-        self.inbox.push(Event::RootsChanged);
+        self.tell(Event::RootsChanged);
+    }
+
+    /// JavaScript knows nothing of whose connection is no more than a request.
+    fn renew(&mut self) -> bool {
+        self.caller.stands_alone && self._farewell.is_none()
     }
 
     fn closed(&mut self) {
-        let reason = self.handle.close_reason().cloned();
+        let reason = self.caller.handle.close_reason().cloned();
         let reason = reason.unwrap_or(ConnectionError::ClosedLocally);
-        self.inbox.push(Event::Closed(reason));
+        self.tell(|caller| Event::Left(caller, reason));
     }
 }
 
 impl Handlers {
-    /// Those of what is served, on the connection of `handle`.
-    pub fn new(
-        served: &Served,
-        handle: Handle,
-        inbox: Arc<Inbox>,
-        farewell: Option<Farewell>,
-    ) -> Self {
+    /// Those of what is served, for one client.
+    pub fn new(served: &Served, caller: Caller, inbox: Arc<Inbox>) -> Self {
         Self {
             inbox,
-            handle,
+            caller,
             view: View::of(&served.live),
             seal: served.seal.clone(),
-            _farewell: farewell,
+            _farewell: None,
+        }
+    }
+
+    /// When they are dropped, JavaScript is told that the engine's thread has ended.
+    pub fn with(mut self, farewell: Farewell) -> Self {
+        self._farewell = Some(farewell);
+        self
+    }
+
+    /// What becomes of a connection, unless that is no more than of its request.
+    fn tell(&self, event: impl FnOnce(Caller) -> Event) {
+        if !self.caller.stands_alone {
+            self.inbox.push(event(self.caller.clone()));
         }
     }
 }

@@ -1,15 +1,19 @@
 //! What the engine's thread has for JavaScript's: one queue, one wake-up for all that is in it.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcpbolt::connection::{CallKey, Direction, Trace};
+use mcpbolt::client::Client;
+use mcpbolt::connection::{Direction, Trace};
 use mcpbolt::error::ConnectionError;
 use napi::Status;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
 
+use crate::caller::{CallId, Caller};
 use crate::calls::Arrived;
 use crate::error::{Result, error};
 use crate::questions::Topic;
@@ -18,11 +22,13 @@ use crate::questions::Topic;
 #[derive(Debug)]
 pub enum Event {
     /// A call was given up by the peer.
-    Cancelled(CallKey, Option<Box<str>>),
-    /// The client has finished the handshake; what it said of itself, as JSON.
-    Initialized(String),
-    /// The client's roots are others now.
-    RootsChanged,
+    Cancelled(CallId, Option<Box<str>>),
+    /// A client has finished the handshake.
+    Initialized(Caller),
+    /// A client's roots are others now.
+    RootsChanged(Caller),
+    /// A client's connection has ended.
+    Left(Caller, ConnectionError),
     /// The connection is open; what the peer said of itself, as JSON.
     Opened(String),
     /// Look at request `n` of this side: its answer may be there.
@@ -45,8 +51,13 @@ pub enum Event {
     Line(String),
     /// A frame, with its secrets masked, for who traces the wire.
     Traced(Direction, String),
-    /// The connection has ended.
+    /// This client's connection has ended.
     Closed(ConnectionError),
+    /// The status and the headers of the answer to HTTP request `n`: names and values in turn, as
+    /// JSON.
+    Head(u32, u16, String),
+    /// A piece of its body, and whether it is the last.
+    Piece(u32, String, bool),
     /// The engine's thread has ended; why, as JSON.
     Ended(String),
 }
@@ -73,14 +84,17 @@ type Tell = ThreadsafeFunction<(), (), (), Status, false, true, 0>;
 pub struct Inbox {
     state: Mutex<State>,
     drained: Condvar,
-    tell: Tell,
+    tell: Arc<Tell>,
+    /// What drives the connections, where that is a runtime.
+    runtime: OnceLock<Handle>,
 }
 
 #[derive(Default)]
 struct State {
     events: VecDeque<Event>,
-    /// Calls in order; `None` where one was cancelled while it waited.
-    calls: VecDeque<Option<Arrived>>,
+    /// Calls in order.
+    calls: VecDeque<Arrived>,
+    /// Calls cancelled since it was last looked whether they wait here.
     cancelled: usize,
     /// JavaScript knows that something waits.
     told: bool,
@@ -99,7 +113,8 @@ impl Inbox {
         Ok(Self {
             state: Mutex::default(),
             drained: Condvar::new(),
-            tell,
+            tell: Arc::new(tell),
+            runtime: OnceLock::new(),
         })
     }
 
@@ -108,12 +123,26 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Wakes JavaScript, unless it knows. A runtime first goes on for as long as there is something
+    /// to be done, so that one wake-up is for all that its sockets had.
     fn tell(&self, mut state: MutexGuard<'_, State>) {
-        if !std::mem::replace(&mut state.told, true) {
-            drop(state);
-            // Refused only when JavaScript's side is being torn down: nobody is left to tell.
-            self.tell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        if std::mem::replace(&mut state.told, true) {
+            return;
         }
+        drop(state);
+        let Ok(runtime) = Handle::try_current() else {
+            return drop(Telling(self.tell.clone()));
+        };
+        let telling = Telling(self.tell.clone());
+        self.runtime.get_or_init(|| runtime).spawn(async move {
+            yield_now().await;
+            drop(telling);
+        });
+    }
+
+    /// What drives the connections of the calls that came, where that is a runtime.
+    pub fn runtime(&self) -> Option<&Handle> {
+        self.runtime.get()
     }
 
     /// Adds an event.
@@ -133,26 +162,21 @@ impl Inbox {
     /// Adds the calls of one turn.
     pub fn push_calls(&self, calls: impl Iterator<Item = Arrived>) {
         let mut state = self.lock();
-        state.calls.extend(calls.map(Some));
+        state.calls.extend(calls);
         self.tell(state);
     }
 
-    /// Forgets a call that still waits, tells of one that is under way.
-    pub fn cancel(&self, key: CallKey, reason: Option<&str>) {
+    /// Tells of a call that was given up, in case it is under way. Those that still wait are
+    /// forgotten, from time to time.
+    pub fn cancel(&self, call: CallId, reason: Option<&str>) {
         let mut state = self.lock();
-        let is = |arrived: &Arrived| arrived.call.reply.key() == key;
-        let waits = |call: &&mut Option<Arrived>| call.as_ref().is_some_and(is);
-        if let Some(call) = state.calls.iter_mut().find(waits) {
-            *call = None;
-            state.cancelled += 1;
-            if state.cancelled > state.calls.len() / 2 {
-                state.calls.retain(Option::is_some);
-                state.cancelled = 0;
-            }
-            return;
+        state.cancelled += 1;
+        if state.cancelled > state.calls.len() / 2 {
+            state.calls.retain(|arrived| !arrived.is_cancelled());
+            state.cancelled = 0;
         }
         let reason = reason.map(Box::from);
-        state.events.push_back(Event::Cancelled(key, reason));
+        state.events.push_back(Event::Cancelled(call, reason));
         self.tell(state);
     }
 
@@ -166,11 +190,11 @@ impl Inbox {
         let mut bytes = 0;
         while events.len() + calls.len() < max && bytes < DRAIN_BYTES {
             match state.calls.pop_front() {
-                Some(Some(arrived)) => {
+                Some(arrived) if arrived.is_cancelled() => {}
+                Some(arrived) => {
                     bytes += arrived.call.message.bytes().len();
                     calls.push(arrived);
                 }
-                Some(None) => state.cancelled -= 1,
                 None => break,
             }
         }
@@ -205,10 +229,22 @@ impl Inbox {
     }
 }
 
+/// Wakes JavaScript when it is dropped: also with a runtime that ends.
+struct Telling(Arc<Tell>);
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        // Refused only when JavaScript's side is being torn down: nobody is left to tell.
+        self.0.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }
+}
+
 /// Says that the engine's thread has ended, however it did, when it is dropped.
 pub struct Farewell {
     inbox: Arc<Inbox>,
     json: String,
+    /// Nothing is said unless this was opened.
+    opened: Option<Arc<OnceLock<Client>>>,
 }
 
 impl Farewell {
@@ -216,7 +252,15 @@ impl Farewell {
         Self {
             inbox: inbox.clone(),
             json: String::new(),
+            opened: None,
         }
+    }
+
+    /// One that says nothing of a client that never was open: somebody else does.
+    pub fn of(inbox: &Arc<Inbox>, opened: &Arc<OnceLock<Client>>) -> Self {
+        let mut farewell = Self::new(inbox);
+        farewell.opened = Some(opened.clone());
+        farewell
     }
 
     /// What is to be said, as JSON.
@@ -228,6 +272,12 @@ impl Farewell {
 impl Drop for Farewell {
     fn drop(&mut self) {
         let json = std::mem::take(&mut self.json);
-        self.inbox.push(Event::Ended(json));
+        if self
+            .opened
+            .as_ref()
+            .is_none_or(|opened| opened.get().is_some())
+        {
+            self.inbox.push(Event::Ended(json));
+        }
     }
 }

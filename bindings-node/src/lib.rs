@@ -6,7 +6,7 @@
 //!   Connection ─▶ Executor ─▶ Inbox ─▶ wake (no argument, only when it was empty)
 //!                                         │ drain(): one string, one Int32Array
 //!                                         │ handlers: JSON.parse of their slice
-//!   Connection ◀─ submissions ◀─ Replies ◀┘ submit(): one string, one Float64Array, per tick
+//!   Connection ◀─ submissions ◀─ Outbox ◀─┘ submit(): one string, one Float64Array, per tick
 //! ```
 //!
 //! Nothing crosses for what JavaScript need not see: handshake, ping, lists, unknown names,
@@ -14,24 +14,35 @@
 //! answered on the engine's thread, however busy JavaScript is.
 
 mod answers;
+mod arriving;
 mod ask;
+mod caller;
 mod calls;
 mod child;
 mod client;
 mod definition;
 mod drain;
+mod endpoint;
 mod error;
 mod executor;
+mod hosting;
 mod inbox;
+mod leaving;
 mod link;
+mod mount;
 mod offer;
+mod open;
+mod outbox;
 mod outputs;
 mod pair;
 mod questions;
 mod requests;
+mod sending;
 mod serve;
 mod settings;
+mod signals;
 mod skills;
 mod slots;
+mod sockets;
 mod submit;
 mod tasks;

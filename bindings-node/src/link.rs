@@ -1,84 +1,94 @@
-//! JavaScript's end of one connection.
+//! JavaScript's end of one connection of a client's, or of all those of a server.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use mcpbolt::client::{Asking, Client};
-use mcpbolt::connection::{Direction, Handle, RequestOptions};
+use mcpbolt::client::Client;
+use mcpbolt::connection::Direction;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::Stop;
-use mcpbolt::mcp::Method;
+use mcpbolt::io::Counts;
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 use napi_derive::napi;
+use serde_json::json;
 
-use crate::calls::Underway;
-use crate::client::progress;
+use crate::caller::Caller;
+use crate::calls::{Calls, Underway};
 use crate::drain::{Kind, Rows, integers};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Inbox};
 use crate::offer::Templates;
+use crate::outbox::Outbox;
 use crate::outputs::Outputs;
 use crate::questions::Questions;
 use crate::requests::{Outcome, Requests, Task, Way};
-use crate::slots::Slots;
 use crate::submit;
 
 /// A string kept between drains is given back when it has grown beyond this many bytes.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// One connection, as the face holds it. All of it is used on one JavaScript thread.
+/// As the face holds it. All of it is used on one JavaScript thread.
 #[napi]
 pub struct Link {
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) handle: Handle,
-    stop: Option<Stop>,
-    /// What a server offers.
-    live: Option<Arc<Live<Templates>>>,
-    /// What a client asks by.
-    client: Option<(Client, Arc<Questions>)>,
-    pub(crate) calls: Slots<Underway>,
+    pub(crate) side: Side,
+    stop: Box<dyn Fn()>,
+    /// What a server on an address has done.
+    counts: Option<Box<dyn Fn() -> Counts>>,
+    pub(crate) calls: Calls,
     pub(crate) requests: Requests,
     pub(crate) outputs: Outputs,
+    outbox: Arc<Outbox>,
     text: String,
 }
 
-/// Timeouts in ms, whether progress is wanted, more members of `_meta`.
-type Options = (Option<f64>, Option<f64>, bool, Option<String>);
+/// Whose link it is.
+pub enum Side {
+    /// A server's, with what it offers.
+    Server(Arc<Live<Templates>>),
+    Client(Asker),
+}
+
+/// What a client asks by, and is asked by.
+pub struct Asker {
+    /// Set once the connection is open, before JavaScript is told so.
+    pub client: Arc<OnceLock<Client>>,
+    pub questions: Arc<Questions>,
+}
 
 impl Link {
-    pub fn new(inbox: Arc<Inbox>, handle: Handle, stop: Option<Stop>) -> Self {
+    /// `stop` ends what the link leads to, in good order.
+    pub fn new(inbox: Arc<Inbox>, side: Side, stop: impl Fn() + 'static) -> Self {
         Self {
             inbox,
-            handle,
-            stop,
-            live: None,
-            client: None,
-            calls: Slots::default(),
+            side,
+            stop: Box::new(stop),
+            counts: None,
+            calls: Calls::default(),
             requests: Requests::default(),
             outputs: Outputs::default(),
+            outbox: Arc::default(),
             text: String::new(),
         }
     }
 
-    /// That of a server.
-    pub fn of_server(mut self, live: Arc<Live<Templates>>) -> Self {
-        self.live = Some(live);
-        self
-    }
-
-    /// That of a client.
-    pub fn of_client(mut self, client: Client, questions: Arc<Questions>) -> Self {
-        self.client = Some((client, questions));
+    /// `counts` tells what was done.
+    pub fn counting(mut self, counts: impl Fn() -> Counts + 'static) -> Self {
+        self.counts = Some(Box::new(counts));
         self
     }
 
     pub(crate) fn client(&self) -> Result<&Client> {
-        let client = self.client.as_ref().map(|(client, _)| client);
-        let misuse = RequestError::Misuse("a server has nobody to ask but in its handlers");
-        client.ok_or_else(|| error::request(&misuse))
+        let misuse = match &self.side {
+            Side::Client(asker) => match asker.client.get() {
+                Some(client) => return Ok(client),
+                None => "the connection is not open yet",
+            },
+            Side::Server(_) => "a server has nobody to ask but in its handlers",
+        };
+        Err(error::request(&RequestError::Misuse(misuse)))
     }
 
     /// Waits for what `task` gives; the number under which it will come.
@@ -89,53 +99,30 @@ impl Link {
         number
     }
 
-    fn send(
-        &mut self,
-        method: &str,
-        params: Option<&str>,
-        (timeout_ms, max_timeout_ms, wants_progress, meta): Options,
-        adjust: impl FnOnce(&mut Asking),
-    ) -> Result<u32> {
-        let timeout = timeout_ms.map(duration).transpose()?;
-        let max_timeout = max_timeout_ms.map(duration).transpose()?;
-        let number = self.requests.reserve();
-        let options = RequestOptions {
-            timeout,
-            max_timeout,
-            progress: wants_progress.then(|| progress(self.inbox.clone(), number)),
-            meta: meta.map(Into::into),
-            ..RequestOptions::default()
-        };
-        let asking = self.client().and_then(|client| {
-            let asking = client.request(method, params, options);
-            asking.map_err(|why| error::request(&why))
-        });
-        match asking {
-            Ok(mut asking) => {
-                adjust(&mut asking);
-                self.requests.wait(number, Way::Asking(asking), &self.inbox);
-                Ok(number)
-            }
-            Err(why) => {
-                self.requests.forget(number);
-                Err(why)
-            }
-        }
-    }
-
-    fn write_event(&mut self, rows: &mut Rows<'_>, event: Event) {
+    /// Writes an event. The calls that are given up are noted in `given_up`.
+    fn write_event(&mut self, rows: &mut Rows<'_>, event: Event, given_up: &mut Vec<u32>) {
         match event {
-            Event::Cancelled(key, reason) => {
-                if let Some(number) = self.calls.position(|call| call.is(key)) {
-                    self.calls.remove(number);
+            Event::Cancelled(call, reason) => {
+                if let Some(number) = self.calls.number(call) {
+                    given_up.push(number);
                     rows.text(Kind::Cancelled, number, 0, |out| {
                         out.push_str(reason.as_deref().unwrap_or_default());
                     });
                 }
             }
-            Event::Initialized(json) => {
-                rows.text(Kind::Initialized, 0, 0, |out| out.push_str(&json));
-            }
+            Event::Initialized(caller) => rows.text(Kind::Initialized, 0, 0, |out| {
+                out.push_str(&said_by(&caller));
+            }),
+            Event::RootsChanged(caller) => rows.text(Kind::RootsChanged, 0, 0, |out| {
+                out.push_str(&said_by(&caller));
+            }),
+            Event::Left(caller, why) => rows.text(Kind::Left, 0, 0, |out| {
+                out.push('[');
+                error::connection_json(out, &why);
+                out.push(',');
+                out.push_str(&said_by(&caller));
+                out.push(']');
+            }),
             Event::Listening(number, id) => {
                 rows.text(Kind::Listening, number, 0, |out| {
                     out.push_str(&id.to_string());
@@ -144,7 +131,6 @@ impl Link {
             Event::Asked(number, topic, json) => {
                 rows.text(Kind::Asked, number, topic as u32, |out| out.push_str(&json));
             }
-            Event::RootsChanged => rows.bare(Kind::RootsChanged, 0),
             Event::Withdrawn(number) => rows.bare(Kind::Withdrawn, number),
             Event::Opened(json) => rows.text(Kind::Opened, 0, 0, |out| out.push_str(&json)),
             Event::Ready(number) => {
@@ -169,9 +155,24 @@ impl Link {
             Event::Closed(why) => rows.text(Kind::Closed, 0, 0, |out| {
                 error::connection_json(out, &why);
             }),
+            Event::Head(number, status, headers) => {
+                rows.text(Kind::Head, number, status.into(), |out| {
+                    out.push_str(&headers)
+                });
+            }
+            Event::Piece(number, text, is_last) => {
+                rows.text(Kind::Piece, number, is_last.into(), |out| {
+                    out.push_str(&text)
+                });
+            }
             Event::Ended(json) => rows.text(Kind::Ended, 0, 0, |out| out.push_str(&json)),
         }
     }
+}
+
+/// What a client said of itself when it connected, as JSON.
+fn said_by(caller: &Caller) -> String {
+    caller.introduction().unwrap_or_else(|| "null".to_owned())
 }
 
 fn write_answer(rows: &mut Rows<'_>, number: u32, outcome: Option<Outcome>) {
@@ -202,17 +203,21 @@ impl Link {
             .take(Rows::capacity(table), &mut events, &mut calls);
         let mut text = std::mem::take(&mut self.text);
         let mut rows = Rows::new(table, &mut text);
+        let mut given_up = Vec::new();
         for event in events {
-            self.write_event(&mut rows, event);
+            self.write_event(&mut rows, event, &mut given_up);
         }
-        for arrived in calls {
-            if arrived.call.cancel.is_cancelled() {
-                continue;
+        if let Side::Server(live) = &self.side {
+            for arrived in calls {
+                let number = self.calls.vacant();
+                rows.call(number, &arrived.call, live);
+                self.calls.insert(Underway::new(arrived, &self.inbox));
             }
-            let Some(live) = &self.live else { continue };
-            let number = self.calls.vacant();
-            rows.call(number, &arrived.call, live);
-            self.calls.insert(Underway::new(arrived, &self.inbox));
+        }
+        // Only now, so that no call of this drain has such a number: JavaScript may still use it
+        // for the call that is given up, until it comes to the row that says so.
+        for number in given_up {
+            self.calls.remove(number);
         }
         let string = rows.finish(env, more);
         if text.capacity() <= KEEP_BYTES {
@@ -221,83 +226,46 @@ impl Link {
         string
     }
 
-    /// Hands over what handlers gave back, as the rows that [`submit`](crate::submit) describes.
+    /// Hands over what handlers gave back, as the rows that [`submit`](crate::submit) describes;
+    /// `at_once` when what comes next must not overtake it.
     #[napi]
-    pub fn submit(&mut self, text: String, table: &[f64]) {
-        let live = self.live.as_deref();
-        submit::submit(&self.handle, live, &mut self.calls, &text, table);
-    }
-
-    /// Sends a request; gives the number under which its answer will come.
-    #[napi]
-    pub fn request(
-        &mut self,
-        method: String,
-        params: Option<String>,
-        timeout_ms: Option<f64>,
-        max_timeout_ms: Option<f64>,
-        wants_progress: bool,
-        meta: Option<String>,
-    ) -> Result<u32> {
-        let options = (timeout_ms, max_timeout_ms, wants_progress, meta);
-        self.send(&method, params.as_deref(), options, |_| ())
-    }
-
-    /// The same for the call of a tool that may become a task: then the answer is that it has.
-    #[napi]
-    pub fn start_tool(
-        &mut self,
-        params: String,
-        timeout_ms: Option<f64>,
-        max_timeout_ms: Option<f64>,
-        wants_progress: bool,
-        meta: Option<String>,
-    ) -> Result<u32> {
-        let options = (timeout_ms, max_timeout_ms, wants_progress, meta);
-        let method = Method::CallTool.name();
-        self.send(method, Some(&params), options, Asking::hand_over)
-    }
-
-    /// Gives up what is waited for, and tells the peer.
-    #[napi]
-    pub fn cancel(&mut self, number: u32, reason: Option<String>) {
-        self.requests.cancel(number, reason.as_deref());
-    }
-
-    /// What JavaScript gave to what the server asked: a result, or the text of a failure.
-    #[napi]
-    pub fn answer(&self, number: u32, is_result: bool, text: String) {
-        if let Some((_, questions)) = &self.client {
-            questions.answer(number, if is_result { Ok(text) } else { Err(text) });
+    pub fn submit(&mut self, text: String, table: &[f64], at_once: bool) {
+        let Side::Server(live) = &self.side else {
+            return;
+        };
+        let said = submit::submit(live, &mut self.calls, &text, table);
+        match self.inbox.runtime() {
+            // What is dropped is handed over.
+            None => drop(said),
+            Some(runtime) => self.outbox.send(said, runtime),
+        }
+        if at_once {
+            self.outbox.flush();
         }
     }
 
-    /// Sends a notification.
+    /// What a server on an address has done so far, as JSON.
     #[napi]
-    pub fn notify(&self, method: String, params: Option<String>) {
-        // The face writes the params itself: they are an object.
-        let _ = self.handle.notify(&method, params.as_deref());
+    pub fn counts(&self) -> Option<String> {
+        let counts = self.counts.as_ref()?();
+        Some(
+            json!({
+                "openConnections": counts.open_connections,
+                "connections": counts.connections,
+                "webSockets": counts.websockets,
+                "httpRequests": counts.http_requests,
+                "httpErrors": counts.http_errors,
+                "bytesRead": counts.bytes_read,
+                "bytesWritten": counts.bytes_written,
+            })
+            .to_string(),
+        )
     }
 
-    /// Answers that nobody waited for, and frames that were no messages, since the start.
-    #[napi]
-    pub fn strays(&self) -> f64 {
-        self.handle.stray_count() as f64
-    }
-
-    /// Closes the connection once what is queued is written.
-    #[napi]
-    pub fn close(&self) {
-        self.handle.close();
-    }
-
-    /// Ends a server's loop in good order, or a client's with its child.
+    /// Ends a server in good order, or a client with its child.
     #[napi]
     pub fn stop(&self) {
-        match &self.stop {
-            Some(stop) => stop.stop(),
-            None => self.handle.close(),
-        }
+        (self.stop)();
     }
 }
 

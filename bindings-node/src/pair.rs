@@ -9,11 +9,12 @@ use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
-use crate::client::ClientOptions;
+use crate::caller::Caller;
+use crate::client::{ClientOptions, connect};
 use crate::error::{self, Result};
 use crate::executor::Handlers;
 use crate::inbox::{Farewell, Inbox};
-use crate::link::Link;
+use crate::link::{Link, Side};
 use crate::offer::Offer;
 
 /// Connects a client with a server of `offer`. Gives the server's link, then the client's.
@@ -30,18 +31,19 @@ pub fn pair(
         Arc::new(Inbox::new(&wake_client)?),
     );
     let config = io::traced(served.config.clone()).map_err(|why| error::io(&why))?;
-    let made = options.prepare(&client_inbox)?;
+    let farewell = |_: &_| Some(Farewell::new(&client_inbox));
+    let (client_config, prepared, asker) = options.describe(&client_inbox, farewell)?.prepare()?;
     let server = Connection::new(config, Instant::now());
-    let client = Connection::new(made.config.clone(), Instant::now());
-    let farewell = Some(Farewell::new(&client_inbox));
-    let (caller, client_host, questions) =
-        made.connect(client_inbox.clone(), client.handle(), farewell);
+    let client = Connection::new(client_config, Instant::now());
+    let client_host = connect(prepared, client.handle());
+    let side = Side::Server(served.live.clone());
+    let (near, far) = (client.handle(), server.handle());
     let links = vec![
-        Link::new(inbox.clone(), server.handle(), None).of_server(served.live.clone()),
-        Link::new(client_inbox, client.handle(), None).of_client(caller, questions),
+        Link::new(inbox.clone(), side, move || far.close()),
+        Link::new(client_inbox, Side::Client(asker), move || near.close()),
     ];
-    let farewell = Some(Farewell::new(&inbox));
-    let handlers = Handlers::new(&served, server.handle(), inbox, farewell);
+    let caller = Caller::only(server.handle());
+    let handlers = Handlers::new(&served, caller, inbox.clone()).with(Farewell::new(&inbox));
     let server_host = ServerHost::live(served.live, server.handle(), handlers);
     io::join((server, server_host), (client, client_host)).map_err(|why| error::io(&why))?;
     Ok(links)

@@ -1,5 +1,6 @@
 //! What this side waits for: answers of the peer, by the numbers that JavaScript knows them by.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::future::Future;
@@ -7,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use mcpbolt::client::Asking;
+use mcpbolt::client::{Asking, Client};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
@@ -55,6 +56,8 @@ enum Request {
 /// How an answer comes.
 pub enum Way {
     Asking(Asking),
+    /// The same for a page of the tools that this client may call.
+    Listing(Client, Asking),
     Task(Task),
 }
 
@@ -62,6 +65,13 @@ impl Way {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         match self {
             Self::Asking(asking) => Pin::new(asking).poll(cx).map_ok(Answer::Message),
+            Self::Listing(client, asking) => Pin::new(asking).poll(cx).map_ok(|message| {
+                let page = message.as_ref().result().unwrap_or("{}");
+                match client.seen_tools(page) {
+                    Cow::Borrowed(_) => Answer::Message(message),
+                    Cow::Owned(page) => Answer::Json(page),
+                }
+            }),
             Self::Task(task) => task.as_mut().poll(cx).map_ok(Answer::Json),
         }
     }
@@ -156,7 +166,7 @@ impl Requests {
         };
         match (way.poll(&mut Context::from_waker(waker)), way) {
             (Poll::Pending, _) => None,
-            (Poll::Ready(outcome), Way::Asking(_)) => {
+            (Poll::Ready(outcome), Way::Asking(_) | Way::Listing(..)) => {
                 self.forget(number);
                 Some(outcome)
             }
@@ -177,7 +187,9 @@ impl Requests {
 
     /// Gives a request up and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
-        if let Some(Request::Waiting(Way::Asking(asking), _)) = self.waiting.remove(&number) {
+        if let Some(Request::Waiting(Way::Asking(asking) | Way::Listing(_, asking), _)) =
+            self.waiting.remove(&number)
+        {
             asking.cancel(reason);
         }
     }

@@ -10,15 +10,16 @@ use mcpbolt::server::ServerHost;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
+use crate::caller::Caller;
 use crate::error::{self, Result};
 use crate::executor::Handlers;
 use crate::inbox::{Farewell, Inbox};
-use crate::link::{Link, duration, spawn};
+use crate::link::{Link, Side, duration, spawn};
 use crate::offer::Offer;
 
 /// How long JavaScript has to notice that the wire is gone before a handler that holds its
 /// thread counts as wedged.
-const NOTICE: Duration = Duration::from_millis(50);
+pub const NOTICE: Duration = Duration::from_millis(50);
 
 /// Serves on this process's stdin and stdout, on a thread of the engine's.
 #[napi]
@@ -43,12 +44,12 @@ pub fn serve_stdio(
     let mut connection = Connection::new(config, Instant::now());
     connection.set_wake(stdio.wake().clone());
     let (handle, stop) = (connection.handle(), stdio.stop());
-    let link = Link::new(inbox.clone(), handle.clone(), Some(stop));
-    let link = link.of_server(served.live.clone());
+    let side = Side::Server(served.live.clone());
+    let link = Link::new(inbox.clone(), side, move || stop.stop());
     let run = move || {
         let mut farewell = Farewell::new(&inbox);
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
-        let handlers = Handlers::new(&served, handle.clone(), inbox.clone(), None);
+        let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
         let mut host = ServerHost::live(served.live, handle, handlers);
         let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
         let outcome = stdio.run(&mut machine);
@@ -78,11 +79,6 @@ fn report_json(outcome: &io::Result<Report>) -> String {
             let unanswered = report.unanswered;
             format!("{{\"reason\":\"{reason}\",\"unanswered\":{unanswered}{signal}}}")
         }
-        Err(why) => {
-            let mut text = String::from("{\"error\":");
-            crate::drain::quote(&mut text, &why.to_string());
-            text.push('}');
-            text
-        }
+        Err(why) => error::failure_json(why),
     }
 }

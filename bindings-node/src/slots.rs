@@ -1,4 +1,5 @@
-//! Numbered places, the lowest free one first: JavaScript names calls by small numbers.
+//! Numbered places, the one that was freed last taken first: JavaScript names calls by small
+//! numbers.
 
 /// Values by number.
 #[derive(Debug)]
@@ -48,11 +49,5 @@ impl<T> Slots<T> {
         let value = self.values.get_mut(number as usize)?.take()?;
         self.free.push(number);
         Some(value)
-    }
-
-    /// The number of the first value that `is` holds of.
-    pub fn position(&self, is: impl Fn(&T) -> bool) -> Option<u32> {
-        let found = |slot: &Option<T>| slot.as_ref().is_some_and(&is);
-        self.values.iter().position(found).map(|at| at as u32)
     }
 }

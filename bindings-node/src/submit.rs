@@ -4,14 +4,14 @@
 //! depend on the kind. The texts follow each other in the string, with one unit between them.
 //! The kinds are those of `Outbound` in the face.
 
-use mcpbolt::connection::{Handle, Progress, Replies};
+use mcpbolt::connection::{Progress, Replies};
 use mcpbolt::mcp::LogLevel;
 use mcpbolt::server::Live;
 
 use crate::answers::Answer;
-use crate::calls::Underway;
+use crate::caller::Caller;
+use crate::calls::{Calls, Underway};
 use crate::offer::Templates;
-use crate::slots::Slots;
 
 const ROW: usize = 5;
 
@@ -56,19 +56,39 @@ impl Kind {
     }
 }
 
-/// Writes what one tick gave and hands it to the engine.
+/// What is said to one client after the other.
+#[derive(Default)]
+struct Speech {
+    said: Vec<Replies>,
+    last: Option<(u64, Replies)>,
+}
+
+impl Speech {
+    fn to(&mut self, caller: &Caller) -> &mut Replies {
+        let before = self.last.take_if(|(number, _)| *number != caller.number);
+        self.said.extend(before.map(|(_, replies)| replies));
+        let begin = || (caller.number, caller.handle.replies());
+        &mut self.last.get_or_insert_with(begin).1
+    }
+
+    fn finish(mut self) -> Vec<Replies> {
+        self.said.extend(self.last.map(|(_, replies)| replies));
+        self.said
+    }
+}
+
+/// Writes what one tick gave: what is to be handed to the engine.
 pub fn submit(
-    handle: &Handle,
-    live: Option<&Live<Templates>>,
-    calls: &mut Slots<Underway>,
+    live: &Live<Templates>,
+    calls: &mut Calls,
     text: &str,
     table: &[f64],
-) {
+) -> Vec<Replies> {
     let mut pieces = Pieces::new(text, table);
-    let mut replies = handle.replies();
+    let mut speech = Speech::default();
     for row in table.chunks_exact(ROW) {
         let [kind, number, units, a, b] = *row else {
-            return;
+            break;
         };
         let piece = pieces.next(units as usize);
         let Some(kind) = Kind::ALL.get(kind as usize) else {
@@ -77,16 +97,17 @@ pub fn submit(
         let number = number as u32;
         if !kind.is_answer() {
             if let Some(call) = calls.get(number) {
-                news(&mut replies, call, kind, piece, a, b);
+                news(speech.to(&call.caller), call, kind, piece, a, b);
             }
         } else if let Some(call) = calls.remove(number) {
             let answer = Answer::read(kind, piece, (a, b), live);
             match call.task() {
-                None => answer.send(&mut replies, &call.reply),
+                None => answer.send(speech.to(&call.caller), &call.reply),
                 Some(task) => answer.end(task),
             }
         }
     }
+    speech.finish()
 }
 
 fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64, b: f64) {

@@ -4,10 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use mcpbolt::connection::CallKey;
 use mcpbolt::correlate::{CancelToken, Cancelled};
 use napi_derive::napi;
 
+use crate::caller::CallId;
 use crate::error::Result;
 use crate::inbox::{Event, Inbox};
 use crate::link::Link;
@@ -19,7 +19,7 @@ pub struct GivenUp(#[expect(dead_code, reason = "it holds the waker")] Pin<Box<C
 
 struct Tell {
     inbox: Arc<Inbox>,
-    call: CallKey,
+    call: CallId,
 }
 
 impl Wake for Tell {
@@ -29,7 +29,7 @@ impl Wake for Tell {
 }
 
 impl GivenUp {
-    pub fn watch(inbox: &Arc<Inbox>, call: CallKey, token: &CancelToken) -> Self {
+    pub fn watch(inbox: &Arc<Inbox>, call: CallId, token: &CancelToken) -> Self {
         let inbox = inbox.clone();
         let waker = Waker::from(Arc::new(Tell { inbox, call }));
         let mut cancelled = Box::pin(token.cancelled());

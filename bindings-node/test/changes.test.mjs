@@ -334,15 +334,15 @@ test('a server hears of its clients: when they are there, and when they are gone
     const heard = [];
     const server = new Server('hears', '1', {
         onInitialized: client => heard.push(client),
-        onClosed: reason => heard.push(reason.code)
+        onClosed: (reason, { info, connection }) => heard.push(reason.code, info.name, connection)
     });
     const client = await connect(server, { name: 'ada', version: '2', opening: 'handshake', roots: [] });
     await client.ping();
-    const [{ revision, info, capabilities }] = heard;
+    const [{ revision, info, capabilities, connection }] = heard;
     assert.deepEqual([revision, info.name, Object.keys(capabilities)], ['2025-11-25', 'ada', ['roots']]);
     const closed = [];
     client.on('closed', reason => closed.push(reason.code));
     await client.close();
     while (heard.length < 2) await new Promise(resolve => setTimeout(resolve, 5));
-    assert.deepEqual([heard[1], closed], ['ERR_MCP_CLOSED_BY_PEER', ['ERR_MCP_CLOSED_LOCALLY']]);
+    assert.deepEqual([heard.slice(1), closed], [['ERR_MCP_CLOSED_BY_PEER', 'ada', connection], ['ERR_MCP_CLOSED_LOCALLY']]);
 });

@@ -104,7 +104,7 @@ test('an extension has methods of its own (R-EXT-04)', async () => {
 test('a server hears that roots have changed (R-ROO-02)', async () => {
     let server;
     const changed = new Promise(resolve => (server = new Server('hears', '1', { onRootsChanged: resolve })));
-    const client = await connect(server, { opening: 'handshake', roots: [] });
+    const client = await connect(server, { name: 'ada', opening: 'handshake', roots: [] });
     client.setRoots(['file:///a']);
-    await changed;
+    assert.equal((await changed).info.name, 'ada');
 });

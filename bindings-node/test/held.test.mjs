@@ -146,3 +146,30 @@ test('who does not keep up misses log messages, and nothing that has changed', a
     assert.ok(log > 8000 && log < 10_000, `${log} log messages`);
     assert.deepEqual(changes, { toolsChanged: 1, resourceUpdated: 1, elicitationComplete: 1 });
 });
+
+test('a call that comes while others are given up is none of theirs', async () => {
+    const wire = await Wire.open(
+        program(`
+            import { Server } from 'mcpbolt';
+            const calls = [];
+            const wait = (_, ctx) => new Promise(() => {
+                calls.push(ctx);
+                if (calls.length === 1) ctx.signal.addEventListener('abort', () => calls[1].progress(1));
+            });
+            await new Server('held', '1', { onError: () => {} })
+                .tool('wait', {}, wait)
+                .tool('hold', {}, ({ ms }) => { const end = Date.now() + ms; while (Date.now() < end); return 'held'; })
+                .tool('echo', {}, () => 'x')
+                .run();
+        `)
+    );
+    for (const id of ['first', 'second']) wire.call(id, 'wait', {}, { progressToken: id });
+    wire.call('held', 'hold', { ms: 500 });
+    await pause(200);
+    for (const requestId of ['first', 'second']) wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+    wire.call('new', 'echo', {}, { progressToken: 'new' });
+    assert.equal((await wire.answer('new')).result.content[0].text, 'x');
+    const progress = wire.others.filter(({ method }) => method === 'notifications/progress');
+    assert.deepEqual(progress, []);
+    await wire.end();
+});

@@ -20,7 +20,7 @@ symlinkSync(folder.pathname, join(place, 'node_modules/mcpbolt'));
 symlinkSync(new URL('node_modules/zod', folder).pathname, join(place, 'node_modules/zod'));
 writeFileSync(join(place, 'server.mjs'), server);
 
-assert.deepEqual([readme.length, features.length], [4, 16]);
+assert.deepEqual([readme.length, features.length], [5, 16]);
 for (const [page, programs] of Object.entries({ readme, features }))
     for (const [index, program] of programs.entries())
         test(`program ${index + 1} of the ${page}`, async () => {

@@ -71,7 +71,7 @@ for (const revision of ['2025-11-25', '2026-07-28'])
         const client = await connect(server, { name: 'Ada', version: '7', revision, onElicitation: () => ({ action: 'decline' }) });
         await client.callTool('now');
         const [own, { info, capabilities, ...rest }] = seen;
-        assert.deepEqual([own, rest, info], [revision, { revision }, { name: 'Ada', version: '7' }]);
+        assert.deepEqual([own, rest, info], [revision, { revision, connection: 0 }, { name: 'Ada', version: '7' }]);
         assert.ok('form' in capabilities.elicitation, JSON.stringify(capabilities));
         await client.callTool('later');
         assert.throws(() => kept[0].client, failsWith('ERR_MCP_CANCELLED'));

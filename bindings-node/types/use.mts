@@ -1,19 +1,29 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
+import { createServer } from 'node:http';
+import { createServer as createServer2 } from 'node:http2';
 import { Client, McpError, ProtocolError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
 import type {
     CallToolResult,
+    CarrierFault,
     Change,
     ClientInfo,
     Completions,
+    ConnectOptions,
     Context,
+    Counts,
+    Endpoint,
+    EndpointOptions,
     ErrorCode,
     FormResult,
+    Handler,
     LogMessage,
     PageResult,
     Progress,
     Root,
     RunReport,
     SamplingResult,
+    ServeOptions,
+    Serving,
     Skill,
     TaskInfo,
     Tool,
@@ -103,6 +113,74 @@ server.tool('level', {}, (_, ctx) => ctx.log('loud', 1));
 server.resource('memo://b', {}, () => 7);
 
 holds<Equal<Awaited<ReturnType<typeof server.run>>, RunReport>>();
+
+async function serve() {
+    const options: ServeOptions = {
+        hosts: ['example.com'],
+        origins: ['https://example.com'],
+        cors: true,
+        limits: { messageBytes: 1 << 20, depth: 64, inFlight: 100, keepaliveMs: 10_000, idleMs: 60_000 },
+        tls: { certificate: 'certificate.pem', key: 'key.pem' },
+        threads: 2,
+        graceMs: 1000,
+        signal: AbortSignal.timeout(5),
+        signals: false,
+        trace: (direction, message) => holds<Equal<typeof direction | typeof message, string>>()
+    };
+    await using serving = await server.serve(new URL('https://example.com/mcp'), options);
+    holds<Equal<typeof serving, Serving>>();
+    holds<Equal<typeof serving.address, string>>();
+    holds<Equal<typeof serving.counts, Counts>>();
+    holds<Equal<Awaited<ReturnType<typeof serving.close>>, RunReport>>();
+    const report = await server.run('http://127.0.0.1:8000/mcp', options);
+    holds<Equal<typeof report, RunReport>>();
+    // @ts-expect-error: TLS takes both files
+    await server.serve('https://127.0.0.1/mcp', { tls: { key: 'key.pem' } });
+    // @ts-expect-error: on stdin and stdout nobody has an origin
+    await server.run({ origins: ['https://example.com'] });
+}
+void serve;
+
+function mount() {
+    const options: EndpointOptions = { hosts: ['*'], maxSessions: 10, sessionTtlMs: 60_000, sse: false, commentMs: 5000 };
+    const handler: Handler = server.handler(options);
+    createServer(handler).listen(0);
+    createServer2(handler).listen(0);
+    const endpoint = server.endpoint(options);
+    holds<Equal<typeof endpoint, Endpoint>>();
+    const web: (request: Request) => Promise<Response> = endpoint.fetch;
+    holds<Equal<ReturnType<typeof server.fetch>, Promise<Response>>>();
+    endpoint.close();
+    // @ts-expect-error: threads are those of an address
+    server.handler({ threads: 2 });
+    return web;
+}
+void mount;
+
+async function reach() {
+    const options: ConnectOptions = {
+        headers: { 'x-tenant': 'a' },
+        auth: { type: 'bearer', token: 'secret' },
+        protocols: ['mcp'],
+        connectMs: 1000,
+        ca: ['-----BEGIN CERTIFICATE-----'],
+        timeout: 1000
+    };
+    const client = await Client.connect('https://example.com/mcp', options);
+    await Client.connect(new URL('wss://example.com/mcp'), { auth: { type: 'basic', user: 'a', password: 'b' } });
+    await Client.connect('http://localhost/mcp', { auth: { type: 'apiKey', key: 'k', header: 'x-key' } });
+    // @ts-expect-error: a password is missing
+    await Client.connect('http://localhost/mcp', { auth: { type: 'basic', user: 'a' } });
+    // @ts-expect-error: a server in this process is reached by no carrier
+    await Client.connect(server, { headers: {} });
+    await client.close().catch(error => {
+        if (!(error instanceof McpError)) throw error;
+        holds<Equal<typeof error.fault, CarrierFault | undefined>>();
+        holds<Equal<typeof error.status, number | undefined>>();
+        holds<Equal<typeof error.authenticate, string | undefined>>();
+    });
+}
+void reach;
 
 async function use() {
     await using client = await Client.spawn('node', ['server.mjs'], { stderr: line => holds<Equal<typeof line, string>>() });

@@ -1,0 +1,108 @@
+import { onAbort } from './abort';
+import type { Exchange, Mounted, Taker } from './mounted';
+
+/** @internal Serves a request of the web's standards. */
+export async function serveWeb(mounted: Mounted, request: Request): Promise<Response> {
+    const { signal } = request;
+    signal.throwIfAborted();
+    const url = new URL(request.url);
+    const headers = [...request.headers].flat();
+    if (!request.headers.has('host')) headers.push('host', url.host);
+    const body = request.body?.getReader();
+    return new Promise((resolve, reject) => {
+        let streamer!: Streamer;
+        const take = (exchange: Exchange) => (streamer = new Streamer(exchange, resolve));
+        const exchange = mounted.begin(request.method, url.pathname + url.search, headers, take);
+        if (exchange === undefined) return resolve(new Response(null, { status: 503 }));
+        const fail = (reason: unknown) => {
+            exchange.end();
+            streamer.fail(reason);
+            reject(reason);
+        };
+        const forget = onAbort(signal, () => fail(signal.reason));
+        streamer.onEnd = () => {
+            forget();
+            // What nobody reads any more is its maker's: to cancel it could take the connection along.
+            body?.releaseLock();
+        };
+        sendBody(body, exchange).catch(fail);
+    });
+}
+
+async function sendBody(body: ReadableStreamDefaultReader<Uint8Array> | undefined, exchange: Exchange): Promise<void> {
+    for (;;) {
+        const { value } = (await body?.read()) ?? {};
+        if (value === undefined) return exchange.bodyEnd();
+        exchange.body(value);
+    }
+}
+
+/** Streams an answer as fast as it is read. */
+class Streamer implements Taker {
+    readonly #exchange: Exchange;
+    readonly #respond: (response: Response) => void;
+    readonly #encoder = new TextEncoder();
+    #head: ResponseInit | undefined;
+    #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    /** A piece was asked for and is not there. */
+    #isOwed = true;
+    #isOver = false;
+    /** Called when there is nothing more to come. */
+    onEnd: () => void = () => {};
+
+    constructor(exchange: Exchange, respond: (response: Response) => void) {
+        this.#exchange = exchange;
+        this.#respond = respond;
+    }
+
+    head(status: number, headers: string[]): void {
+        const pairs = headers.flatMap((name, i) => (i % 2 ? [] : [[name, headers[i + 1]!] as [string, string]]));
+        this.#head = { status, headers: pairs };
+        // With the first piece, if that is there already.
+        process.nextTick(() => this.#begin());
+    }
+
+    piece(text: string, isLast: boolean): void {
+        this.#isOwed = false;
+        if (isLast) this.#end();
+        const head = this.#head;
+        if (isLast && head) {
+            this.#head = undefined;
+            return this.#respond(new Response(text === '' ? null : text, head));
+        }
+        this.#begin();
+        if (text !== '') this.#controller?.enqueue(this.#encoder.encode(text));
+        if (isLast) this.#controller?.close();
+    }
+
+    /** Nothing, if all of it is there. */
+    fail(reason: unknown): void {
+        if (this.#isOver) return;
+        this.#end();
+        this.#head = undefined;
+        this.#controller?.error(reason);
+    }
+
+    #begin(): void {
+        if (this.#head === undefined) return;
+        const body = new ReadableStream<Uint8Array>({
+            start: controller => void (this.#controller = controller),
+            pull: () => this.#pull(),
+            cancel: () => (this.#end(), this.#exchange.end())
+        });
+        const head = this.#head;
+        this.#head = undefined;
+        this.#respond(new Response(body, head));
+    }
+
+    #end(): void {
+        this.#isOver = true;
+        this.onEnd();
+    }
+
+    #pull(): void {
+        if (this.#isOwed) return;
+        this.#isOwed = true;
+        this.#exchange.more();
+    }
+}

@@ -1,0 +1,87 @@
+//! An answer on its way to JavaScript: status and headers, then its body, a piece for each demand.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use http_body::Body;
+use hyper::http::response::Parts;
+use hyper::{Response, StatusCode};
+use mcpbolt::io::http::HttpBody;
+use tokio::sync::Semaphore;
+
+use crate::drain::quote;
+use crate::inbox::{Event, Inbox};
+
+/// A piece ends when it has so many bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Hands an answer over, as far as `demand` allows.
+pub async fn leave(number: u32, answer: Response<HttpBody>, inbox: &Inbox, demand: &Semaphore) {
+    let (parts, body) = answer.into_parts();
+    let mut headers = headers(&parts);
+    let len = body.size_hint().exact();
+    // RFC 9110, 8.6
+    if let Some(len) = len.filter(|_| parts.status != StatusCode::NO_CONTENT) {
+        headers.push_str(&format!(",\"content-length\",\"{len}\""));
+    }
+    let headers = format!("[{}]", headers.trim_start_matches(','));
+    inbox.push(Event::Head(number, parts.status.as_u16(), headers));
+    let mut body = pin!(body);
+    let mut bytes = Vec::new();
+    loop {
+        // It is closed when nobody wants any more.
+        let Ok(permit) = demand.acquire().await else {
+            return;
+        };
+        permit.forget();
+        let more = gather(body.as_mut(), &mut bytes).await;
+        inbox.push(Event::Piece(number, text(&mut bytes), !more));
+        if !more {
+            return;
+        }
+    }
+}
+
+fn headers(parts: &Parts) -> String {
+    let mut json = String::new();
+    for (name, value) in &parts.headers {
+        for part in [name.as_str(), value.to_str().unwrap_or_default()] {
+            json.push(',');
+            quote(&mut json, part);
+        }
+    }
+    json
+}
+
+/// Waits for something to be said and takes what there is. Whether more may come.
+async fn gather(mut body: Pin<&mut HttpBody>, bytes: &mut Vec<u8>) -> bool {
+    let before = bytes.len();
+    poll_fn(|cx| {
+        while bytes.len() < PIECE_BYTES {
+            match body.as_mut().poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+                }
+                Poll::Ready(_) => return Poll::Ready(false),
+                Poll::Pending if bytes.len() == before => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(true)
+    })
+    .await
+}
+
+/// Takes the text out, but for a character of which only the beginning is there: what this server
+/// says is UTF-8.
+fn text(bytes: &mut Vec<u8>) -> String {
+    let end = match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        Err(why) if why.error_len().is_none() => why.valid_up_to(),
+        Err(_) => bytes.len(),
+    };
+    let rest = bytes.split_off(end);
+    let whole = std::mem::replace(bytes, rest);
+    String::from_utf8(whole).unwrap_or_else(|why| String::from_utf8_lossy(why.as_bytes()).into())
+}
