@@ -21,6 +21,12 @@ ALL = (*LEGACY, features.MODERN)
 Lacks = dict[str, str]  # feature -> why
 
 
+# What one speaks beside stdio, and where a server does so.
+STREAMABLE = {"http": "/mcp"}
+BOTH = STREAMABLE | {"sse": "/sse"}
+ONE_PLACE = STREAMABLE | {"sse": "/mcp"}
+
+
 class Peer:
     """One client or server. A server that is a finished program has a script of its own."""
 
@@ -28,18 +34,29 @@ class Peer:
         self,
         *command: object,
         revisions: tuple[str, ...] = ALL,
+        carriers: dict[str, str] = STREAMABLE,
         lacks: Lacks = {},
+        lacks_beside_stdio: Lacks = {},
         script: Script | None = None,
     ) -> None:
         self.command = [str(word) for word in command]
         self.revisions = revisions
+        self.carriers = carriers
         self.lacks = lacks
+        self.lacks_beside_stdio = lacks_beside_stdio
         self.script = script
+
+    def lacking(self, carrier: str) -> set[str]:
+        """The features that it does not have there."""
+        return {*self.lacks} if carrier == "stdio" else {*self.lacks, *self.lacks_beside_stdio}
 
 
 NO_TASKS: Lacks = {"tasks": "none", "tasks as an extension": "none"}
 FASTMCP_TASKS = dict.fromkeys(NO_TASKS, "those of a package of their own, `fastmcp-tasks`")
 RMCP_TASKS = {"tasks": "only those of 2026-07-28"}
+FEW_CONNECTIONS: Lacks = {
+    "sampling, 100 at once": "of its 100 connections none is left for answers while 100 calls wait for them",
+}
 # What ours lack, as clients and as servers.
 OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
     "rust": ({}, {}),
@@ -48,27 +65,54 @@ OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
 }
 OURS = tuple(OUR_LACKS)
 CLIENTS = {
-    "mcp": Peer(install.PYTHON, HERE / "clients" / "python_client.py", lacks=NO_TASKS),
+    "mcp": Peer(
+        install.PYTHON,
+        HERE / "clients" / "python_client.py",
+        carriers=BOTH,
+        lacks=NO_TASKS,
+        lacks_beside_stdio=FEW_CONNECTIONS,
+    ),
     # It has the sessions of `mcp`, which is put through all revisions.
-    "fastmcp": Peer(install.PYTHON, HERE / "clients" / "fastmcp_client.py", revisions=ALL[-2:], lacks=FASTMCP_TASKS),
-    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY),
-    "node-v2": Peer("node", HERE / "clients" / "node_v2.mjs", lacks=NO_TASKS),
+    "fastmcp": Peer(
+        install.PYTHON,
+        HERE / "clients" / "fastmcp_client.py",
+        revisions=ALL[-2:],
+        lacks=FASTMCP_TASKS,
+        lacks_beside_stdio=FEW_CONNECTIONS,
+    ),
+    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
+    "node-v2": Peer(
+        "node",
+        HERE / "clients" / "node_v2.mjs",
+        carriers=BOTH,
+        lacks=NO_TASKS,
+        lacks_beside_stdio={"unknown methods": "an error that comes with a status of its own (2026-07-28) is text to it"},
+    ),
     "rmcp": Peer(install.RMCP / "client", lacks=RMCP_TASKS),
 }
 FASTMCP_SERVER = FASTMCP_TASKS | {
     "refusals": "says of an unknown tool in a result, of a prompt's missing argument that it failed internally",
     "changes": "no subscriptions, neither `resources/subscribe` nor `subscriptions/listen`",
 }
-EVERYTHING = install.NODE_MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 SERVERS = {
     "rmcp": Peer(install.RMCP / "server", lacks=RMCP_TASKS),
-    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py", lacks=NO_TASKS),
+    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py", carriers=BOTH, lacks=NO_TASKS),
     "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", revisions=ALL[-2:], lacks=FASTMCP_SERVER),
-    "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY),
+    "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
     "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs", lacks=NO_TASKS),
-    "everything": Peer("node", EVERYTHING, "stdio", revisions=LEGACY, script=programs.everything),
-    "garbage": Peer(sys.executable, HERE / "servers" / "garbage_server.py", script=programs.garbage),
+    "everything": Peer("node", HERE / "servers" / "everything.mjs", revisions=LEGACY, script=programs.everything),
+    "garbage": Peer(sys.executable, HERE / "servers" / "garbage_server.py", carriers={}, script=programs.garbage),
 }
+
+
+def carriers(client: Peer, server: Peer, revision: str, full: bool) -> list[str]:
+    """What they speak that revision over, beside stdio. The pair of endpoints is that of the first;
+    who has it there needs the other only for the full set.
+    """
+    shared = [carrier for carrier in client.carriers if carrier in server.carriers]
+    if revision != features.FIRST:
+        return [carrier for carrier in shared if carrier != "sse"]
+    return shared if full else shared[-1:]
 
 
 def diagnostic(language: str) -> list[str]:
@@ -95,4 +139,4 @@ def ours(language: str, interpreter: str, build: bool) -> tuple[Peer, Peer]:
             sys.exit(f"{' '.join(command)} failed")
         target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "debug"
         words = [[target / f"interop-{side}"] for side in ("client", "server")]
-    return Peer(*words[0], lacks=client), Peer(*words[1], lacks=server)
+    return Peer(*words[0], carriers=ONE_PLACE, lacks=client), Peer(*words[1], carriers=ONE_PLACE, lacks=server)

@@ -64,12 +64,14 @@ def _line(at_ns: int, sender: str, raw: bytes) -> Line:
     return line
 
 
-def read_trace(path: Path) -> tuple[str, Recording]:
-    """Whose trace it is, and what passed; what the peer sent that is no JSON is left out."""
+def read_trace(path: Path, begin: int = 0) -> tuple[str, Recording]:
+    """Whose trace it is, and what passed from that byte on; what the peer sent that is no JSON is
+    left out.
+    """
     side = path.name.partition("-")[0]
     peer = CLIENT if side == SERVER else SERVER
     out = Recording()
-    for at, text in enumerate(path.read_bytes().splitlines()):
+    for at, text in enumerate(path.read_bytes()[begin:].splitlines()):
         sender = side if text.startswith(b"-> ") else peer
         line = _line(at, sender, text[3:])
         if sender == side or not line.fault:

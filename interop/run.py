@@ -4,12 +4,14 @@
     python3 interop/run.py                        everything
     python3 interop/run.py --server rust          our Rust server and client
     python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
+    python3 interop/run.py --full                 each revision over each carrier that both have
     python3 interop/run.py --table                draws the README's table anew
 
 Every client of others drives our servers, and our clients drive every server of others, in every
-revision that they speak, through every feature that both have. In between stands tee.py, and
-afterwards every message that our side sent is checked against the official schema of its revision;
-then comes the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
+revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
+between, and on the network, where each server has all its clients one after another. Afterwards
+every message that our side sent is checked against the official schema of its revision; then comes
+the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the schemas, too. `--server` takes rust, python or node (ours), or reference (clients of
 others on servers of others, which proves this harness); it may be given several times.
 """
@@ -17,21 +19,26 @@ others on servers of others, which proves this harness); it may be given several
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import resource
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import bad_frames
+import browser
 import install
 import peers
 import table
-from sessions import Session
+from browser import Visit
+from sessions import Session, Visits
 
 HERE = install.HERE
 
@@ -83,44 +90,58 @@ class BadFrames:
         return [f"{era}: {problem}" for era, (_, problems) in eras.items() for problem in problems]
 
 
-Work = Rules | Session | Traces | BadFrames
+Work = Rules | Session | Traces | BadFrames | Visits
 
 
-def planned(languages: list[str], build: bool) -> list[Work]:
-    """All there is to do, the longest first."""
-    sessions: list[Session] = []
+def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], list[Session | Visit]]:
+    """All there is to do beside sessions, and the sessions."""
+    pairs: list[tuple[tuple[str, peers.Peer], tuple[str, peers.Peer]]] = []
+    pages: list[Visit] = []
     raw: list[Work] = []
+    chromium = browser.found() if build else "chromium"
+    if chromium is None:
+        print("SKIPPED: no browser: no page speaks to our servers (Debian, Ubuntu: apt install chromium)")
     for language in languages:
         if language == "reference":
-            sessions += [
-                Session(client, server, revision)
-                for client in peers.CLIENTS.items()
-                for server in peers.SERVERS.items()
-                for revision in shared(client[1], server[1])
-                if not server[1].script
-            ]
+            servers = [server for server in peers.SERVERS.items() if not server[1].script]
+            pairs += itertools.product(peers.CLIENTS.items(), servers)
             continue
         diagnostic = peers.diagnostic(language) if build else ["python3"]
         client, server = peers.ours(language, diagnostic[0], build)
         raw.append(BadFrames(language, diagnostic))
-        for name, peer in peers.CLIENTS.items():
-            sessions += [Session((name, peer), (language, server), revision) for revision in shared(peer, server)]
-        for name, peer in peers.SERVERS.items():
-            pair = (f"our {language}", client), (name, peer)
-            sessions += [Session(*pair, revision) for revision in shared(client, peer)]
+        pages += browser.visits(language, server, chromium) if chromium else []
+        pairs += ((peer, (language, server)) for peer in peers.CLIENTS.items())
+        pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
-    return [Rules(), *raw, *sessions]
+    return [Rules(), *raw], [*pages, *(session for pair in pairs for session in meetings(*pair, full))]
 
 
-def shared(client: peers.Peer, server: peers.Peer) -> list[str]:
-    return [revision for revision in client.revisions if revision in server.revisions]
+def meetings(client: tuple[str, peers.Peer], server: tuple[str, peers.Peer], full: bool) -> Iterator[Session]:
+    """Their sessions, in every revision that both speak."""
+    for revision in client[1].revisions:
+        if revision in server[1].revisions:
+            for carrier in ("stdio", *peers.carriers(client[1], server[1], revision, full)):
+                yield Session(client, server, revision, carrier)
+
+
+def gathered(sessions: list[Session | Visit]) -> list[Work]:
+    """Those on the network by their server: the longest work, and so the first."""
+    servers: dict[str, Visits] = {}
+    alone: list[Work] = []
+    for session in sessions:
+        if session.carrier == "stdio":
+            alone.append(session)
+        else:
+            servers.setdefault(session.server[0], Visits(session.server, [])).sessions.append(session)
+    return [*sorted(servers.values(), key=lambda visits: -len(visits.sessions)), *alone]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", action="append", metavar="NAME", choices=[*peers.OURS, "reference"])
     parser.add_argument("--only", default="", metavar="REGEX", help="only sessions whose name matches")
+    parser.add_argument("--full", action="store_true", help="each revision over each carrier that both have")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="sessions at once (default %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the names of the sessions and stop")
     parser.add_argument("--table", action="store_true", help="draw the README's table anew and stop")
@@ -134,18 +155,47 @@ def main() -> int:
         install.install()
         if not os.environ.get("MCPBOLT_INTEROP"):  # the schema validator lives in the environment just made
             os.execve(install.PYTHON, [str(install.PYTHON), *sys.argv], {**os.environ, "MCPBOLT_INTEROP": "1"})
-    work = planned(options.server or list(peers.OURS), build=not options.list)
-    work = [one for one in work if re.search(options.only, one.name)]
+    raw, sessions = planned(options.server or list(peers.OURS), not options.list, options.full)
+    raw, sessions = ([one for one in some if re.search(options.only, one.name)] for some in (raw, sessions))
     if options.list:
-        print(*(one.name for one in work), sep="\n")
+        print(*(one.name for one in [*raw, *sessions]), sep="\n")
         return 0
-    return play(work, options.jobs)
+    return play([*gathered(sessions), *raw], options.jobs)
 
 
 def cpu_seconds() -> float:
     """What this process and those that it started have used."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class Tally:
+    """What has been done, as it is told."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.passed = self.failed = 0
+
+    def add(self, name: str, problems: list[str]) -> None:
+        with self.lock:
+            self.failed += bool(problems)
+            self.passed += not problems
+            print(f"  [{self.passed + self.failed:>3}] {'FAILED' if problems else 'ok    '} {name}", flush=True)
+            for problem in problems[:10]:
+                print(f"          {problem}")
+            if len(problems) > 10:
+                print(f"          … and {len(problems) - 10} more")
+
+    def do(self, work: Work, into: Path) -> None:
+        try:
+            if isinstance(work, Visits):
+                for name, problems in work.run(into):
+                    self.add(name, problems)
+            else:
+                self.add(work.name, work.run(into))
+        except Exception as error:
+            name = work.server[0] if isinstance(work, Visits) else work.name
+            self.add(name, [f"the harness failed: {error!r}"])
 
 
 def play(work: list[Work], jobs: int) -> int:
@@ -155,21 +205,13 @@ def play(work: list[Work], jobs: int) -> int:
         print("SKIPPED: no official schemas (../shared or $MCPBOLT_SHARED): messages are not validated")
     into = install.CACHE / "run"
     into.mkdir(exist_ok=True)
-    began, used, failed = time.monotonic(), cpu_seconds(), 0
+    began, used, tally = time.monotonic(), cpu_seconds(), Tally()
     with ThreadPoolExecutor(jobs) as pool:
-        playing = {pool.submit(one.run, into): one for one in work}
-        for number, done in enumerate(as_completed(playing), 1):
-            error = done.exception()
-            problems = [f"the harness failed: {error!r}"] if error else done.result()
-            failed += bool(problems)
-            print(f"  [{number:>3}/{len(work)}] {'FAILED' if problems else 'ok    '} {playing[done].name}", flush=True)
-            for problem in problems[:10]:
-                print(f"          {problem}")
-            if len(problems) > 10:
-                print(f"          … and {len(problems) - 10} more")
+        for one in work:
+            pool.submit(tally.do, one, into)
     print(f"{cpu_seconds() - used:.0f} s of CPU time")
-    print(f"interop: {len(work) - failed} passed, {failed} failed in {time.monotonic() - began:.0f} s")
-    return 1 if failed or not work else 0
+    print(f"interop: {tally.passed} passed, {tally.failed} failed in {time.monotonic() - began:.0f} s")
+    return 1 if tally.failed or not work else 0
 
 
 if __name__ == "__main__":

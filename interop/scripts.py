@@ -2,10 +2,12 @@
 
 A client (ours and those of others alike) is started as
 
-    CLIENT REVISION -- SERVER [ARGUMENT...]
+    CLIENT REVISION stdio SERVER [ARGUMENT...]
+    CLIENT REVISION http|sse URL
 
-reads a list of steps as JSON from its standard input, and prints one outcome a line, a JSON
-object. An error that the server answered with is the outcome {code}. A step names what to `do`:
+with what carries it (`sse` is the pair of endpoints of 2024-11-05), reads a list of steps as JSON
+from its standard input, and prints one outcome a line, a JSON object. A server that is given a URL
+listens there until SIGTERM, for one client after another, else it serves stdin and stdout. An error that the server answered with is the outcome {code}. A step names what to `do`:
 
     info                              {revision, name, extensions}: of the server
     tools | resources | templates | prompts
@@ -72,7 +74,10 @@ def holds(expected: object, found: object) -> bool:
         if isinstance(expected, set):
             return expected <= set(found) if isinstance(found, list) else found in expected
         return expected == found
-    return holds(expected, json.loads(found))
+    try:
+        return holds(expected, json.loads(found))
+    except ValueError:
+        return False
 
 
 def judge(script: list[Step], outcomes: list[dict]) -> list[str]:

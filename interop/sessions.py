@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import features
 import install
+import network
 import record
 import scripts
+from browser import Visit
 from peers import OURS, Peer
 
 EXIT_SECONDS = 5.0  # tens of milliseconds on a quiet machine
@@ -21,75 +26,127 @@ SESSION_SECONDS = 90
 
 @dataclass
 class Session:
-    """A client, a server and a revision; at least one of the two is ours."""
+    """A client, a server, a revision and what carries it."""
 
     client: tuple[str, Peer]
     server: tuple[str, Peer]
     revision: str
+    carrier: str = "stdio"
 
     @property
     def name(self) -> str:
-        return f"{self.client[0]} {self.revision} -> {self.server[0]}"
+        over = "" if self.carrier == "stdio" else f" over {self.carrier}"
+        return f"{self.client[0]} {self.revision} -> {self.server[0]}{over}"
+
+    def ours(self) -> dict[str, bool]:
+        """Which side is."""
+        names = {record.CLIENT: self.client[0].removeprefix("our "), record.SERVER: self.server[0]}
+        return {side: name in OURS for side, name in names.items()}
+
+    def lacking(self) -> set[str]:
+        return self.client[1].lacking(self.carrier) | self.server[1].lacking(self.carrier)
+
+    def script(self) -> list[scripts.Step]:
+        name, server = self.server
+        own = server.script and server.script(self.revision)
+        return own or features.script(self.revision, name, self.lacking())
 
     def run(self, into: Path) -> list[str]:
-        (client, driver), (server, served) = self.client, self.server
-        stem = into / re.sub(r"\W+", "-", self.name)
-        lacking = {*driver.lacks, *served.lacks}
-        if served.script:
-            script = served.script(self.revision)
-        else:
-            script = features.script(self.revision, server, lacking)
-        said, problems = self.play([step for step, _ in script], stem)
-        problems = scripts.judge(script, said) + problems
+        """With a server of its own, on stdin and stdout."""
+        stem = self.stem(into)
         path = stem.with_suffix(".rec")
+        path.unlink(missing_ok=True)
+        tee = [sys.executable, "-S", str(install.HERE / "tee.py"), str(path), "--"]
+        problems = self.play([*tee, *self.server[1].command], stem)
         if not path.exists():
             return [*problems, "the server was never started"]
         rec = record.read(path)
-        if self.revision == features.MODERN and "caching" not in lacking and not served.script:
-            if (count := rec.count(record.CLIENT, "tools/list")) > features.LISTINGS:
-                problems.append(f"the tools were listed {count} times, though they could be kept")
+        problems += self.judged(rec, {side: [rec] for side, ours in self.ours().items() if ours})
         problems += [f"left behind by the server: {left}" for left in left_behind(rec.pid)]
-        if client.removeprefix("our ") in OURS:
-            problems += wrong(rec, record.CLIENT)
-        if server in OURS:
-            problems += wrong(rec, record.SERVER) + self.ending(rec)
-        return problems
+        return problems + (ending(rec) if self.ours()[record.SERVER] else [])
 
-    def play(self, steps: list[dict], stem: Path) -> tuple[list[dict], list[str]]:
-        """Runs the client with a recorded server: its output, and what went wrong at its end."""
-        recording, log = stem.with_suffix(".rec"), stem.with_suffix(".log")
-        recording.unlink(missing_ok=True)
-        tee = [sys.executable, "-S", str(install.HERE / "tee.py"), str(recording), "--", *self.server[1].command]
-        command = [*self.client[1].command, self.revision, "--", *tee]
+    def visit(self, into: Path, place: network.Place) -> list[str]:
+        """With a server that others visit, too. What passes is read off the traces of our side."""
+        stem = self.stem(into)
+        traces = stem.with_suffix(".traces")
+        shutil.rmtree(traces, ignore_errors=True)
+        traces.mkdir()
+        problems = self.play([place.address(self.carrier)], stem, {"MCPBOLT_TRACE": str(traces)})
+        written = {record.CLIENT: [record.read_trace(path)[1] for path in sorted(traces.iterdir())]}
+        written[record.SERVER] = place.traced()
+        recordings = {side: written[side] for side, ours in self.ours().items() if ours}
+        problems += [f"our {side} has traced nothing" for side, traced in recordings.items() if not traced]
+        whole = record.Recording([line for traced in recordings.values() for one in traced for line in one.lines])
+        return problems + (self.judged(whole, recordings) if recordings else [])
+
+    def stem(self, into: Path) -> Path:
+        return into / re.sub(r"\W+", "-", self.name)
+
+    def play(self, server: list[str], stem: Path, environment: dict[str, str] = {}) -> list[str]:
+        """Runs the client: what it found, and what went wrong at its end."""
+        script, log = self.script(), stem.with_suffix(".log")
+        command = [*self.client[1].command, self.revision, self.carrier, *server]
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **environment}}
         with log.open("wb") as stderr:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+            process = subprocess.Popen(command, stderr=stderr, **streams)
+            steps = json.dumps([step for step, _ in script]).encode()
             try:
-                out, _ = process.communicate(json.dumps(steps).encode(), timeout=SESSION_SECONDS)
+                out, _ = process.communicate(steps, timeout=SESSION_SECONDS)
                 problems = [f"the client ended with {process.returncode} (see {log})"] if process.returncode else []
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, _ = process.communicate()
                 problems = [f"no end after {SESSION_SECONDS} s (see {log})"]
-        return [json.loads(line) for line in out.splitlines()], problems
+        return scripts.judge(script, [json.loads(line) for line in out.splitlines()]) + problems
 
-    def ending(self, rec: record.Recording) -> list[str]:
-        """What the recording says of our server's progress and its end."""
+    def judged(self, whole: record.Recording, recordings: dict[str, list[record.Recording]]) -> list[str]:
+        """What is wrong with what passed, and with what each side of ours sent."""
         problems = []
-        count = rec.count(record.SERVER, "notifications/progress")
-        if count != features.PROGRESS_STEPS:
-            problems.append(f"{count} progress notifications, not {features.PROGRESS_STEPS}")
-        if rec.exit_status != 0:
-            problems.append(f"the server's exit status: {rec.exit_status}")
-        elif rec.exit_delay_s is None or rec.exit_delay_s > EXIT_SECONDS:
-            problems.append(f"the server ended {rec.exit_delay_s} s after its input did")
+        furnished = not self.server[1].script
+        if self.revision == features.MODERN and "caching" not in self.lacking() and furnished:
+            if (count := whole.count(record.CLIENT, "tools/list")) > features.LISTINGS:
+                problems.append(f"the tools were listed {count} times, though they could be kept")
+        if record.SERVER in recordings:
+            count = whole.count(record.SERVER, "notifications/progress")
+            if count != features.PROGRESS_STEPS:
+                problems.append(f"{count} progress notifications, not {features.PROGRESS_STEPS}")
+        # Who goes away over HTTP cancels without a word.
+        silent = self.revision == features.MODERN and self.carrier != "stdio"
+        for side, traced in recordings.items():
+            for one in traced:
+                problems += wrong(one, side, together=not silent)
         return problems
 
 
-def wrong(rec: record.Recording, side: str) -> list[str]:
+@dataclass
+class Visits:
+    """A server on the network, and its sessions, one after another."""
+
+    server: tuple[str, Peer]
+    sessions: list[Session | Visit]
+
+    def run(self, into: Path) -> Iterator[tuple[str, list[str]]]:
+        """What is wrong with each, and with the server's end."""
+        with network.started(*self.server, into) as (place, problems):
+            for session in self.sessions:
+                yield session.name, session.visit(into, place)
+        yield f"the end of {self.server[0]} on the network", problems
+
+
+def ending(rec: record.Recording) -> list[str]:
+    """What the recording says of our server's end."""
+    if rec.exit_status != 0:
+        return [f"the server's exit status: {rec.exit_status}"]
+    if rec.exit_delay_s is None or rec.exit_delay_s > EXIT_SECONDS:
+        return [f"the server ended {rec.exit_delay_s} s after its input did"]
+    return []
+
+
+def wrong(rec: record.Recording, side: str, together: bool) -> list[str]:
     """What that side sent that it may not."""
     import wire
 
-    return wire.check(rec, side)[1]
+    return wire.check(rec, side, together)[1]
 
 
 def left_behind(session: int | None) -> list[str]:

@@ -27,12 +27,16 @@ def done(**result) -> tuple[str, dict]:
     return "server", {"jsonrpc": "2.0", "id": 2, "result": result or {"content": []}}
 
 
-def problems(*messages: tuple[str, object]) -> list[str]:
+def recording(*messages: tuple[str, object]) -> record.Recording:
     lines = [
         record._line(at * wire.CROSSING_NS * 2, sender, json.dumps(value).encode())
         for at, (sender, value) in enumerate([*HANDSHAKE, *messages])
     ]
-    return wire.check(record.Recording(lines), record.SERVER)[1]
+    return record.Recording(lines)
+
+
+def problems(*messages: tuple[str, object]) -> list[str]:
+    return wire.check(recording(*messages), record.SERVER)[1]
 
 
 class Rules(unittest.TestCase):
@@ -67,6 +71,20 @@ class Rules(unittest.TestCase):
         self.finds("'x' is not of type", PING, ("server", {"jsonrpc": "2.0", "id": 1, "error": {"code": "x", "message": "m"}}))
         self.finds("'2.0' was expected", PING, ("server", {"jsonrpc": "1.0", "id": 1, "result": {}}))
         self.assertEqual(problems(("server", {"jsonrpc": "2.0", "id": None, "error": ERROR})), [])
+
+    @unittest.skipUnless(wire.schema_root(), "no official schemas")
+    def test_eras(self) -> None:
+        told = ("server", {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {
+            "notifications": {}, "_meta": {wire.META_SUBSCRIPTION: 7}}})  # fmt: skip
+        self.finds("may not send", told)
+        endpoint = wire.Wire(wire.schema_root(), record.SERVER, together=False)
+        endpoint.follow(recording(told))
+        self.assertEqual(endpoint.problems, [])
+        later = json.loads(json.dumps(HANDSHAKE).replace("2025-06-18", "2025-11-25"))
+        unread = ("server", {"jsonrpc": "2.0", "id": None, "error": ERROR})
+        self.finds("JSONRPCErrorResponse", *later, unread)
+        endpoint.follow(recording(*later, unread))
+        self.assertEqual(endpoint.problems, [])
 
 
 if __name__ == "__main__":

@@ -9,9 +9,11 @@ together.
 
 Every message is validated as the definition of its method in the revision it was spoken in: a
 request with a modern `_meta` is of the revision named there, every other message is of the
-handshake's. A result is of the type its request's method has. One exemption: an error with
-`id: null` before the handshake and up to 2025-06-18, whose schemas ask for an id that cannot be
-known (later revisions leave it out).
+handshake's, except that what a subscription brings is modern in the trace of an endpoint that
+has clients of both eras. A result is of the type its request's method has. One exemption: an
+error with `id: null` before the handshake and up to 2025-06-18, whose schemas ask for an id that
+cannot be known (later revisions leave it out); where a trace has several sessions, nobody can tell
+whose it is.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 import record
 
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
+META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 ID_MAY_BE_NULL = {"2024-11-05", "2025-03-26", "2025-06-18"}
 REFUSED = {-32600, -32601, -32602}  # the request, its method or its parameters
 LONG = 10_000  # characters; what is longer is rare, and slow to search
@@ -118,6 +121,7 @@ class Wire:
     def __init__(self, schemas: Path | None, side: str, together: bool = True) -> None:
         self.schemas, self.side, self.together = schemas, side, together
         self.handshake: str | None = None
+        self.handshakes: set[str] = set()  # all there were: an endpoint has many sessions
         self.modern_seen = False
         # (who asked, id with its type) -> (method, revision, progress token)
         self.asked: dict[tuple[str, str], tuple[str, str, str]] = {}
@@ -198,6 +202,9 @@ class Wire:
         if self.handshake is None and self.modern_seen:
             revision = "2026-07-28"
         params = members(value.get("params"))
+        if not self.together and META_SUBSCRIPTION in members(params.get("_meta")):
+            # The trace of one endpoint has clients of both eras; subscriptions are of the modern one.
+            revision = "2026-07-28"
         problems = []
         if value["method"] == "notifications/progress":
             token = json.dumps(params.get("progressToken"))
@@ -234,11 +241,13 @@ class Wire:
         if "result" in value:
             if method == "initialize" and isinstance(value["result"], dict):
                 revision = self.handshake = str(value["result"].get("protocolVersion"))
+                self.handshakes.add(revision)
             return problems + self.validate_result(method, revision, value, asker)
         schema = self.schema(revision)
         if schema is None:
             return problems
-        if "id" in value and value["id"] is None and (self.handshake is None or revision in ID_MAY_BE_NULL):
+        spoken = {revision} if self.together else self.handshakes
+        if "id" in value and value["id"] is None and (self.handshake is None or spoken & ID_MAY_BE_NULL):
             value = {**value, "id": 0}
         return problems + schema.errors(schema.first("JSONRPCErrorResponse", "JSONRPCError"), value)
 
@@ -271,9 +280,9 @@ class Wire:
         return problems + schema.errors(name, value if whole else value["result"])
 
 
-def check(recording: record.Recording, side: str) -> tuple[int, list[str]]:
+def check(recording: record.Recording, side: str, together: bool = True) -> tuple[int, list[str]]:
     """How many messages `side` sent in the recording, and what is wrong with them."""
-    wire = Wire(schema_root(), side)
+    wire = Wire(schema_root(), side, together)
     wire.follow(recording)
     return wire.messages, wire.problems
 

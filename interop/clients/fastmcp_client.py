@@ -5,9 +5,14 @@ from contextlib import asynccontextmanager
 import anyio
 import mcp_types as types
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
 import python_steps as steps
+
+
+def server() -> StdioTransport | StreamableHttpTransport:
+    first, *rest = steps.SERVER
+    return StdioTransport(first, rest, keep_alive=False) if steps.CARRIER == "stdio" else StreamableHttpTransport(first)
 
 
 class Connected:
@@ -34,7 +39,7 @@ async def connect():
         return steps.user(params)
 
     client = Client(
-        StdioTransport(steps.COMMAND, steps.ARGUMENTS, keep_alive=False),
+        server(),
         mode="auto" if steps.MODERN else "legacy",
         client_info=steps.INFO,
         roots=[steps.ROOT],

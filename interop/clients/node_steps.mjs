@@ -1,11 +1,12 @@
 // The steps of ../scripts.py for both TypeScript SDKs; each brings its own way to connect, and the
 // few calls that differ.
 //
-//     node CLIENT.mjs REVISION -- COMMAND [ARGUMENT...]
+//     node CLIENT.mjs REVISION CARRIER SERVER...
 import { text as all } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 
-export const [revision, , command, ...args] = process.argv.slice(2);
+const [revision, carrier, ...server] = process.argv.slice(2);
+export { revision };
 export const modern = revision >= '2026';
 export const info = { name: 'interop', version: '1' };
 export const capabilities = {
@@ -14,6 +15,12 @@ export const capabilities = {
     elicitation: { form: {}, url: {} },
     extensions: { 'example.com/interop': { version: 2 } }
 };
+/** @param made what makes the transport of each carrier */
+export function transport(made) {
+    const [first, ...args] = server;
+    return carrier === 'stdio' ? new made.stdio({ command: first, args }) : new made[carrier](new URL(first));
+}
+
 /** In ms: after this, whatever a call made the server tell has been told. */
 const SETTLED = 100;
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
@@ -140,6 +147,7 @@ const steps = {
     listen,
     close: async () => {
         const began = performance.now();
+        await peer.client.transport.terminateSession?.();
         await peer.client.close();
         return { ms: performance.now() - began };
     }

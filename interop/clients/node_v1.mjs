@@ -1,9 +1,11 @@
 // A client on @modelcontextprotocol/sdk, the first TypeScript SDK.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod/v4';
-import { answers, args, capabilities, command, info, notices, revision, run } from './node_steps.mjs';
+import { answers, capabilities, info, notices, revision, run, transport } from './node_steps.mjs';
 
 const schemas = {
     'sampling/createMessage': types.CreateMessageRequestSchema,
@@ -29,7 +31,8 @@ await run(async () => {
     const client = new PinnedClient(info, { capabilities });
     for (const [method, handler] of Object.entries(answers)) client.setRequestHandler(schemas[method], handler);
     for (const [method, handler] of Object.entries(notices)) client.setNotificationHandler(schemas[method], handler);
-    await client.connect(new StdioClientTransport({ command, args }));
+    const carriers = { stdio: StdioClientTransport, http: StreamableHTTPClientTransport, sse: SSEClientTransport };
+    await client.connect(transport(carriers));
     return {
         client,
         version: () => client.negotiated,

@@ -1,8 +1,8 @@
 // A client on @modelcontextprotocol/client, the second TypeScript SDK.
-import { Client } from '@modelcontextprotocol/client';
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import * as z from 'zod/v4';
-import { answers, args, capabilities, command, info, modern, notices, revision, run } from './node_steps.mjs';
+import { answers, capabilities, info, modern, notices, revision, run, transport } from './node_steps.mjs';
 
 await run(async () => {
     const held = modern
@@ -11,7 +11,8 @@ await run(async () => {
     const client = new Client(info, { capabilities, ...held });
     for (const [method, handler] of Object.entries(answers)) client.setRequestHandler(method, handler);
     for (const [method, handler] of Object.entries(notices)) client.setNotificationHandler(method, handler);
-    await client.connect(new StdioClientTransport({ command, args }));
+    const carriers = { stdio: StdioClientTransport, http: StreamableHTTPClientTransport, sse: SSEClientTransport };
+    await client.connect(transport(carriers));
     return {
         client,
         version: () => client.getNegotiatedProtocolVersion(),

@@ -5,9 +5,18 @@ from contextlib import asynccontextmanager
 import anyio
 import mcp_types as types
 from mcp import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
 
 import python_steps as steps
+
+
+def server():
+    """As the SDK wants it named."""
+    first, *rest = steps.SERVER
+    if steps.CARRIER == "stdio":
+        return StdioServerParameters(command=first, args=rest)
+    return sse_client(first) if steps.CARRIER == "sse" else first
 
 
 class Connected:
@@ -19,7 +28,6 @@ class Connected:
     async def call(self, tool, arguments, progress=None, timeout=None, meta=None):
         options = {"read_timeout_seconds": timeout, "progress_callback": progress, "meta": meta}
         return await self.client.call_tool(tool, arguments, **options)
-
 
     async def tools(self, params=None):
         return await self.client.list_tools(cursor=params and params.cursor)
@@ -37,7 +45,7 @@ async def connect():
         return types.ListRootsResult(roots=[types.Root(uri=steps.ROOT)])
 
     client = Client(
-        StdioServerParameters(command=steps.COMMAND, args=steps.ARGUMENTS),
+        server(),
         mode="auto" if steps.MODERN else "legacy",
         client_info=steps.INFO,
         sampling_callback=model,

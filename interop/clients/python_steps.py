@@ -19,7 +19,7 @@ from mcp.client import advertise
 from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 
-REVISION, _, COMMAND, *ARGUMENTS = sys.argv[1:]
+REVISION, CARRIER, *SERVER = sys.argv[1:]
 MODERN = REVISION >= "2026"
 ROOT = "file:///interop"
 EXTENSIONS = [advertise("example.com/interop", {"version": 2})]

@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import json
+import sys
+from urllib.parse import urlsplit
 
 import mcp_types as types
 from fastmcp import Context, FastMCP
@@ -55,7 +57,9 @@ async def sleep(ms: int) -> str:
 
 @tool
 def stats() -> str:
-    return json.dumps(sleeps)
+    counts = json.dumps(sleeps)
+    sleeps.update(started=sleeps["active"], finished=0, cancelled=0)
+    return counts
 
 
 @tool
@@ -148,4 +152,8 @@ def names(_reference, argument, _context) -> list[str]:
     return [name for name in ("Ada", "Adele", "Grace") if name.startswith(argument.value)]
 
 
-server.run(show_banner=False)
+if sys.argv[1:]:
+    at = urlsplit(sys.argv[1])
+    server.run("http", show_banner=False, host=at.hostname, port=at.port, path=at.path, log_level="warning")
+else:
+    server.run(show_banner=False)

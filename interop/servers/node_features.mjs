@@ -1,5 +1,6 @@
 // What both TypeScript servers offer: everything that ../features.py looks at. Each brings its own
 // way to take requests, and to ask and tell its client things.
+import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const GREETING = 'test://greeting';
@@ -59,6 +60,12 @@ async function sleep({ ms }, { signal }) {
     return 'slept';
 }
 
+function stats() {
+    const counts = JSON.stringify(sleeps);
+    Object.assign(sleeps, { started: sleeps.active, finished: 0, cancelled: 0 });
+    return counts;
+}
+
 /** Whether the revision says of arguments that break the schema in a result, not in an error. */
 const tells = revision => revision >= '2025-11-25';
 const words = text => ({ role: 'user', content: { type: 'text', text } });
@@ -70,7 +77,7 @@ const user = (message, { ask }) => ask('user', 'elicitation/create', { message, 
 const handlers = {
     echo: ({ text }) => text,
     sleep,
-    stats: () => JSON.stringify(sleeps),
+    stats,
     progress: async ({ n }, { progress }) => {
         for (let i = 1; i <= n; i++) await progress(i, n);
         return 'done';
@@ -168,6 +175,20 @@ export function requests(refused, hasTasks = false) {
             return { completion: { values: ['Ada', 'Adele', 'Grace'].filter(name => name.startsWith(value)) } };
         }
     };
+}
+
+/** Listens there; `serve` answers, or names a status. */
+export function listen(address, serve) {
+    const { hostname, port } = new URL(address);
+    const answer = async (req, res) => {
+        const status = await serve(req, res, new URL(req.url, address).pathname);
+        if (status) res.writeHead(status).end();
+    };
+    const server = createServer((req, res) => void answer(req, res).catch(error => res.destroy(error)));
+    // What a client sends while the server ends an idle connection is lost: not after the usual five
+    // seconds, which a busy machine may take between two requests.
+    server.keepAliveTimeout = 60_000;
+    server.listen(port, hostname);
 }
 
 /** The transport, telling by `revision()` which revision its client opened with. */

@@ -1,7 +1,11 @@
 // A server on @modelcontextprotocol/server, the second TypeScript SDK.
-import { inputRequired, ProtocolError, Server } from '@modelcontextprotocol/server';
+//
+//     node node_v2.mjs [ADDRESS]
+import { randomUUID } from 'node:crypto';
+import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, inputRequired, ProtocolError, Server } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
-import { capabilities, EXTENSION, overheard, requests } from './node_features.mjs';
+import { capabilities, EXTENSION, listen, overheard, requests } from './node_features.mjs';
 
 /** A question that the client has to answer before the call is made again. */
 class Unanswered extends Error {
@@ -11,9 +15,8 @@ class Unanswered extends Error {
     }
 }
 
-let revision;
-
-function serve({ era }) {
+/** @param revision () => that of its client; @param tell where changes are told, if not on its own connection */
+function serve({ era }, revision, tell) {
     const cacheHints = { 'tools/list': { ttlMs: 60_000, cacheScope: 'public' } };
     const server = new Server({ name: 'node-v2', version: '1' }, { capabilities, cacheHints });
     const context = ({ mcpReq }) => {
@@ -34,8 +37,8 @@ function serve({ era }) {
                 return mcpReq.notify({ method: 'notifications/progress', params });
             },
             log: mcpReq.log,
-            listChanged: () => server.sendToolListChanged(),
-            updated: uri => server.sendResourceUpdated({ uri })
+            listChanged: () => (tell ? tell.toolsChanged() : server.sendToolListChanged()),
+            updated: uri => (tell ? tell.resourceUpdated(uri) : server.sendResourceUpdated({ uri }))
         };
     };
     const refused = (code, message) => new ProtocolError(code, message);
@@ -52,6 +55,27 @@ function serve({ era }) {
     return server;
 }
 
-const transport = new StdioServerTransport();
-serveStdio(serve, { transport });
-revision = overheard(transport);
+const [address] = process.argv.slice(2);
+if (address) {
+    const modern = createMcpHandler(about => serve(about, () => '2026-07-28', modern.notify), { legacy: 'reject' });
+    const standing = toNodeHandler(modern);
+    const sessions = new Map();
+    listen(address, async (req, res, path) => {
+        if (path !== '/mcp') return 404;
+        if (req.headers['mcp-protocol-version'] >= '2026') return standing(req, res);
+        let transport = sessions.get(req.headers['mcp-session-id']);
+        if (!transport) {
+            const onsessioninitialized = id => sessions.set(id, transport);
+            transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized });
+            let revision;
+            await serve({ era: 'legacy' }, () => revision(), undefined).connect(transport);
+            revision = overheard(transport);
+        }
+        await transport.handleRequest(req, res);
+    });
+} else {
+    let revision;
+    const transport = new StdioServerTransport();
+    serveStdio(about => serve(about, () => revision()), { transport });
+    revision = overheard(transport);
+}

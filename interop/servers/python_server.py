@@ -1,18 +1,25 @@
 """A server on the official Python SDK, with everything that ../features.py looks at."""
 
 import json
+import sys
 from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
 
 import anyio
 import mcp_types as types
+import uvicorn
 from jsonschema import ValidationError, validate
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.sse import SseServerTransport
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import INVALID_PARAMS
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 from python_rounds import Rounds, Unanswered, answer
 
@@ -121,7 +128,9 @@ async def perform(ctx, params) -> types.CallToolResult:
                 await ctx.session.report_progress(i, args["n"])
             return text_result("done")
         case "stats":
-            return text_result(json.dumps(asdict(SLEEPS)))
+            counts = json.dumps(asdict(SLEEPS))
+            SLEEPS.started, SLEEPS.finished, SLEEPS.cancelled = SLEEPS.active, 0, 0
+            return text_result(counts)
         case "add":
             total = {"sum": args["a"] + args["b"]}
             return text_result(json.dumps(total), structured_content=total)
@@ -231,4 +240,23 @@ async def main() -> None:
         await server.run(read, write, server.create_initialization_options(changing))
 
 
-anyio.run(main)
+def listen(address: str) -> None:
+    """Serves Streamable HTTP at `/mcp`, and the pair of endpoints from `/sse` on."""
+    at = urlsplit(address)
+    changing = NotificationOptions(tools_changed=True)
+    pair = SseServerTransport("/messages/")
+
+    async def stream(request: Request) -> Response:
+        async with pair.connect_sse(request.scope, request.receive, request._send) as (read, write):
+            await server.run(read, write, server.create_initialization_options(changing))
+        return Response()
+
+    routes = [Route("/sse", stream), Mount("/messages/", pair.handle_post_message)]
+    app = server.streamable_http_app(custom_starlette_routes=routes)
+    uvicorn.run(app, host=at.hostname, port=at.port, log_level="warning")
+
+
+if sys.argv[1:]:
+    listen(sys.argv[1])
+else:
+    anyio.run(main)

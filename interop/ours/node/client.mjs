@@ -1,11 +1,11 @@
 // Our client in Node, driven by the steps of ../../scripts.py.
 //
-//     node client.mjs REVISION -- COMMAND [ARGUMENT...]
+//     node client.mjs REVISION CARRIER SERVER...
 import { text as all } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '../../../bindings-node/index.mjs';
 
-const [revision, , command, ...args] = process.argv.slice(2);
+const [revision, carrier, server, ...args] = process.argv.slice(2);
 const ROOT = 'file:///interop';
 /** In ms: after this, whatever a call made the server tell has been told. */
 const SETTLED = 100;
@@ -121,7 +121,7 @@ const steps = {
 };
 
 const script = JSON.parse(await all(process.stdin));
-const client = await Client.spawn(command, args, {
+const options = {
     name: 'interop-node',
     version: '1',
     revision,
@@ -137,7 +137,8 @@ const client = await Client.spawn(command, args, {
         toolsChanged: () => heard.push('tools/list_changed'),
         resourceUpdated: uri => heard.push(`resources/updated ${uri}`)
     }
-});
+};
+const client = await (carrier === 'stdio' ? Client.spawn(server, args, options) : Client.connect(server, options));
 for (const step of script) {
     const outcome = await steps[step.do](client, step).catch(error => {
         if (error.code !== 'ERR_MCP_PEER') throw error;

@@ -28,6 +28,12 @@ async function sleep({ ms }, { signal }) {
     return 'slept';
 }
 
+function stats() {
+    const counts = JSON.stringify(sleeps);
+    Object.assign(sleeps, { started: sleeps.active, finished: 0, cancelled: 0 });
+    return counts;
+}
+
 const server = new Server('node', '1', {
     listChanges: true,
     subscriptions: true,
@@ -40,7 +46,7 @@ const server = new Server('node', '1', {
 server
     .tool('echo', { inputSchema: schema({ text: string }) }, ({ text }) => text)
     .tool('sleep', { inputSchema: schema({ ms: integer }) }, sleep)
-    .tool('stats', {}, () => JSON.stringify(sleeps))
+    .tool('stats', {}, () => stats())
     .tool('progress', { inputSchema: schema({ n: integer }) }, ({ n }, ctx) => {
         for (let i = 1; i <= n; i++) ctx.progress(i, n);
         return 'done';
@@ -106,4 +112,5 @@ server
     .resourceTemplate('test://item/{id}', { name: 'item', complete: { id: complete } }, (_, { id }) => `item ${id}`)
     .prompt('greet', { arguments: [{ name: 'who', required: true, complete }] }, ({ who }) => `Greet ${who}.`);
 
-await server.run();
+const [address] = process.argv.slice(2);
+await (address ? server.run(address, { cors: true }) : server.run());

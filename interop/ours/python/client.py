@@ -1,6 +1,6 @@
 """Our client in Python, driven by the steps of ../../scripts.py.
 
-client.py REVISION -- COMMAND [ARGUMENT...]
+client.py REVISION CARRIER SERVER...
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SETTLED = 0.1  # seconds, after which whatever a call made the server tell has b
 class Driven:
     """The client, what it has heard, and what it answers."""
 
-    def __init__(self, command: list[str], revision: str) -> None:
+    def __init__(self, server: str | list[str], revision: str) -> None:
         self.modern = revision >= "2026"
         self.heard: list[str] = []
         self.client = Client(
-            command,
+            server,
             revision=revision,
             opening="probe" if self.modern else "handshake",
             name="interop-python",
@@ -170,8 +170,8 @@ def listed(pages: list[list[Any]], name: str) -> Outcome:
     return {"names": [item[name] for item in items], "items": items}
 
 
-async def main(revision: str, command: list[str], steps: list[dict[str, Any]]) -> None:
-    driven = Driven(command, revision)
+async def main(revision: str, carrier: str, server: list[str], steps: list[dict[str, Any]]) -> None:
+    driven = Driven(server if carrier == "stdio" else server[0], revision)
     async with driven.client as client:
         for step in steps:
             if step["do"] == "close":
@@ -182,4 +182,4 @@ async def main(revision: str, command: list[str], steps: list[dict[str, Any]]) -
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[3:], json.load(sys.stdin)))
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:], json.load(sys.stdin)))

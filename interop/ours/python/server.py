@@ -3,9 +3,10 @@
 import asyncio
 import base64
 import json
+import sys
 from typing import TypedDict
 
-from mcpbolt import CompletionRequest, Context, Icon, Server, TaskLimits, ToolResult
+from mcpbolt import CompletionRequest, Context, Icon, ServeOptions, Server, TaskLimits, ToolResult
 
 GREETING, PIXEL, ITEM = "test://greeting", "test://pixel", "test://item/{id}"
 PNG = base64.b64decode(
@@ -51,7 +52,9 @@ async def sleep(ms: int) -> str:
 
 @server.tool
 def stats() -> str:
-    return json.dumps(sleeps)
+    counts = json.dumps(sleeps)
+    sleeps.update(started=sleeps["active"], finished=0, cancelled=0)
+    return counts
 
 
 @server.tool
@@ -164,4 +167,7 @@ def names(request: CompletionRequest) -> list[str]:
 
 
 if __name__ == "__main__":
-    server.run()
+    if sys.argv[1:]:
+        server.run(sys.argv[1], options=ServeOptions(cors=True))
+    else:
+        server.run()

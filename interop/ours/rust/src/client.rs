@@ -1,7 +1,7 @@
 //! Our client in Rust driven by the steps of ../../../scripts.py, which says what the steps
 //! and their outcomes are.
 //!
-//! `interop-client REVISION -- COMMAND [ARGUMENT...]`
+//! `interop-client REVISION CARRIER SERVER...`
 
 use std::error::Error;
 use std::future::IntoFuture;
@@ -16,7 +16,7 @@ use mcpbolt::client::{
 use mcpbolt::connection::{Opening, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
-use mcpbolt::io::{ChildCommand, Running, Workers, WorkersConfig};
+use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, farewell};
 use mcpbolt::mcp::{
     Elicitation, Elicited, Era, LogLevel, Revision, Revisions, Root, Sampled, Sampling, meta,
 };
@@ -32,17 +32,24 @@ type Heard = Arc<Mutex<Vec<String>>>;
 const ROOT: &str = "file:///interop";
 const EXTENSION: &str = "example.com/interop";
 
-/// Starts the server, and opens the connection. What it tells is written down in `heard`.
+/// Where the server is.
+enum Place {
+    Child(ChildCommand),
+    At(String),
+}
+
+/// Reaches the server, and opens the connection; of a child of its own there is something to end.
+/// What it tells is written down in `heard`.
 fn start(
     revision: Revision,
-    command: ChildCommand,
+    place: Place,
     heard: Heard,
-) -> Result<(Client, Running), Failure> {
+) -> Result<(Client, Option<Running>), Failure> {
     let mut builder = Client::builder("interop-rust", "1").revisions(Revisions::only(revision));
     if revision.era() == Era::Handshake {
         builder = builder.opening(Opening::Handshake);
     }
-    let (config, prepared) = builder
+    builder = builder
         .on_sampling_with_tools(|sampling, context| async move {
             model(&sampling, context.client()).await
         })
@@ -56,8 +63,15 @@ fn start(
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .extend(tell(&notice))
-        })
-        .prepare()?;
+        });
+    let command = match place {
+        Place::Child(command) => command,
+        Place::At(url) => {
+            let options = ConnectOptions::default();
+            return Ok((block_on(builder.open(&url.parse()?, options))?, None));
+        }
+    };
+    let (config, prepared) = builder.prepare()?;
     let mut made = None;
     let running = command.spawn()?.connect(Arc::new(config), |handle| {
         let workers = Arc::new(Workers::new(WorkersConfig::default()));
@@ -67,7 +81,7 @@ fn start(
     })?;
     let client = made.ok_or("no connection")?;
     block_on(client.handle().opened())?;
-    Ok((client, running))
+    Ok((client, Some(running)))
 }
 
 /// What the steps want to know of a notification.
@@ -333,10 +347,15 @@ fn outcome(client: &Client, step: &Value, heard: &Heard) -> Result<Value, Reques
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let revision = arguments.next().and_then(|name| Revision::parse(&name));
-    let command = ChildCommand::new(arguments.nth(1).ok_or("no command")?).args(arguments);
+    let carrier = arguments.next();
+    let server = arguments.next().ok_or("no server")?;
+    let place = match carrier.as_deref() {
+        Some("stdio") => Place::Child(ChildCommand::new(server).args(arguments)),
+        _ => Place::At(server),
+    };
     let steps: Vec<Value> = serde_json::from_reader(std::io::stdin())?;
     let heard = Heard::default();
-    let (client, running) = start(revision.ok_or("no such revision")?, command, heard.clone())?;
+    let (client, running) = start(revision.ok_or("no such revision")?, place, heard.clone())?;
     for step in steps.iter().take_while(|step| step["do"] != "close") {
         let outcome = outcome(&client, step, &heard).unwrap_or_else(|error| match error.code() {
             Some(code) => json!({ "code": code }),
@@ -345,9 +364,12 @@ fn main() -> Result<(), Failure> {
         println!("{outcome}");
     }
     let began = Instant::now();
-    let exit = running.shutdown()?;
+    let exit = running.map(Running::shutdown).transpose()?;
+    let handle = client.handle().clone();
+    drop(client);
+    farewell(Duration::from_secs(5));
     let closed = json!({
-        "step": format!("{:?}", exit.step), "strays": client.handle().stray_count(),
+        "step": exit.map(|exit| format!("{:?}", exit.step)), "strays": handle.stray_count(),
         "ms": began.elapsed().as_millis() as u64,
     });
     println!("{closed}");

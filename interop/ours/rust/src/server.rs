@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use mcpbolt::io::{StdioOptions, serve_stdio};
+use mcpbolt::io::{ServeOptions, StdioOptions, serve_stdio};
 use mcpbolt::mcp::{Elicitation, Elicited, LogLevel, Sampling, TaskSupport};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
@@ -14,6 +14,8 @@ use mcpbolt::server::{
     ResourceContents, Server, TaskLimits, Tool, ToolResult,
 };
 use serde_json::{Map, Value, json};
+use signal_hook::consts::SIGTERM;
+use signal_hook::iterator::Signals;
 
 const GREETING: &str = "test://greeting";
 const PIXEL: &str = "test://pixel";
@@ -87,7 +89,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             async move { touch(&server) }
         })
     })?;
-    serve_stdio(&server, StdioOptions::default())?;
+    match std::env::args().nth(1) {
+        None => serve_stdio(&server, StdioOptions::default()).map(drop)?,
+        Some(address) => serve(&server, &address)?,
+    }
+    Ok(())
+}
+
+/// Serves there, pages of other origins of this machine, too, until it is told to end.
+fn serve(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let mut options = ServeOptions::default();
+    options.http.cors = true;
+    let mut signals = Signals::new([SIGTERM])?;
+    let serving = server.serve(&address.parse()?, options)?;
+    signals.forever().next();
+    serving.stop();
+    serving.wait();
     Ok(())
 }
 
@@ -124,10 +141,11 @@ fn working(server: Builder) -> Builder {
             }
         })
         .tool(tool("stats"), move |_: Arguments, _| {
-            let count = |counter: &AtomicU64| counter.load(Relaxed);
-            let (started, finished) = (count(&counts.started), count(&counts.finished));
-            let cancelled = count(&counts.cancelled);
+            let taken = |counter: &AtomicU64| counter.swap(0, Relaxed);
+            let (finished, cancelled) = (taken(&counts.finished), taken(&counts.cancelled));
+            let started = taken(&counts.started);
             let active = started - finished - cancelled;
+            counts.started.store(active, Relaxed);
             async move {
                 json!({"active": active, "started": started, "finished": finished, "cancelled": cancelled})
                     .to_string()

@@ -1,6 +1,6 @@
 //! A client on rmcp, driven by the steps of ../../../scripts.py.
 //!
-//! `client REVISION -- COMMAND [ARGUMENT...]`
+//! `client REVISION CARRIER SERVER...`
 
 #![allow(deprecated)] // sampling, roots and logging, which earlier revisions have
 
@@ -13,7 +13,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions, RequestContext,
     RunningService, ServiceError, Subscription,
 };
-use rmcp::transport::TokioChildProcess;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json, to_value};
@@ -434,8 +434,8 @@ async fn outcome(
 async fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let revision: ProtocolVersion = from_value(arguments.next().into())?;
-    let mut command = tokio::process::Command::new(arguments.nth(1).ok_or("no command")?);
-    command.args(arguments);
+    let carrier = arguments.next();
+    let server = arguments.next().ok_or("no server")?;
     let modern = !revision.has_initialize();
     let lifecycle = if modern {
         let preferred_versions = vec![revision.clone()];
@@ -449,9 +449,15 @@ async fn main() -> Result<(), Failure> {
         seen: Arc::default(),
     };
     let steps: Vec<Value> = serde_json::from_reader(std::io::stdin())?;
-    let connected = client
-        .serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)
-        .await?;
+    let connected = if carrier.as_deref() == Some("stdio") {
+        let mut command = tokio::process::Command::new(server);
+        command.args(arguments);
+        let transport = TokioChildProcess::new(command)?;
+        client.serve_with_lifecycle(transport, lifecycle).await?
+    } else {
+        let transport = StreamableHttpClientTransport::from_uri(server);
+        client.serve_with_lifecycle(transport, lifecycle).await?
+    };
     let connected = Arc::new(connected);
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(connected.clone());
     for step in steps.iter().take_while(|step| step["do"] != "close") {

@@ -1,15 +1,21 @@
 //! A server on rmcp, with everything that ../../../features.py looks at.
+//!
+//! `server [ADDRESS]`
 
 #![allow(deprecated)] // sampling, roots and logging, which earlier revisions have
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use rmcp::model::*;
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::task_manager::{TaskManager, TaskOptions};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, json, to_value};
@@ -316,8 +322,9 @@ impl Server {
                 text("done")
             }
             "stats" => {
-                let (active, started) = (ACTIVE.load(Relaxed), STARTED.load(Relaxed));
-                let finished = FINISHED.load(Relaxed);
+                let active = ACTIVE.load(Relaxed);
+                let (started, finished) =
+                    (STARTED.swap(active, Relaxed), FINISHED.swap(0, Relaxed));
                 let cancelled = started - active - finished;
                 let stats = json!({
                     "active": active, "started": started, "finished": finished, "cancelled": cancelled,
@@ -557,16 +564,34 @@ impl ServerHandler for Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server {
+    let server = Arc::new(Server {
         tasks: TaskManager::new(),
         level: Mutex::new("debug".into()),
         subscribed: Mutex::default(),
         changes: broadcast::channel(16).0,
-    };
-    server
-        .serve(rmcp::transport::stdio())
-        .await?
-        .waiting()
-        .await?;
-    Ok(())
+    });
+    match std::env::args().nth(1) {
+        Some(address) => listen(server, &address).await,
+        None => {
+            let serving = server.serve(rmcp::transport::stdio()).await?;
+            serving.waiting().await?;
+            Ok(())
+        }
+    }
+}
+
+/// Serves there until the process ends, on whatever path.
+async fn listen(server: Arc<Server>, address: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let at = address.trim_start_matches("http://").split('/').next();
+    let listener = tokio::net::TcpListener::bind(at.unwrap_or_default()).await?;
+    let config = StreamableHttpServerConfig::default();
+    let make = move || Ok(server.clone());
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = TowerToHyperService::new(StreamableHttpService::new(make, sessions, config));
+    loop {
+        let connection = TokioIo::new(listener.accept().await?.0);
+        let served = hyper::server::conn::http1::Builder::new()
+            .serve_connection(connection, service.clone());
+        tokio::spawn(served);
+    }
 }
