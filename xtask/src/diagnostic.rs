@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 /// The languages of our packages.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Language {
     Rust,
     Python,

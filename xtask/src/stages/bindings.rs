@@ -65,6 +65,10 @@ pub fn interop(log: &mut Log) -> Result<()> {
     log.run(run)
 }
 
+pub fn conformance(log: &mut Log) -> Result<()> {
+    log.run(cargo("xtask conformance --required"))
+}
+
 pub fn demo(log: &mut Log) -> Result<()> {
     log.run(cargo("xtask demo --quick --debug"))
 }

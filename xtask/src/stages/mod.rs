@@ -111,6 +111,12 @@ pub fn all() -> Vec<Stage> {
             bindings::interop,
         ),
         stage(
+            "conformance",
+            "the official conformance suite against our servers on HTTP",
+            &["conformance/package-lock.json"],
+            bindings::conformance,
+        ),
+        stage(
             "demo",
             "a real session with each server, every answer checked",
             SERVERS,

@@ -1,0 +1,143 @@
+//! `cargo xtask conformance`: the official conformance suite against our servers and clients.
+
+mod fixture;
+mod suite;
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use self::fixture::Fixture;
+use self::suite::{Score, Suite};
+use crate::diagnostic::{Language, run_aside};
+use crate::python::Run;
+use crate::repo::Build;
+
+/// Run the official conformance suite against our servers and clients on HTTP
+///
+/// Installs the suite, and the Node.js that it wants, into .cache/conformance, and prints how many
+/// scenarios of each set pass. The scenarios of authorization are left out: they come with it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only this language; may be given several times
+    #[arg(long, value_enum)]
+    lang: Vec<Language>,
+    /// Only this set of scenarios; may be given several times
+    #[arg(long, value_enum)]
+    set: Vec<Set>,
+    /// Only what every change is held against: the two sets of requirements for servers
+    #[arg(long, conflicts_with = "set")]
+    required: bool,
+    /// Build optimised
+    #[arg(long)]
+    release: bool,
+}
+
+/// What is run.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Set {
+    /// What a server of 2025-11-25 is required to do
+    #[value(name = "2025-11-25")]
+    Handshake,
+    /// What a server of 2026-07-28 is required to do
+    #[value(name = "2026-07-28")]
+    Stateless,
+    /// Everything that the suite has for servers, extensions too
+    All,
+    /// The same of the stable release of the suite
+    Stable,
+    /// Everything for clients, in each revision
+    Client,
+    /// The same of the stable release of the suite
+    ClientStable,
+}
+
+impl Set {
+    const REQUIRED: [Self; 2] = [Self::Handshake, Self::Stateless];
+
+    const EVERY: [Self; 6] = [
+        Self::Handshake,
+        Self::Stateless,
+        Self::All,
+        Self::Stable,
+        Self::Client,
+        Self::ClientStable,
+    ];
+
+    fn is_of_clients(self) -> bool {
+        matches!(self, Self::Client | Self::ClientStable)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "server, 2025-11-25",
+            Self::Stateless => "server, 2026-07-28",
+            Self::All => "server, all",
+            Self::Stable => "server, all, stable release",
+            Self::Client => "client",
+            Self::ClientStable => "client, stable release",
+        }
+    }
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let languages = or_all(&args.lang, &Language::ALL);
+    let sets = match args.required {
+        true => Set::REQUIRED.to_vec(),
+        false => or_all(&args.set, &Set::EVERY),
+    };
+    let how = Build::asked(!args.release);
+    let total = run_sets(&languages, &sets, how, &mut run_aside, &mut |command| {
+        let output = command.output()?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    })?;
+    let failed = total.scenarios - total.passed;
+    println!("{} passed, {failed} failed", total.passed);
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// Runs the sets of each language and prints a line for each; gives all scores together.
+fn run_sets(
+    languages: &[Language],
+    sets: &[Set],
+    how: Build,
+    run: Run<'_>,
+    capture: Capture<'_>,
+) -> Result<Score> {
+    let suite = Suite::install(run)?;
+    let mut total = Score::default();
+    for &language in languages {
+        let fixture = Fixture::build(language, how, sets, run)?;
+        for &set in sets {
+            let begun = Instant::now();
+            let score = match set.is_of_clients() {
+                true => suite.clients(&fixture, set, capture)?,
+                false => suite.server(&fixture, set, capture)?,
+            };
+            ensure!(score.scenarios > 0, "{}: nothing was run", set.name());
+            println!(
+                "{:<7} {:<28} {score}  {:>5.1} s",
+                format!("{language:?}"),
+                set.name(),
+                begun.elapsed().as_secs_f64()
+            );
+            for (name, said) in &score.failures {
+                println!("    {name}: {said}");
+            }
+            total += score;
+        }
+    }
+    Ok(total)
+}
+
+/// Runs a command and gives what it wrote.
+pub type Capture<'a> = &'a mut dyn FnMut(&mut Command) -> Result<String>;
+
+fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {
+    match chosen.is_empty() {
+        true => all.to_vec(),
+        false => chosen.to_vec(),
+    }
+}

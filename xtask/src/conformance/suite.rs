@@ -1,0 +1,204 @@
+//! The official suite: installed, run, its verdicts counted.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::fixture::Fixture;
+use super::{Capture, Set};
+use crate::python::Run;
+use crate::repo::{self, Stamp, command};
+
+/// What it says of one scenario.
+const PASSED: char = '✓';
+
+/// Two releases of the suite, and the Node.js that both want.
+pub struct Suite {
+    folder: PathBuf,
+}
+
+/// What became of a set of scenarios.
+#[derive(Default)]
+pub struct Score {
+    pub scenarios: usize,
+    pub passed: usize,
+    pub checks: usize,
+    /// Scenarios that failed, and what was said.
+    pub failures: Vec<(String, String)>,
+}
+
+impl Score {
+    fn add(&mut self, name: &str, checks: usize, failure: Option<String>) {
+        self.scenarios += 1;
+        self.checks += checks;
+        match failure {
+            None => self.passed += 1,
+            Some(said) => self.failures.push((name.to_owned(), said)),
+        }
+    }
+}
+
+impl AddAssign for Score {
+    fn add_assign(&mut self, other: Self) {
+        self.scenarios += other.scenarios;
+        self.passed += other.passed;
+        self.checks += other.checks;
+        self.failures.extend(other.failures);
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            scenarios,
+            passed,
+            checks,
+            ..
+        } = self;
+        write!(
+            f,
+            "{passed:>2}/{scenarios:<2} scenarios, {checks:>3} checks"
+        )
+    }
+}
+
+impl Suite {
+    /// Installs it as its lock file says.
+    pub fn install(run: Run<'_>) -> Result<Self> {
+        let folder = repo::cache().join("conformance");
+        let source = repo::root().join("conformance");
+        let lock = std::fs::read_to_string(source.join("package-lock.json"))?;
+        let stamp = Stamp::new("conformance", lock);
+        if !stamp.is_current() || !folder.join("node_modules").exists() {
+            std::fs::create_dir_all(&folder)?;
+            for name in ["package.json", "package-lock.json"] {
+                std::fs::copy(source.join(name), folder.join(name))?;
+            }
+            let mut npm = command("npm", ["ci", "--no-audit", "--no-fund"]);
+            npm.current_dir(&folder);
+            run(npm)?;
+            stamp.write()?;
+        }
+        Ok(Self { folder })
+    }
+
+    fn command(&self, set: Set) -> Command {
+        let package = match set {
+            Set::Stable | Set::ClientStable => "conformance-stable",
+            _ => "@modelcontextprotocol/conformance",
+        };
+        let modules = self.folder.join("node_modules");
+        let mut command = Command::new(modules.join(".bin/node"));
+        command
+            .arg(modules.join(package).join("dist/index.js"))
+            .current_dir(&self.folder);
+        command
+    }
+
+    /// All scenarios of a set against our server.
+    pub fn server(&self, fixture: &Fixture, set: Set, capture: Capture<'_>) -> Result<Score> {
+        let server = fixture.serve()?;
+        let mut command = self.command(set);
+        command.args(["server", "--url", &server.url]);
+        command.args(match set {
+            Set::Handshake => ["--requirements", "2025-11-25"],
+            Set::Stateless => ["--requirements", "2026-07-28"],
+            _ => ["--suite", "all"],
+        });
+        let said = capture(&mut command)?;
+        let summary = said.split("=== SUMMARY ===").nth(1);
+        let summary = summary.context("the suite did not come to its end")?;
+        let mut score = Score::default();
+        for (mark, name, checks) in summary.lines().filter_map(verdict) {
+            let failure = (mark != PASSED).then(|| checks.to_owned());
+            score.add(name, leading_number(checks), failure);
+        }
+        Ok(score)
+    }
+
+    /// Each scenario of clients in each revision it is for, one after the other: some look at the
+    /// time that is between two requests.
+    pub fn clients(&self, fixture: &Fixture, set: Set, capture: Capture<'_>) -> Result<Score> {
+        let listed = capture(self.command(set).arg("list"))?;
+        let ours = scenarios(&listed);
+        let program = fixture.client();
+        let mut score = Score::default();
+        for (name, revisions) in ours {
+            for revision in revisions {
+                let mut command = self.command(set);
+                command.args(["client", "--command", &program, "--scenario", name]);
+                if let Some(revision) = revision {
+                    command.args(["--spec-version", revision]);
+                }
+                let said = capture(&mut command)?;
+                let passed = said.contains("OVERALL: PASSED");
+                let result = said.lines().find(|line| line.starts_with("Passed: "));
+                let result = result.unwrap_or("it did not come to its end");
+                let checks = result.strip_prefix("Passed: ").map_or(0, leading_number);
+                let name = format!("{name} {}", revision.unwrap_or_default());
+                score.add(&name, checks, (!passed).then(|| result.to_owned()));
+            }
+        }
+        Ok(score)
+    }
+}
+
+/// A line of the summary: its mark, the scenario and the checks.
+fn verdict(line: &str) -> Option<(char, &str, &str)> {
+    let mark = line.chars().next()?;
+    let (name, checks) = line[mark.len_utf8()..].trim_start().split_once(": ")?;
+    let is_one = !mark.is_alphanumeric() && checks.contains(" passed, ");
+    is_one.then_some((mark, name, checks))
+}
+
+fn leading_number(text: &str) -> usize {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    text[..digits].parse().unwrap_or_default()
+}
+
+/// The scenarios for clients in what the suite lists, but those of authorization; and the
+/// revisions of each, none for an extension.
+fn scenarios(listed: &str) -> Vec<(&str, Vec<Option<&str>>)> {
+    let clients = listed.lines();
+    let clients = clients.skip_while(|line| !line.starts_with("Client scenarios"));
+    let clients = clients.skip(1).take_while(|line| !line.is_empty());
+    let lines = clients.filter_map(|line| line.trim().strip_prefix("- "));
+    let each = lines.map(|line| {
+        let (name, revisions) = line.split_once(" [").unwrap_or((line, ""));
+        let revisions = revisions.trim_end_matches(']').split(',');
+        let known = revisions.map(|one| one.starts_with("20").then_some(one));
+        (name, known.collect())
+    });
+    each.filter(|(name, _)| !name.starts_with("auth/"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_read() {
+        let ok = "✓ ping: 2 passed, 0 failed";
+        assert_eq!(verdict(ok), Some(('✓', "ping", "2 passed, 0 failed")));
+        let bad = "✗ tools-list: 1 passed, 2 failed";
+        assert_eq!(verdict(bad).map(|(mark, ..)| mark), Some('✗'));
+        for other in ["", "Total: 83 passed, 0 failed", "  ✓ ping (pending)"] {
+            assert_eq!(verdict(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn scenarios_of_clients_are_found() {
+        let listed = "Server scenarios:\n  - ping [2025-11-25]\n\nClient scenarios (x):\n  \
+            - tools_call [2025-06-18,2026-07-28]\n  - auth/a [2025-11-25]\n  - e [extension]\n\nA:\n";
+        let expected = vec![
+            ("tools_call", vec![Some("2025-06-18"), Some("2026-07-28")]),
+            ("e", vec![None]),
+        ];
+        assert_eq!(scenarios(listed), expected);
+    }
+}
