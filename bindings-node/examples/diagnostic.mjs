@@ -70,4 +70,4 @@ for (let i = 0; i < Number(process.env.MCP_TOOLS ?? 0); i++) {
     server.tool(`tool_${String(i).padStart(3, '0')}`, { description, inputSchema }, async ({ path }) => path);
 }
 
-await server.run();
+await server.run(process.argv[2] ?? 'stdio:');
