@@ -14,6 +14,7 @@ mod cost;
 use std::fmt;
 
 use jsonschema::Validator;
+use memchr::memchr_iter;
 use serde_json::Value;
 
 use crate::json::{number, reader};
@@ -125,8 +126,8 @@ fn wording(error: &jsonschema::ValidationError<'_>) -> String {
 
 /// Whether a surrogate is escaped anywhere, paired or not.
 fn may_hold_surrogates(json: &str) -> bool {
-    let escapes = || json.match_indices("\\u").map(|(at, _)| at + 2);
-    json.contains("\\u") && escapes().any(|at| matches!(json.as_bytes().get(at), Some(b'd' | b'D')))
+    let json = json.as_bytes();
+    memchr_iter(b'\\', json).any(|at| matches!(json[at..], [_, b'u', b'd' | b'D', ..]))
 }
 
 fn parse(json: &str) -> Result<Value, InvalidSchema> {

@@ -31,17 +31,17 @@ impl Input {
     /// An empty buffer with room for so many bytes: for what comes in one piece, or nearly.
     pub fn with_room(bytes: usize) -> Self {
         Self {
-            block: vec![0; bytes + PADDING],
+            block: Vec::with_capacity(bytes + PADDING),
             ..Self::default()
         }
     }
 
-    /// Room for so many bytes in all, where it is known how many there will be.
+    /// Room for so many bytes in all, where it is known how many there will be: for
+    /// [`extend`](Self::extend), which needs none that is filled.
     pub fn reserve(&mut self, bytes: usize) {
         let len = bytes + PADDING;
         if self.start == 0 && len > self.block.len() {
             self.block.reserve_exact(len - self.block.len());
-            self.block.resize(len, 0);
         }
     }
 
@@ -96,10 +96,18 @@ impl Input {
     /// Copies `bytes` in, as a driver that owns its own buffer does.
     pub fn extend(&mut self, bytes: &[u8]) {
         let len = bytes.len();
-        if self.block.len() < self.end + len + PADDING {
-            self.spare(len);
+        let needed = self.end + len + PADDING;
+        if self.block.len() < needed && self.block.capacity() >= needed {
+            // Written once, not filled first.
+            self.block.truncate(self.end);
+            self.block.extend_from_slice(bytes);
+            self.block.resize(needed, 0);
+        } else {
+            if self.block.len() < needed {
+                self.spare(len);
+            }
+            self.block[self.end..self.end + len].copy_from_slice(bytes);
         }
-        self.block[self.end..self.end + len].copy_from_slice(bytes);
         self.advance(len);
     }
 
@@ -144,7 +152,7 @@ impl Input {
     /// Gives a block that one large message grew back to the allocator, but only after a run of
     /// small ones: shrinking after each large frame costs milliseconds of page faults.
     fn settle(&mut self) {
-        if self.block.len() <= KEEP_BYTES + PADDING {
+        if self.block.capacity() <= KEEP_BYTES + PADDING {
             return;
         }
         self.idle += 1;
@@ -185,7 +193,7 @@ impl Input {
 
     /// Bytes of memory held.
     pub fn capacity(&self) -> usize {
-        self.block.len()
+        self.block.capacity()
     }
 }
 

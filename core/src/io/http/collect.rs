@@ -16,7 +16,7 @@ use crate::limits::{Limits, READ_BYTES};
 /// Most room made for a body that is only announced.
 const FIRST_BYTES: usize = READ_BYTES;
 /// How many times what has come there is room made for, if so much was announced.
-const BELIEVED: usize = 8;
+const BELIEVED: usize = 16;
 
 fn claimed(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()

@@ -92,6 +92,9 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
         _ => None,
     };
     let params = tool.map_or(&[][..], |number| registry.header_params(number));
+    if params.is_empty() {
+        return Ok(());
+    }
     let arguments = message.arguments().unwrap_or("{}");
     params
         .iter()
