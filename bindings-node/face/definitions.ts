@@ -1,5 +1,6 @@
 import type { Completer } from './complete';
 import type { McpError } from './errors';
+import type { NativeDelegate } from './native';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
 
@@ -36,6 +37,8 @@ export interface ServerOptions<State = unknown> {
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
+    /** @internal Another library serves: see `Server.attend`. */
+    delegate?: NativeDelegate;
 }
 
 /** How much of its tasks a server keeps. */

@@ -36,7 +36,8 @@ export const enum Outbound {
     Error,
     Progress,
     Log,
-    TaskMessage
+    TaskMessage,
+    Notice
 }
 
 /** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */

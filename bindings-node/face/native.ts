@@ -10,7 +10,15 @@ export interface NativeOfferOptions {
     cacheIsPublic: boolean;
     extensions?: string;
     stateKey?: Uint8Array;
+    delegate?: NativeDelegate;
     tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
+}
+
+/** @internal Another library's server, as clients are told of it. */
+export interface NativeDelegate {
+    implementation: string;
+    capabilities: string;
+    stateless: boolean;
 }
 
 /** @internal */
@@ -34,6 +42,9 @@ export interface NativeOffer {
     has(target: number): boolean;
     skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
+    /** With a delegate: lists that the engine answers from now on, or does not any more. */
+    keep(method: string, revision: string, result: string): void;
+    forget(method: string): void;
 }
 
 /** @internal */
@@ -72,6 +83,9 @@ export interface NativeLink {
     meta(call: number): string;
     missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;
+    /** With a delegate: any message to a client. */
+    askClient(client: number, call: number | undefined, method: string, params: string | undefined, wantsProgress: boolean): number;
+    tellClient(client: number, method: string, params?: string): void;
     /** A client's: answers to what the server asks, and what is settled with it. */
     answer(number: number, isResult: boolean, text: string): void;
     subscribe(uri: string, wanted: boolean): number;

@@ -205,7 +205,7 @@ export abstract class Offer<State> {
 }
 
 function offered(options: ServerOptions<any>): NativeOfferOptions {
-    const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks } = options;
+    const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks, delegate } = options;
     return {
         listChanges: options.listChanges ?? false,
         subscriptions: options.subscriptions ?? false,
@@ -215,6 +215,7 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
         ...(cacheLists && { cacheMs: cacheLists.ms }),
         ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(stateKey && { stateKey }),
+        ...(delegate && { delegate }),
         ...(tasks && { tasks })
     };
 }

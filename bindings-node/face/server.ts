@@ -29,6 +29,15 @@ interface Told {
     ended: (report: RunReport) => void;
 }
 
+/** @internal What is told of clients, and asked when they are gone. */
+export interface Attending
+    extends Pick<Receiver, 'call' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification'> {
+    /** Nobody is there any more. */
+    end?(): void;
+    /** How many calls have not ended. */
+    underWay(): number;
+}
+
 /** A server: what it offers, and the handlers of it. */
 export class Server<State = undefined> extends Offer<State> {
     readonly #options: ServerOptions<State>;
@@ -184,18 +193,12 @@ export class Server<State = undefined> extends Offer<State> {
         this.#options.onClosed?.(revive(reason), known(client));
     }
 
-    #serve(
-        state: State,
-        { opened, ended }: Told,
-        connect?: (wake: () => void) => NativeLink,
-        trace?: Trace,
-        more?: Receiver
-    ): Link {
+    /** @internal What is done for its clients. */
+    protected attend(link: () => Link, state: State): Attending {
         const calls: (Context<State> | undefined)[] = [];
-        const receiver: Receiver = {
-            ...more,
+        return {
             call: (number, target, text, wantsProgress) => {
-                const context = new Context(link, number, wantsProgress, state, text);
+                const context = new Context(link(), number, wantsProgress, state, text);
                 calls[number] = context;
                 const entry = this.entry(target);
                 if (entry) carryOut(entry, text, context, this.#options.onError);
@@ -205,11 +208,27 @@ export class Server<State = undefined> extends Offer<State> {
             initialized: text => this.#options.onInitialized?.(clientOf(JSON.parse(text))),
             rootsChanged: text => this.#options.onRootsChanged?.(known(JSON.parse(text))),
             left: text => this.#left(text),
+            underWay: () => calls.filter(context => context?.isUnderWay).length
+        };
+    }
+
+    #serve(
+        state: State,
+        { opened, ended }: Told,
+        connect?: (wake: () => void) => NativeLink,
+        trace?: Trace,
+        more?: Receiver
+    ): Link {
+        const { end, underWay, ...attending } = this.attend(() => link, state);
+        const receiver: Receiver = {
+            ...more,
+            ...attending,
             traced: (isOut, text) => trace!(isOut ? 'out' : 'in', text),
             opened: address => opened?.(JSON.parse(address)),
             ended: report => {
                 this.#links.delete(link);
-                const unanswered = calls.filter(context => context?.isUnderWay).length;
+                const unanswered = underWay();
+                end?.();
                 ended({ unanswered, ...JSON.parse(report || '{}') });
             }
         };

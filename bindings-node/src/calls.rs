@@ -12,6 +12,7 @@ use mcpbolt::server::{Context, Registry, Seal, TaskCall};
 
 use crate::caller::{CallId, Caller};
 use crate::client::introduction;
+use crate::delegate;
 use crate::inbox::Inbox;
 use crate::slots::Slots;
 use crate::tasks::GivenUp;
@@ -39,7 +40,7 @@ impl Arrived {
             _ => None,
         };
         let tool = tool.filter(|number| registry.supports_tasks(*number));
-        if tool.is_none() && !takes_rounds(&call) {
+        if call.target == delegate::target() || tool.is_none() && !takes_rounds(&call) {
             return Some(Self {
                 call,
                 caller: caller.clone(),

@@ -19,6 +19,7 @@ use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
+use crate::delegate;
 use crate::error::{self, Result};
 use crate::offer::Templates;
 
@@ -128,6 +129,10 @@ impl<'a> Rows<'a> {
         };
         let message = call.message.as_ref();
         let target = call.target;
+        if target == delegate::target() {
+            let frame = String::from_utf8_lossy(message.bytes());
+            return self.text(kind, number, 0, |out| out.push_str(&frame));
+        }
         match Operation::from_target(target) {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Batch, CallKey};
+use mcpbolt::connection::{Answer, Batch, CallKey, Disposition, Incoming};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::Executor;
 use mcpbolt::server::{Seal, View};
 
 use crate::caller::Caller;
 use crate::calls::Arrived;
+use crate::delegate::Delegate;
+use crate::drain::quote;
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::offer::{Served, Templates};
 
@@ -19,11 +21,24 @@ pub struct Handlers {
     view: View<Templates>,
     /// Signs what clients keep between the rounds of a call.
     seal: Option<Seal>,
+    /// Another library's server, which is asked instead of the registry.
+    delegate: Option<Arc<Delegate>>,
     /// Dropped last, where the thread has nothing else to say.
     _farewell: Option<Farewell>,
 }
 
 impl Executor for Handlers {
+    fn first<'a>(
+        &mut self,
+        request: &Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> std::result::Result<Disposition, Answer<'a>> {
+        match &self.delegate {
+            None => Err(answer),
+            Some(delegate) => Ok(delegate.first(request, answer)),
+        }
+    }
+
     fn run(&mut self, batch: Batch) {
         let registry = self.view.offer().registry.clone();
         let (caller, seal) = (&self.caller, self.seal.as_ref());
@@ -42,6 +57,18 @@ impl Executor for Handlers {
 
     fn roots_changed(&mut self) {
         self.tell(Event::RootsChanged);
+    }
+
+    fn notification(&mut self, method: &str, params: &str) {
+        if self.delegate.is_none() {
+            return;
+        }
+        let mut json = format!("{{\"connection\":{},\"method\":", self.caller.number);
+        quote(&mut json, method);
+        json.push_str(",\"params\":");
+        json.push_str(params);
+        json.push('}');
+        self.inbox.push(Event::Notification(json));
     }
 
     /// JavaScript knows nothing of whose connection is no more than a request.
@@ -64,6 +91,7 @@ impl Handlers {
             caller,
             view: View::of(&served.live),
             seal: served.seal.clone(),
+            delegate: served.delegate.clone(),
             _farewell: None,
         }
     }

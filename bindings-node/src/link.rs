@@ -1,5 +1,6 @@
 //! JavaScript's end of one connection of a client's, or of all those of a server.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Link {
     pub(crate) calls: Calls,
     pub(crate) requests: Requests,
     pub(crate) outputs: Outputs,
+    /// A server's: those that have opened and are not gone.
+    pub(crate) clients: HashMap<u64, Caller>,
     outbox: Arc<Outbox>,
     text: String,
 }
@@ -69,6 +72,7 @@ impl Link {
             calls: Calls::default(),
             requests: Requests::default(),
             outputs: Outputs::default(),
+            clients: HashMap::new(),
             outbox: Arc::default(),
             text: String::new(),
         }
@@ -110,19 +114,25 @@ impl Link {
                     });
                 }
             }
-            Event::Initialized(caller) => rows.text(Kind::Initialized, 0, 0, |out| {
-                out.push_str(&said_by(&caller));
-            }),
+            Event::Initialized(caller) => {
+                rows.text(Kind::Initialized, 0, 0, |out| {
+                    out.push_str(&said_by(&caller));
+                });
+                self.clients.insert(caller.number, caller);
+            }
             Event::RootsChanged(caller) => rows.text(Kind::RootsChanged, 0, 0, |out| {
                 out.push_str(&said_by(&caller));
             }),
-            Event::Left(caller, why) => rows.text(Kind::Left, 0, 0, |out| {
-                out.push('[');
-                error::connection_json(out, &why);
-                out.push(',');
-                out.push_str(&said_by(&caller));
-                out.push(']');
-            }),
+            Event::Left(caller, why) => {
+                self.clients.remove(&caller.number);
+                rows.text(Kind::Left, 0, 0, |out| {
+                    out.push('[');
+                    error::connection_json(out, &why);
+                    out.push(',');
+                    out.push_str(&said_by(&caller));
+                    out.push(']');
+                });
+            }
             Event::Listening(number, id) => {
                 rows.text(Kind::Listening, number, 0, |out| {
                     out.push_str(&id.to_string());

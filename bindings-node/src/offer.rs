@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::definition::{PromptDefinition, ResourceDefinition, ToolDefinition};
+use crate::delegate::{Delegate, DelegateOptions};
 use crate::error::{self, Result, error};
 use crate::link::duration;
 
@@ -41,6 +42,8 @@ pub struct OfferOptions {
     pub tasks: Option<TaskOptions>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
+    /// Another library carries it out, as this says.
+    pub delegate: Option<DelegateOptions>,
 }
 
 /// How much of its tasks a server keeps: what is not said is as the engine has it.
@@ -78,6 +81,7 @@ pub struct Offer {
     registry: Registry,
     templates: Templates,
     seal: Option<Seal>,
+    delegate: Option<(DelegateOptions, Arc<Delegate>)>,
     served: Option<Served>,
 }
 
@@ -91,6 +95,8 @@ pub struct Served {
     pub live: Arc<Live<Templates>>,
     pub config: Arc<Config>,
     pub seal: Option<Seal>,
+    /// Who is asked instead of the registry.
+    pub delegate: Option<Arc<Delegate>>,
 }
 
 #[napi]
@@ -136,6 +142,7 @@ impl Offer {
             registry,
             templates: Templates::new(),
             seal,
+            delegate: options.delegate.map(|options| (options, Arc::default())),
             served: None,
         })
     }
@@ -270,13 +277,21 @@ impl Offer {
             let registry = mem::take(&mut self.registry);
             let mut config = registry.config(name, version);
             config.instructions = self.instructions.as_deref().map(Into::into);
+            if let Some((options, _)) = &self.delegate {
+                options.apply(&mut config);
+            }
             Served {
                 live: Arc::new(Live::new(registry, mem::take(&mut self.templates))),
                 config: Arc::new(config),
                 seal: self.seal.clone(),
+                delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),
             }
         });
         served.clone()
+    }
+
+    pub(crate) fn delegate(&self) -> Option<&Delegate> {
+        self.delegate.as_ref().map(|(_, delegate)| &**delegate)
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcpbolt::client::{Asking, Client};
+use mcpbolt::connection::Response;
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
@@ -58,6 +59,8 @@ pub enum Way {
     Asking(Asking),
     /// The same for a page of the tools that this client may call.
     Listing(Client, Asking),
+    /// What a server of another library asks its client.
+    Peer(Response),
     Task(Task),
 }
 
@@ -72,6 +75,7 @@ impl Way {
                     Cow::Owned(page) => Answer::Json(page),
                 }
             }),
+            Self::Peer(response) => Pin::new(response).poll(cx).map_ok(Answer::Message),
             Self::Task(task) => task.as_mut().poll(cx).map_ok(Answer::Json),
         }
     }
@@ -166,7 +170,7 @@ impl Requests {
         };
         match (way.poll(&mut Context::from_waker(waker)), way) {
             (Poll::Pending, _) => None,
-            (Poll::Ready(outcome), Way::Asking(_) | Way::Listing(..)) => {
+            (Poll::Ready(outcome), Way::Asking(_) | Way::Listing(..) | Way::Peer(_)) => {
                 self.forget(number);
                 Some(outcome)
             }
@@ -187,10 +191,12 @@ impl Requests {
 
     /// Gives a request up and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
-        if let Some(Request::Waiting(Way::Asking(asking) | Way::Listing(_, asking), _)) =
-            self.waiting.remove(&number)
-        {
-            asking.cancel(reason);
+        match self.waiting.remove(&number) {
+            Some(Request::Waiting(Way::Asking(asking) | Way::Listing(_, asking), _)) => {
+                asking.cancel(reason);
+            }
+            Some(Request::Waiting(Way::Peer(response), _)) => response.cancel(reason),
+            _ => {}
         }
     }
 }

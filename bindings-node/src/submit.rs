@@ -36,10 +36,12 @@ pub enum Kind {
     Log,
     /// A sentence on how far the task is that the call has become.
     TaskMessage,
+    /// Any notification on behalf of the call: the length of its method before its params.
+    Notice,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Text,
         Self::Structured,
         Self::Object,
@@ -49,10 +51,14 @@ impl Kind {
         Self::Progress,
         Self::Log,
         Self::TaskMessage,
+        Self::Notice,
     ];
 
     fn is_answer(&self) -> bool {
-        !matches!(self, Self::Progress | Self::Log | Self::TaskMessage)
+        !matches!(
+            self,
+            Self::Progress | Self::Log | Self::TaskMessage | Self::Notice
+        )
     }
 }
 
@@ -124,6 +130,10 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
             if let Some(task) = call.task() {
                 task.say(piece);
             }
+        }
+        Kind::Notice => {
+            let (method, params) = piece.split_at(boundary(piece, a as usize));
+            replies.notify(&call.reply, method, (!params.is_empty()).then_some(params));
         }
         _ => {
             let level = LogLevel::ALL.get(a as usize).copied();

@@ -17,10 +17,11 @@ const features = programsOf('FEATURES.md');
 const place = mkdtempSync(join(tmpdir(), 'mcpbolt-readme-'));
 mkdirSync(join(place, 'node_modules'));
 symlinkSync(folder.pathname, join(place, 'node_modules/mcpbolt'));
-symlinkSync(new URL('node_modules/zod', folder).pathname, join(place, 'node_modules/zod'));
+for (const name of ['zod', '@modelcontextprotocol'])
+    symlinkSync(new URL(`node_modules/${name}`, folder).pathname, join(place, `node_modules/${name}`));
 writeFileSync(join(place, 'server.mjs'), server);
 
-assert.deepEqual([readme.length, features.length], [5, 16]);
+assert.deepEqual([readme.length, features.length], [6, 17]);
 for (const [page, programs] of Object.entries({ readme, features }))
     for (const [index, program] of programs.entries())
         test(`program ${index + 1} of the ${page}`, async () => {

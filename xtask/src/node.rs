@@ -25,14 +25,23 @@ pub fn installed() -> Result<PathBuf> {
     if to.exists() {
         std::fs::remove_dir_all(&to)?;
     }
-    std::fs::create_dir_all(to.join("dist"))?;
-    for entry in package.read_dir()?.chain(package.join("dist").read_dir()?) {
-        let path = entry?.path();
-        let place = path.strip_prefix(&package)?;
-        let shown = place.to_string_lossy();
-        let starts = ["package.json", "index.", "mcpbolt.", "dist/"];
-        if path.is_file() && starts.iter().any(|start| shown.starts_with(start)) {
-            std::fs::copy(&path, to.join(place))?;
+    for within in ["", "bin", "dist", "dist/sdk"] {
+        std::fs::create_dir_all(to.join(within))?;
+        for entry in package.join(within).read_dir()? {
+            let path = entry?.path();
+            let place = path.strip_prefix(&package)?;
+            let shown = place.to_string_lossy();
+            let starts = [
+                "package.json",
+                "index.",
+                "sdk.",
+                "mcpbolt.",
+                "bin/",
+                "dist/",
+            ];
+            if path.is_file() && starts.iter().any(|start| shown.starts_with(start)) {
+                std::fs::copy(&path, to.join(place))?;
+            }
         }
     }
     Ok(folder)

@@ -113,8 +113,13 @@ impl Replies {
     /// ends instead.
     #[cfg(feature = "server")]
     pub(crate) fn notification(&mut self, to: &ReplyTo, method: Method, params: &str) {
+        self.notify(to, method.name(), Some(params));
+    }
+
+    /// The same for any method. `params` is a JSON object on one line, which is not looked at.
+    pub fn notify(&mut self, to: &ReplyTo, method: &str, params: Option<&str>) {
         self.push(FrameKind::Event(to.key), |out, _| {
-            encode::notification(out, method.name(), Some(params));
+            encode::notification(out, method, params);
         });
     }
 

@@ -66,6 +66,20 @@ impl Operation {
 
 /// Carries operations out. Called on the driver's thread; must not block.
 pub trait Executor {
+    /// A request before the registry sees it. An executor that knows more than the registry says
+    /// answers it, or defers it as a number of its own; by default the registry decides.
+    ///
+    /// # Errors
+    /// The answer, untouched: the request is the registry's.
+    fn first<'a>(
+        &mut self,
+        request: &Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        let _ = request;
+        Err(answer)
+    }
+
     /// An operation that may be carried out at once, on the driver's thread. Gives the answer
     /// back unused when it is not one of those.
     ///

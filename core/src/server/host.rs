@@ -312,6 +312,10 @@ impl<E: Executor> ServerHost<E> {
 impl<E: Executor> Host for ServerHost<E> {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
+        let answer = match self.executor.first(&request, answer) {
+            Ok(disposition) => return disposition,
+            Err(answer) => answer,
+        };
         let registry = self.registry.clone();
         let lists = || registry.lists(request.revision);
         let resources = registry.has_resources();

@@ -50,6 +50,14 @@ impl Hosting for Hosted {
 }
 
 impl Executor for AnyExecutor {
+    fn first<'a>(
+        &mut self,
+        request: &Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        (**self).first(request, answer)
+    }
+
     fn inline<'a>(
         &mut self,
         operation: Operation,

@@ -1,0 +1,105 @@
+/** What can be decided without the SDK: arguments of plain schemas, and results that need no second look. */
+import { isObject } from './shapes';
+
+/** Reads arguments; `undefined` when they do not fit. */
+type Reader = (args: unknown) => { value: unknown } | undefined;
+
+/** Types of zod 4 that run no code of the user's, so that reading them at once is the same as reading them later. */
+const PLAIN = new Set(
+    'string number int boolean bigint symbol null undefined void never any unknown date enum literal file nan template_literal'.split(' ')
+);
+
+interface ZodDef {
+    type: string;
+    checks?: readonly { _zod: { def: { check: string } } }[];
+    [part: string]: any;
+}
+
+/** Whether a schema of zod 4 runs no code of the user's: then nothing in it can be asynchronous. */
+function isPlain(schema: any, seen = new Set<unknown>()): boolean {
+    const def: ZodDef | undefined = schema?._zod?.def;
+    if (def === undefined) return false;
+    if (seen.has(schema)) return true;
+    seen.add(schema);
+    if (def.checks?.some(({ _zod }) => ['custom', 'overwrite', 'property'].includes(_zod?.def.check ?? 'custom'))) return false;
+    const parts = (...names: string[]) => names.every(name => def[name] == null || isPlain(def[name], seen));
+    const all = (items: Iterable<unknown>) => [...items].every(item => isPlain(item, seen));
+    switch (def.type) {
+        case 'object':
+            return all(Object.values(def.shape)) && parts('catchall');
+        case 'array':
+            return parts('element');
+        case 'tuple':
+            return all(def.items) && parts('rest');
+        case 'record':
+        case 'map':
+            return parts('keyType', 'valueType');
+        case 'set':
+            return parts('valueType');
+        case 'union':
+            return all(def.options);
+        case 'intersection':
+            return parts('left', 'right');
+        case 'optional':
+        case 'nullable':
+        case 'nonoptional':
+        case 'readonly':
+        case 'success':
+            return parts('innerType');
+        case 'default':
+        case 'prefault':
+            // The getter of a default may be a function of the user's; that is called in either case.
+            return parts('innerType');
+        default:
+            return PLAIN.has(def.type);
+    }
+}
+
+const readers = new WeakMap<object, Reader | null>();
+
+/** @internal What reads arguments of a schema at once; `null` where only the SDK can, as user code is part of it. */
+export function readerOf(schema: any): Reader | null {
+    let reader = readers.get(schema);
+    if (reader === undefined) readers.set(schema, (reader = makeReader(schema)));
+    return reader;
+}
+
+function makeReader(schema: any): Reader | null {
+    if (schema._zod?.def?.type !== 'object' || typeof schema.safeParse !== 'function' || !isPlain(schema)) return null;
+    return args => {
+        const { success, data } = schema.safeParse(args);
+        return success ? { value: data } : undefined;
+    };
+}
+
+/** @internal The text of a result that is one block of text and nothing else. */
+export function textOf(result: any): string | undefined {
+    if (!isObject(result)) return undefined;
+    for (const key in result) if (key !== 'content') return undefined;
+    const { content } = result;
+    if (!Array.isArray(content) || content.length !== 1 || !isText(content[0])) return undefined;
+    const { text } = content[0];
+    return text.isWellFormed() ? text : undefined;
+}
+
+/** @internal Whether a result of a tool is blocks of text, and what v1 sends as it is besides. */
+export function isPlainResult(result: any): boolean {
+    if (!isObject(result) || !Array.isArray(result.content) || !result.content.every(isText)) return false;
+    for (const key in result) {
+        const value = result[key];
+        if (key === 'content') continue;
+        if (key === 'isError' ? typeof value === 'boolean' : key === 'structuredContent' && isPlainObject(value)) continue;
+        return false;
+    }
+    return true;
+}
+
+function isText(block: any): boolean {
+    if (!isObject(block) || block.type !== 'text' || typeof block.text !== 'string') return false;
+    for (const key in block) if (key !== 'type' && key !== 'text') return false;
+    return true;
+}
+
+function isPlainObject(value: any): boolean {
+    return isObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value)) && !('toJSON' in value);
+}

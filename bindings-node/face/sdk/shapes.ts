@@ -1,0 +1,128 @@
+/**
+ * What of the official SDKs is used here. Both generations are known by their shape; neither is imported, so that the
+ * one that a program has is the one that is meant.
+ */
+
+/** @internal */
+export type Id = string | number;
+
+/** @internal A message of JSON-RPC, as the SDKs hand them about. */
+export interface Message {
+    jsonrpc: '2.0';
+    id?: Id;
+    method?: string;
+    params?: any;
+    result?: any;
+    error?: { code: number; message: string; data?: unknown };
+}
+
+/** @internal What the SDKs say of a message that they send. */
+export interface SendOptions {
+    relatedRequestId?: Id;
+}
+
+/** @internal What the SDKs speak through. */
+export interface SdkTransport {
+    onclose?: () => void;
+    onerror?: (error: Error) => void;
+    onmessage?: (message: any, extra?: any) => void;
+    sessionId?: string | undefined;
+    start(): Promise<void>;
+    send(message: any, options?: any): Promise<void>;
+    close(): Promise<void>;
+}
+
+/**
+ * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a `FastMCP`
+ * of `fastmcp`.
+ */
+export interface SdkServer {
+    connect(transport: any): Promise<unknown>;
+}
+
+/** @internal `Server`, which is the SDKs' protocol of a server. */
+export interface SdkProtocol extends SdkServer {
+    request(request: any, schemaOrOptions?: any, options?: any): Promise<any>;
+    notification(notification: any, options?: any): Promise<void>;
+    getCapabilities?(): object;
+    /** v2 only. */
+    buildContext?(context: object, extra?: object): object;
+    _serverInfo?: { name?: string; version?: string };
+    _instructions?: string;
+    _capabilities?: object;
+    _taskStore?: unknown;
+    _requestHandlers?: Map<string, unknown>;
+}
+
+/** @internal A tool as an `McpServer` has registered it. */
+export interface SdkTool {
+    enabled: boolean;
+    inputSchema?: any;
+    outputSchema?: any;
+    execution?: { taskSupport?: string };
+    /** v1. */
+    handler?: any;
+    /** v2. */
+    executor?: (args: unknown, context: object) => unknown;
+}
+
+/** @internal */
+export interface SdkResource {
+    enabled: boolean;
+    readCallback: (...args: any[]) => unknown;
+    resourceTemplate?: { listCallback?: unknown; uriTemplate: { match(uri: string): object | null } };
+    cacheHint?: unknown;
+}
+
+/** @internal */
+export interface SdkPrompt {
+    enabled: boolean;
+    argsSchema?: any;
+    /** v1. */
+    callback?: (...args: any[]) => unknown;
+    /** v2. */
+    handler?: (args: unknown, context: object) => unknown;
+}
+
+/** @internal `McpServer`. */
+export interface SdkMcpServer extends SdkServer {
+    server: SdkProtocol;
+    _registeredTools: Record<string, SdkTool>;
+    _registeredResources: Record<string, SdkResource>;
+    _registeredResourceTemplates: Record<string, SdkResource>;
+    _registeredPrompts: Record<string, SdkPrompt>;
+    _maxToolInputElements?: number;
+    isConnected(): boolean;
+    validateToolInput(tool: SdkTool, args: unknown, name: string): Promise<unknown>;
+    validateToolOutput(tool: SdkTool, result: unknown, name: string): Promise<void>;
+}
+
+/** @internal The `McpServer`, unless it is a `Server` alone, or of a make that is not known here. */
+export function mcpServerOf(server: SdkServer): SdkMcpServer | undefined {
+    const found = server as Partial<SdkMcpServer>;
+    const registries = [found._registeredTools, found._registeredResources, found._registeredResourceTemplates, found._registeredPrompts];
+    const isKnown = typeof found.server === 'object' && registries.every(registry => typeof registry === 'object');
+    return isKnown ? (server as SdkMcpServer) : undefined;
+}
+
+/** @internal The protocol of a server; `FastMCP` has one for each session, which is what `connect` gives. */
+export function protocolOf(server: object): SdkProtocol | undefined {
+    const { server: inner } = server as Partial<SdkMcpServer>;
+    const found = (typeof inner === 'object' ? inner : server) as Partial<SdkProtocol>;
+    return typeof found.request === 'function' && typeof found.notification === 'function' ? (found as SdkProtocol) : undefined;
+}
+
+/** @internal Which generation of the SDK: the contexts that handlers are given differ. */
+export function generationOf(protocol: SdkProtocol | undefined): 1 | 2 {
+    return typeof protocol?.buildContext === 'function' ? 2 : 1;
+}
+
+/** @internal An entry of a registry, which is a plain object. */
+export function entryOf<T>(registry: Record<string, T>, name: unknown): T | undefined {
+    return typeof name === 'string' && Object.hasOwn(registry, name) ? registry[name] : undefined;
+}
+
+/** @internal Whether a value is an object of JSON. */
+export function isObject(value: unknown): value is Record<string, any> {
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,3 @@
+import face from './dist/sdk/index.js';
+
+export const { accelerate, Accelerated } = face;
