@@ -134,7 +134,9 @@ def ours(language: str, interpreter: str, build: bool) -> tuple[Peer, Peer]:
     elif language == "node":
         words = [["node", folder / f"{side}.mjs"] for side in ("client", "server")]
     else:
-        command = ["cargo", "build", "--quiet", "-p", "interop-ours"]
+        # With the engine as its own tests have it: it is built already.
+        command = ["cargo", "build", "--quiet", "-p", "mcpbolt", "-p", "interop-ours"]
+        command += ["--all-features", "--bins", "--examples"]
         if build and subprocess.run(command, cwd=HERE.parent).returncode:
             sys.exit(f"{' '.join(command)} failed")
         target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "debug"

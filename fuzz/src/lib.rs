@@ -11,6 +11,7 @@
 
 pub mod carried;
 pub mod corpus;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod laws;
 pub mod oracle;

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::frame;
 
+#[cfg(feature = "http")]
+use crate::http;
 use crate::random::Random;
-use crate::{carried, corpus, http, laws};
+use crate::{carried, corpus, laws};
 
 /// What is asked of one damaged input; the corpus is at hand for a second one.
 pub type Law = fn(&[u8], &[String], &mut Random);
@@ -17,13 +19,14 @@ pub const MESSAGES: Law = |bytes, _, _| {
 };
 
 /// The further laws, of which [`all`] asks one for each input.
-pub const OTHERS: [Law; 7] = [
+pub const OTHERS: &[Law] = &[
     |bytes, _, _| laws::kernel_twins(bytes),
     strings,
     streams,
     round_trips,
     events,
     frames,
+    #[cfg(feature = "http")]
     |bytes, _, random| http::conversation(bytes, random),
 ];
 
@@ -32,7 +35,7 @@ pub const OTHERS: [Law; 7] = [
 pub fn all(seed: u64, time: Duration, progress: impl FnMut(u64)) -> u64 {
     let all: Law = |bytes, corpus, random| {
         MESSAGES(bytes, corpus, random);
-        random.pick(&OTHERS)(bytes, corpus, random);
+        random.pick(OTHERS)(bytes, corpus, random);
     };
     law(all, seed, time, progress)
 }

@@ -100,6 +100,7 @@ fn random_damage_keeps_the_laws_of_websockets() {
     for_a_while(run::OTHERS[5]);
 }
 
+#[cfg(feature = "http")]
 #[test]
 fn random_damage_keeps_the_law_of_http() {
     for_a_while(run::OTHERS[6]);

@@ -15,6 +15,7 @@ mod process;
 mod python;
 mod repo;
 mod requirements;
+mod room;
 mod soak;
 mod stage;
 mod stages;

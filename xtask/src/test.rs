@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::stage::{choose, run_all};
-use crate::stages;
+use crate::{room, stages};
 
 /// Run every check in all three languages
 ///
@@ -33,5 +33,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = choose(&all, &args.only)?;
+    if args.only.is_empty() {
+        room::check()?;
+    }
     run_all(&chosen, args.verbose)
 }

@@ -25,7 +25,7 @@ mod peers;
 mod stalled;
 mod storm;
 #[allow(dead_code, reason = "it is a module of another test, too")]
-#[path = "../http/wire.rs"]
+#[path = "../network/http/wire.rs"]
 mod wire;
 
 use std::time::Duration;

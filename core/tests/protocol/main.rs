@@ -1,18 +1,23 @@
-//! Features of the protocol, as a server and a client of the engine see them in each revision.
+//! The protocol: whole conversations of two connections, and its features as a server and a client of
+//! the engine see them in each revision.
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 mod advice;
 mod asks;
+mod bad_frames;
 mod calls;
 mod changes;
 mod clients;
 mod duties;
 mod extend;
+mod flow;
 mod measure;
 mod rounds;
+mod scenarios;
 #[path = "../shared/schema.rs"]
 mod schema;
+mod sessions;
 #[path = "../shared/mod.rs"]
 mod shared;
 #[cfg(feature = "skills")]

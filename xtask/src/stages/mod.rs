@@ -1,10 +1,10 @@
 //! The stages of `cargo xtask test`, in their order: cheap ones first.
 
+mod apart;
 pub mod bindings;
 mod engine;
 mod package;
 mod readme;
-mod sanitize;
 
 use crate::stage::Stage;
 
@@ -66,19 +66,19 @@ pub fn all() -> Vec<Stage> {
             "loom",
             "every interleaving of the lock-free rooms",
             &[],
-            engine::loom,
+            apart::loom,
         ),
         stage(
             "asan",
-            "the engine's tests with every memory access checked",
+            "the engine's units and laws with every memory access checked",
             &[],
-            sanitize::address,
+            apart::address,
         ),
         stage(
             "tsan",
-            "the engine's tests with every shared access checked",
+            "the engine's units with every shared access checked",
             &[],
-            sanitize::thread,
+            apart::thread,
         ),
         stage(
             "msrv",
@@ -88,7 +88,7 @@ pub fn all() -> Vec<Stage> {
         ),
         stage(
             "package",
-            "the packaged crate builds in an empty project",
+            "the README's programs build in an empty project on the packaged crate",
             &[],
             package::package,
         ),

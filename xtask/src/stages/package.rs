@@ -1,44 +1,78 @@
 //! Stages about what a user of the crate gets.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
+use super::readme::block;
 use crate::log::Log;
 use crate::repo::{self, cargo, command};
 
-/// Packs the crate, unpacks it beside an empty project, and builds that against it.
+/// Packs the crate, unpacks it, and builds the README's Rust programs against it as an empty
+/// project would.
 pub fn package(log: &mut Log) -> Result<()> {
+    programs(log).map(drop)
+}
+
+/// The same; the README's server and client, built.
+pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
+    let packed = unpacked(log)?;
+    let project = repo::cache().join("readme/rust");
+    let made = repo::target().join("debug");
+    let binary = made.join("server").display().to_string();
+    let text = fs::read_to_string(repo::root().join("README.md"))?;
+    let (server, client) = (block(&text, "rust", 0)?, block(&text, "rust", 1)?);
+    ensure!(
+        client.contains("path/to/server"),
+        "the client starts no path/to/server"
+    );
+    fs::create_dir_all(project.join("src/bin"))?;
+    fs::write(project.join("src/bin/server.rs"), server)?;
+    fs::write(
+        project.join("src/bin/client.rs"),
+        client.replace("path/to/server", &binary),
+    )?;
+    let dependencies = format!(
+        "mcpbolt = {{ path = {packed:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\""
+    );
+    build_user(&project, &dependencies, log)?;
+    Ok((made.join("server"), made.join("client")))
+}
+
+/// The crate as it would be published. One that is what it was stays untouched, and so built.
+fn unpacked(log: &mut Log) -> Result<PathBuf> {
     log.run(cargo("package -p mcpbolt --allow-dirty --no-verify"))?;
     let name = format!("mcpbolt-{}", repo::workspace_value("version")?);
-    let packed = repo::target().join("package").join(format!("{name}.crate"));
+    let file = format!("{name}.crate");
+    let packed = repo::target().join("package").join(&file);
     let folder = repo::cache().join("package");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)?;
+    let (bytes, before) = (fs::read(&packed)?, folder.join(&file));
+    if fs::read(&before).is_ok_and(|old| old == bytes) {
+        return Ok(folder.join(name));
     }
-    let project = folder.join("project");
-    std::fs::create_dir_all(project.join("src"))?;
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
     let mut unpack = command("tar", ["-xzf"]);
     unpack.arg(&packed).arg("-C").arg(&folder);
     log.run(unpack)?;
-
-    let dependencies = format!("mcpbolt = {{ path = \"../{name}\" }}");
-    let program = "use mcpbolt as _;\n\nfn main() {}\n";
-    std::fs::write(project.join("src/main.rs"), program)?;
-    build_user(&project, &dependencies, log)
+    fs::write(before, bytes)?;
+    Ok(folder.join(name))
 }
 
 /// Builds a project that is none of this workspace. It gets this one's versions and profiles, so
 /// that what others wrote is built once for all.
-pub fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
-    let own = std::fs::read_to_string(repo::root().join("Cargo.toml"))?;
+fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
+    let own = fs::read_to_string(repo::root().join("Cargo.toml"))?;
     let profiles = own.find("[profile.").and_then(|at| own.get(at..));
     let profiles = profiles.context("no profiles in Cargo.toml")?;
     let manifest = format!(
         "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}"
     );
-    std::fs::write(project.join("Cargo.toml"), manifest)?;
-    std::fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
+    fs::write(project.join("Cargo.toml"), manifest)?;
+    fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
     let mut build = cargo("build");
     build
         .current_dir(project)

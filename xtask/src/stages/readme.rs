@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::package::build_user;
+use super::package;
 use crate::load::{Revision, Session, Start};
 use crate::log::Log;
 use crate::repo::{self, Build, command};
@@ -17,12 +17,7 @@ pub fn readme(log: &mut Log) -> Result<()> {
     let text = fs::read_to_string(repo::root().join("README.md"))?;
     let folder = repo::cache().join("readme");
     fs::create_dir_all(&folder)?;
-    let (server, client) = rust(
-        &folder,
-        block(&text, "rust", 0)?,
-        block(&text, "rust", 1)?,
-        log,
-    )?;
+    let (server, client) = package::programs(log)?;
     let said = repo::output(command(client, [] as [&str; 0]))?;
     ensure!(said.trim() == "42", "the client prints {said:?}");
     log.tally.passed += 1;
@@ -57,37 +52,13 @@ fn add(start: &Start) -> Result<()> {
 }
 
 /// A block of a language, counted from 0.
-fn block<'a>(text: &'a str, language: &str, number: usize) -> Result<&'a str> {
+pub fn block<'a>(text: &'a str, language: &str, number: usize) -> Result<&'a str> {
     let open = format!("```{language}\n");
     let inside = text.split(&open).nth(number + 1);
     match inside.and_then(|rest| rest.split_once("```")) {
         Some((program, _)) => Ok(program),
         None => bail!("the README has no {language} program number {number}"),
     }
-}
-
-/// A project as its reader would make it, but for where the crate and the server are; its server
-/// and its client.
-fn rust(folder: &Path, server: &str, client: &str, log: &mut Log) -> Result<(PathBuf, PathBuf)> {
-    let project = folder.join("rust");
-    let made = repo::target().join("debug");
-    let binary = made.join("server").display().to_string();
-    ensure!(
-        client.contains("path/to/server"),
-        "the client starts no path/to/server"
-    );
-    fs::create_dir_all(project.join("src/bin"))?;
-    fs::write(project.join("src/bin/server.rs"), server)?;
-    fs::write(
-        project.join("src/bin/client.rs"),
-        client.replace("path/to/server", &binary),
-    )?;
-    let dependencies = format!(
-        "mcpbolt = {{ path = {:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"",
-        repo::root().join("core")
-    );
-    build_user(&project, &dependencies, log)?;
-    Ok((made.join("server"), made.join("client")))
 }
 
 fn python(folder: &Path, program: &str, log: &mut Log) -> Result<Vec<PathBuf>> {

@@ -1,0 +1,16 @@
+//! What the process holds at its worst stays within its bounds.
+#![cfg(all(unix, feature = "server", feature = "client", feature = "stdio"))]
+
+mod duplex_flood;
+#[path = "../shared/heap.rs"]
+mod heap;
+mod slow_readers;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// One test at a time, so that nothing else allocates meanwhile.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}

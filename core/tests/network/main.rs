@@ -1,0 +1,7 @@
+//! Servers and clients on HTTP, WebSocket, TCP and Unix sockets, over real sockets.
+#![cfg(all(feature = "http", feature = "http-client"))]
+
+mod farewell;
+mod http;
+mod http_client;
+mod net;

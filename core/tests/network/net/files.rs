@@ -1,0 +1,112 @@
+//! The files of Unix sockets, and certificates.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::io::{ConnectOptions, ServeOptions, TlsOptions};
+use serde_json::json;
+
+use crate::net::{Folder, Served, server};
+
+#[test]
+fn a_socket_file_is_its_owners_and_goes_with_its_server() {
+    let folder = Folder::new();
+    let path = folder.join("s");
+    let served = Served::begin(&folder.address("s"), ServeOptions::default());
+    let file = fs::metadata(&path).unwrap();
+    assert!(file.file_type().is_socket());
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    served.end();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_file_left_behind_is_replaced_and_a_live_one_is_not() {
+    let folder = Folder::new();
+    let path = folder.join("s");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "the file stays behind its socket");
+    let served = Served::begin(&folder.address("s"), ServeOptions::default());
+    let another = server(&Default::default());
+    let address = folder.address("s").parse().unwrap();
+    let error = another
+        .serve(&address, ServeOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
+    let client = served.client(Client::builder("test", "1"));
+    let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
+    assert_eq!(echo.unwrap().text(), "x");
+}
+
+#[test]
+fn what_is_no_socket_stays() {
+    let folder = Folder::new();
+    let path = folder.join("s");
+    fs::write(&path, "precious").unwrap();
+    let address = folder.address("s").parse().unwrap();
+    let error = server(&Default::default())
+        .serve(&address, ServeOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+/// A certificate for `localhost` that vouches for itself: both files, and the certificate.
+#[cfg(feature = "tls")]
+fn certificate(folder: &Folder) -> (TlsOptions, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let options = TlsOptions {
+        certificate: folder.join("certificate.pem"),
+        key: folder.join("key.pem"),
+    };
+    let certificate = made.cert.pem();
+    fs::write(&options.certificate, &certificate).unwrap();
+    fs::write(&options.key, made.signing_key.serialize_pem()).unwrap();
+    (options, certificate.into_bytes())
+}
+
+/// R-HTP-07: behind TLS, a client of WebSocket, and of HTTP where it is built in, is served if it
+/// trusts the certificate.
+#[cfg(feature = "tls")]
+#[test]
+fn a_server_behind_tls_is_whom_it_shows() {
+    let folder = Folder::new();
+    let (tls, certificate) = certificate(&folder);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    let served = Served::begin("https://localhost:0/mcp", options);
+    let http = served.address().to_string();
+    let mut addresses = vec![http.replacen("https", "wss", 1)];
+    if cfg!(feature = "http-client") {
+        addresses.push(http);
+    }
+    for address in addresses {
+        let address = address.parse().unwrap();
+        let open = |root_certificates| {
+            let options = ConnectOptions {
+                root_certificates,
+                ..ConnectOptions::default()
+            };
+            block_on(Client::builder("test", "1").open(&address, options))
+        };
+        let client = open(vec![certificate.clone()]).unwrap();
+        let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
+        assert_eq!(echo.unwrap().text(), "x", "{address}");
+        assert!(open(Vec::new()).is_err(), "{address}");
+        let error = open(vec![b"no PEM".to_vec()]).unwrap_err();
+        assert!(error.to_string().contains("no certificate"), "{error}");
+    }
+}
+
+#[test]
+fn https_needs_a_certificate_and_says_so() {
+    let address = "https://localhost:0/mcp".parse().unwrap();
+    let error = server(&Default::default())
+        .serve(&address, ServeOptions::default())
+        .unwrap_err();
+    assert!(error.to_string().contains("certificate"), "{error}");
+}
