@@ -19,6 +19,7 @@ mod client_skills;
 mod connect;
 mod context;
 mod definition;
+mod engine;
 mod exchange;
 mod future;
 mod hosted;
@@ -42,6 +43,7 @@ mod stream;
 mod target;
 mod termination;
 mod tool_answer;
+mod wire;
 mod work;
 mod worker;
 mod workers;
@@ -65,6 +67,19 @@ mod _core {
     #[pymodule_export]
     use crate::context::{Context, Job};
     #[pymodule_export]
+    use crate::engine::codec::{
+        decode, dumps, encode_error, encode_notification, encode_request, encode_response, loads,
+        unpack,
+    };
+    #[pymodule_export]
+    use crate::engine::connection::Connection;
+    #[pymodule_export]
+    use crate::engine::events::{
+        Answered, Cancelled, Closed, Notification, Opened, Progress, Request, Stray,
+    };
+    #[pymodule_export]
+    use crate::engine::message::Message;
+    #[pymodule_export]
     use crate::exchange::Exchange;
     #[pymodule_export]
     use crate::lists::{Pages, whole_list};
@@ -78,6 +93,8 @@ mod _core {
     use crate::stream::Stream;
     #[pymodule_export]
     use crate::termination::Termination;
+    #[pymodule_export]
+    use crate::wire::Wire;
 
     use pyo3::prelude::*;
 

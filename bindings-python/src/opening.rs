@@ -10,7 +10,8 @@ use std::task::Poll;
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{Address, Auth, ConnectOptions};
+use mcpbolt::io::http::Proxy;
+use mcpbolt::io::{Address, Auth, Backoff, ConnectOptions};
 use pyo3::prelude::*;
 
 use crate::answer::exception;
@@ -31,6 +32,62 @@ pub struct Credentials {
     connect_timeout: Option<f64>,
     /// A file of them, in PEM.
     root_certificates: Option<PathBuf>,
+    options: Option<Carried>,
+}
+
+/// What else may be said of the carrier. Times are in seconds; what is not said is as the engine has it.
+#[derive(FromPyObject)]
+struct Carried {
+    /// Empty for nobody.
+    proxy: Option<String>,
+    read_timeout: Option<f64>,
+    idle_timeout: Option<f64>,
+    max_redirects: Option<usize>,
+    http2_prior_knowledge: Option<bool>,
+    max_concurrent: Option<usize>,
+    /// First wait, longest wait, attempts.
+    resume: Option<(f64, f64, u32)>,
+    standing_stream: Option<bool>,
+    heartbeat: Option<f64>,
+    protocols: Option<Vec<String>>,
+}
+
+impl Carried {
+    fn put(self, options: &mut ConnectOptions) -> PyResult<()> {
+        let http = &mut options.http;
+        if let Some(proxy) = self.proxy {
+            http.proxy = match proxy.is_empty() {
+                true => Proxy::None,
+                false => Proxy::At(proxy),
+            };
+        }
+        if let Some(timeout) = self.read_timeout {
+            http.read_timeout = Some(seconds(timeout)?);
+        }
+        if let Some(timeout) = self.idle_timeout {
+            http.idle_timeout = seconds(timeout)?;
+        }
+        http.max_redirects = self.max_redirects.unwrap_or(http.max_redirects);
+        http.http2_prior_knowledge = self
+            .http2_prior_knowledge
+            .unwrap_or(http.http2_prior_knowledge);
+        http.max_concurrent = self.max_concurrent.unwrap_or(http.max_concurrent);
+        http.standing_stream = self.standing_stream.unwrap_or(http.standing_stream);
+        if let Some((first, longest, attempts)) = self.resume {
+            http.resume = Backoff {
+                first: seconds(first)?,
+                longest: seconds(longest)?,
+                attempts,
+            };
+        }
+        if let Some(heartbeat) = self.heartbeat {
+            options.heartbeat = Some(seconds(heartbeat)?);
+        }
+        if let Some(protocols) = self.protocols {
+            options.protocols = protocols;
+        }
+        Ok(())
+    }
 }
 
 impl Credentials {
@@ -57,6 +114,9 @@ impl Credentials {
         }
         if let Some(timeout) = self.connect_timeout {
             options.connect_timeout = seconds(timeout)?;
+        }
+        if let Some(carried) = self.options {
+            carried.put(&mut options)?;
         }
         Ok(options)
     }

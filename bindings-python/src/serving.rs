@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::Connection;
-use mcpbolt::io::{Stdio, StdioOptions, serve_with, traced};
+use mcpbolt::io::{Metrics, Stdio, StdioOptions, serve_with, traced};
 use mcpbolt::server::Hosting;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -39,6 +39,8 @@ pub struct Serving {
     hub: Arc<Hub>,
     stop: Box<dyn Fn() + Send + Sync>,
     address: String,
+    /// Tells what was done on the network.
+    metrics: Option<Arc<Metrics>>,
     ended: AtomicBool,
 }
 
@@ -48,6 +50,7 @@ impl Serving {
         Self {
             hub,
             address,
+            metrics: None,
             stop: Box::new(stop),
             ended: AtomicBool::new(false),
         }
@@ -123,7 +126,8 @@ impl Serving {
             own.get().watch(move || serving.stop())?;
         }
         let own = own.is_some();
-        let made = Self::new(hub.clone(), address, move || stopped.stop());
+        let mut made = Self::new(hub.clone(), address, move || stopped.stop());
+        made.metrics = Some(serving.metrics().clone());
         std::thread::Builder::new()
             .name("mcpbolt".into())
             .spawn(move || {
@@ -144,6 +148,25 @@ impl Serving {
     #[getter]
     fn address(&self) -> &str {
         &self.address
+    }
+
+    /// What was done there so far, in the order of the face; nothing off the network.
+    fn counts(&self) -> [u64; 11] {
+        let counts = self.metrics.as_ref().map(|metrics| metrics.counts());
+        let counts = counts.unwrap_or_default();
+        [
+            counts.open_connections,
+            counts.connections,
+            counts.websockets,
+            counts.http_requests,
+            counts.http_errors,
+            counts.open_sessions,
+            counts.sessions,
+            counts.open_calls,
+            counts.calls,
+            counts.bytes_read,
+            counts.bytes_written,
+        ]
     }
 
     /// The descriptor that is readable when [`drain`](Self::drain) has something to do.

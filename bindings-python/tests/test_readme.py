@@ -50,7 +50,7 @@ def test_a_program_of_the_readme(program: str, tmp_path: Path) -> None:
     assert said.splitlines() == promised(program)
 
 
-@pytest.mark.parametrize("program", FEATURES, ids=lambda program: re.findall(r'Server\(\s*"(\w+)"', program)[0])
+@pytest.mark.parametrize("program", FEATURES, ids=lambda program: (re.findall(r'Server\(\s*"(\w+)"', program) or ["engine"])[0])
 def test_a_program_of_the_feature_page(program: str, tmp_path: Path) -> None:
     assert promised(program)
     assert run(program, tmp_path).splitlines() == promised(program)

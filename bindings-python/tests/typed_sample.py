@@ -20,7 +20,9 @@ from mcpbolt import (
     Client,
     ClientInfo,
     ConnectionClosed,
+    ConnectOptions,
     Context,
+    Counts,
     Elicited,
     Icon,
     Image,
@@ -31,6 +33,7 @@ from mcpbolt import (
     Sampled,
     SamplingRequest,
     ServeOptions,
+    ServedAddress,
     Server,
     Skill,
     Task,
@@ -39,6 +42,34 @@ from mcpbolt import (
     Tool,
     ToolResult,
 )
+from mcpbolt import engine
+
+
+def by_hand(data: bytes) -> bytes:
+    message = engine.decode(data)
+    assert_type(message.id, "int | str | None")
+    assert_type(message.params, "dict[str, Any] | None")
+    assert_type(engine.encode_request(1, "ping"), bytes)
+    kind, _, method, _ = engine.unpack(data)
+    if kind == "request":
+        assert_type(method, "str | None")
+    connection = engine.Connection("server", "x", capabilities={"tools": {}})
+    connection.feed(data)
+    for event in connection.events():
+        match event:
+            case engine.Request():
+                event.respond({"content": []})
+            case engine.Answered(number=number):
+                assert_type(number, int)
+            case _:
+                pass
+    return connection.output()
+
+
+async def at_an_address(server: Server) -> None:
+    async with server.listening("http://127.0.0.1:0/mcp") as address:
+        assert_type(address.counts, Counts)
+        Client(address, options=ConnectOptions(proxy="", read_timeout=5.0))
 
 
 @asynccontextmanager
@@ -148,15 +179,15 @@ async def main() -> None:
         threads=2,
     )
     async with server.listening("https://127.0.0.1:0/mcp", grace=1, options=options) as address:
-        assert_type(address, str)
+        assert_type(address, ServedAddress)
         async with Client(address, auth=Bearer("t"), headers={"X-Own": "1"}, on_closed=closed) as client:
             async with client.listen(uris=["a://b"]) as listening:
                 assert_type(await listening.ended(), None)
     assert_type(server.asgi("/mcp", options=options), AsgiApp)
     async with server.asgi().lifespan():
         pass
-    for address in ("ws://127.0.0.1:8000/mcp", "unix:/run/own.sock", "tcp:127.0.0.1:8000"):
-        async with Client(address, auth=Basic("name", "secret")) as client:
+    for other in ("ws://127.0.0.1:8000/mcp", "unix:/run/own.sock", "tcp:127.0.0.1:8000"):
+        async with Client(other, auth=Basic("name", "secret")) as client:
             assert_type(client.server_info.name, str)
         await server.serve(address, options=options)
     await server.serve()

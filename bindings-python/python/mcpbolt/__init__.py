@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Overloaded as Overloaded,
         Unsupported as Unsupported,
         BadAnswer as BadAnswer,
+        DecodeError as DecodeError,
         Misuse as Misuse,
     )
     from ._questions import (
@@ -73,8 +74,9 @@ if TYPE_CHECKING:
     from ._skill import Skill as Skill, SkillFile as SkillFile
     from ._task import Task as Task, TaskInfo as TaskInfo
     from ._server import Server as Server
-    from ._auth import ApiKey as ApiKey, Basic as Basic, Bearer as Bearer
+    from ._auth import ApiKey as ApiKey, Basic as Basic, Bearer as Bearer, ConnectOptions as ConnectOptions
     from ._asgi import AsgiApp as AsgiApp
+    from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
     from ._settings import TaskLimits as TaskLimits
 
@@ -85,6 +87,9 @@ _HOMES = {
     "ApiKey": "_auth",
     "Basic": "_auth",
     "Bearer": "_auth",
+    "ConnectOptions": "_auth",
+    "ServedAddress": "_loop",
+    "Counts": "_loop",
     "TaskLimits": "_settings",
     "Task": "_task",
     "TaskInfo": "_task",
@@ -130,6 +135,7 @@ _HOMES = {
     "Overloaded": "_errors",
     "Unsupported": "_errors",
     "BadAnswer": "_errors",
+    "DecodeError": "_errors",
     "Misuse": "_errors",
 }
 

@@ -51,6 +51,7 @@ class Client(Connection):
         auth: Credentials, for the same: `Bearer`, `Basic` or `ApiKey`.
         connect_timeout: Seconds until there is a connection to an address; 30 by default.
         root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
+        options: What else may be said of the carrier: proxy, times, limits.
         cwd: The directory that the child runs in.
         env: Variables that the child sees; it inherits only a few (`PATH`, `HOME`, …) by itself.
         inherit_env: Names of more variables that it inherits.

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
-from ._auth import ApiKey, Basic, Bearer, Credentials
+from ._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
 from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
 from ._errors import ConnectionClosed, Misuse, Unsupported
-from ._interpreter import Interpreter
+from ._interpreter import Interpreter, event_loop
 from ._questions import Root
 from ._server import Server
 
@@ -33,6 +33,7 @@ class Connection:
         auth: Bearer | Basic | ApiKey | None = None,
         connect_timeout: float | None = None,
         root_certificates: str | PathLike[str] | None = None,
+        options: ConnectOptions | None = None,
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         inherit_env: Sequence[str] = (),
@@ -60,7 +61,7 @@ class Connection:
         if isinstance(server, str):
             server = _core.command_of(server) or server
         self._server = server
-        self._credentials = Credentials(headers, auth, connect_timeout, root_certificates)
+        self._credentials = Credentials(headers, auth, connect_timeout, root_certificates, options)
         self._on_closed = on_closed
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
@@ -94,7 +95,7 @@ class Connection:
     async def __aenter__(self: _C) -> _C:
         if self._link is not None:
             raise Misuse("the client is connected already")
-        loop = asyncio.get_running_loop()
+        loop = event_loop()
         setup = self._setup
         self._known, self._meta, self._is_closing = set(), {}, False
         setup.opened, setup.ended = loop.create_future(), loop.create_future()

@@ -2,12 +2,12 @@
 
 from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from ._ask import Asked
 from ._auth import Credentials
-from ._content import Message
-from ._errors import ConnectionClosed
+from ._content import Message as Spoken
+from ._errors import ConnectionClosed, McpError
 from ._interpreter import Interpreter
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo
@@ -16,29 +16,48 @@ from ._serve_options import ServeOptions
 __all__ = [
     "__version__",
     "Answer",
+    "Answered",
+    "Cancelled",
     "Catalog",
+    "Closed",
     "Connecting",
+    "Connection",
     "Context",
     "Endpoint",
     "Exchange",
     "Job",
     "Link",
+    "Message",
+    "Notification",
+    "Opened",
     "Pages",
+    "Progress",
     "RemoteTask",
+    "Request",
     "Serving",
+    "Stray",
     "Stream",
     "Termination",
+    "Wire",
     "command_of",
     "connect_child",
     "connect_pair",
     "connect_to",
+    "decode",
+    "dumps",
+    "encode_error",
+    "encode_notification",
+    "encode_request",
+    "encode_response",
     "get_skill",
     "list_skills",
     "list_tasks",
+    "loads",
     "mount",
     "read_directory",
     "read_skill",
     "to_json",
+    "unpack",
     "whole_list",
 ]
 
@@ -73,6 +92,56 @@ def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
 def get_skill(link: Link, uri: str, future: Future[dict[str, Any]]) -> int: ...
 def read_skill(link: Link, skill: str, uri: str | None, future: Future[Any]) -> int: ...
 def read_directory(link: Link, uri: str, future: Future[list[dict[str, Any]]]) -> int: ...
+
+_Bytes: TypeAlias = bytes | bytearray | memoryview | str
+_Object: TypeAlias = Mapping[str, Any] | bytes
+_Kind: TypeAlias = Literal["request", "notification", "response", "error", "batch", "invalid"]
+
+def decode(data: _Bytes, /, max_depth: int | None = None) -> Message:
+    """One message: the whole is validated, its parts become objects when they are looked at.
+
+    Bytes are kept as they are, not copied; anything else is copied once. What is JSON and no message has the kind
+    "invalid" and says why.
+
+    Raises:
+        DecodeError: It is no JSON, no UTF-8, or nested deeper than `max_depth` (512 by default, 1024 at most).
+    """
+
+def unpack(
+    data: _Bytes, /, max_depth: int | None = None
+) -> tuple[_Kind, int | str | None, str | None, Any]:
+    """One message with all that is in it, quicker than to look at each part of `decode`: its kind, its id, its
+    method, and its params, result, error or messages.
+
+    Raises:
+        DecodeError: As `decode`; also for what is no message.
+        ValueError: A string holds a lone surrogate, or an integer more digits than the interpreter allows.
+    """
+
+def loads(data: _Bytes, /, max_depth: int | None = None) -> Any:
+    """Any JSON text as Python objects. Raises as `unpack`."""
+
+def dumps(value: object, /) -> bytes:
+    """Python objects as JSON text, as short as it can be: what JSON knows, and dataclasses, pydantic models, dates
+    and the like.
+
+    Raises:
+        ValueError: A number is infinite or none, a string holds a lone surrogate, or something is nested deeper than
+            256 or into itself.
+        TypeError: Something cannot be said in JSON.
+    """
+
+def encode_request(id: int | str, method: str, params: _Object | None = None) -> bytes:
+    """A request without a line end. Params are a dict, or the bytes of a JSON object, which are proved to be one."""
+
+def encode_notification(method: str, params: _Object | None = None) -> bytes:
+    """A notification."""
+
+def encode_response(id: int | str, result: _Object) -> bytes:
+    """The result that answers a request."""
+
+def encode_error(id: int | str | None, code: int, message: str, data: object | None = None) -> bytes:
+    """The error that answers a request; the id is `null` where it could not be read."""
 
 class _Options(Protocol):
     """How a request is made."""
@@ -132,7 +201,7 @@ class Context:
 
     def sample(
         self,
-        messages: str | Message | Iterable[Message | dict[str, Any]],
+        messages: str | Spoken | Iterable[Spoken | dict[str, Any]],
         *,
         max_tokens: int,
         system_prompt: str | None = None,
@@ -290,6 +359,268 @@ class Link:
     def close(self) -> None: ...
 
 @final
+class Message:
+    """A message whose parts become Python objects when they are looked at, and only then; they are made once."""
+
+    @property
+    def kind(self) -> _Kind:
+        """What it is."""
+
+    @property
+    def id(self) -> int | str | None: ...
+    @property
+    def raw_id(self) -> str | None:
+        """The id as it stands on the wire: `"7"` with its quotes is another than `7`."""
+
+    @property
+    def method(self) -> str | None: ...
+    @property
+    def params(self) -> dict[str, Any] | None: ...
+    @property
+    def result(self) -> dict[str, Any] | None: ...
+    @property
+    def error(self) -> dict[str, Any] | None: ...
+    @property
+    def raw(self) -> bytes:
+        """The whole message, as it came."""
+
+    @property
+    def raw_params(self) -> bytes | None: ...
+    @property
+    def raw_result(self) -> bytes | None: ...
+    @property
+    def raw_arguments(self) -> bytes | None:
+        """`params.arguments`: what a schema's own validator may read without a dict between."""
+
+    @property
+    def name(self) -> str | None:
+        """`params.name`, if it is a string; nothing else of the params is looked at."""
+
+    @property
+    def uri(self) -> str | None:
+        """`params.uri`, likewise."""
+
+    @property
+    def progress_token(self) -> int | str | None:
+        """`params._meta.progressToken` of a request."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why it is invalid."""
+
+    @property
+    def code(self) -> int | None:
+        """The number to answer with where it is invalid."""
+
+    @property
+    def invites_answer(self) -> bool:
+        """Whether a server answers it, with an error at least: not what looks like a notification or an answer."""
+
+    def messages(self, max_depth: int | None = None) -> list[Message]:
+        """Those of a batch; none of any other message."""
+
+    def with_id(self, id: int | str) -> bytes:
+        """The same message with another id, byte for byte otherwise."""
+
+@final
+class Connection:
+    """The state of one connection, one stream, and nothing else: no thread, no socket, no clock.
+
+    Bytes that came go in by `feed`, bytes that are to be written come out of `output`, and `events` says what
+    happened. The engine answers pings, handshakes, discovery, bad frames and duplicates by itself, cancels, counts and
+    limits. Call `output` after anything that may have something to say, and `handle_timeout` when `timeout` has
+    passed. Belongs to one thread at a time.
+
+    Args:
+        side: "server" or "client". A client's first `output` opens the connection.
+        capabilities: What is announced, in every revision.
+        revisions: Those that are spoken; all by default.
+        opening: As that of `Client`.
+        framing: "line", "length" (four bytes before each message) or "detect", for servers.
+        max_message_bytes: The longest message that is taken; 128 MiB by default.
+        timeout: Seconds that a request waits unless it says otherwise.
+        now: What the program's clock says, for programs that have one: then every `now` below is of that clock. What
+            is not told the time reads the machine's.
+    """
+
+    def __new__(
+        cls,
+        side: Literal["server", "client"],
+        name: str,
+        version: str = "0.0.0",
+        *,
+        capabilities: _Object | None = None,
+        instructions: str | None = None,
+        revisions: Sequence[str] | None = None,
+        opening: Literal["probe", "handshake", "stateless"] = "probe",
+        framing: Literal["line", "length", "detect"] = "line",
+        max_message_bytes: int | None = None,
+        max_depth: int | None = None,
+        timeout: float | None = None,
+        now: float | None = None,
+    ) -> Connection: ...
+    def feed(self, data: _Bytes, /, now: float | None = None) -> None:
+        """Takes bytes that came, however they are cut."""
+
+    def feed_end(self, now: float | None = None) -> None:
+        """Nothing more comes."""
+
+    def events(
+        self,
+    ) -> list[Opened | Request | Cancelled | Notification | Progress | Answered | Stray | Closed]:
+        """What happened since the last time, in order."""
+
+    def output(self, now: float | None = None) -> bytes:
+        """What is to be written now, which is taken for written."""
+
+    def request(
+        self,
+        method: str,
+        params: _Object | None = None,
+        *,
+        timeout: float | None = None,
+        max_timeout: float | None = None,
+        progress: bool = False,
+        meta: _Object | None = None,
+    ) -> int:
+        """Sends a request. What comes of it is an `Answered` with this number; with `progress`, `Progress` before.
+
+        Raises:
+            Misuse: The connection is not open yet.
+            ConnectionClosed: It has ended.
+            Overloaded: Too many requests wait.
+        """
+
+    def cancel(self, number: int, reason: str | None = None) -> None:
+        """Gives up on a request: the other side is told, a late answer is a stray."""
+
+    def notify(self, method: str, params: _Object | None = None) -> None:
+        """Sends a notification."""
+
+    def timeout(self, now: float | None = None) -> float | None:
+        """Seconds until `handle_timeout` is to be called; `None` when time changes nothing."""
+
+    def handle_timeout(self, now: float | None = None) -> None:
+        """Lets time pass: deadlines, keepalive, grace."""
+
+    def drain(self, grace: float) -> None:
+        """Begins nothing new, finishes what is in flight for so many seconds at most, then closes."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+    @property
+    def revision(self) -> str | None:
+        """The revision in force; on a server, that of a handshake."""
+
+    @property
+    def is_closed(self) -> bool: ...
+    @property
+    def wants_read(self) -> bool:
+        """Whether more is to be fed: not while the other side reads nothing of what waits for it."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests of the other side's that are not answered."""
+
+    @property
+    def stray_count(self) -> int:
+        """Frames that were no messages, and answers nobody waited for."""
+
+@final
+class Opened:
+    """The connection is open, in that revision."""
+
+    @property
+    def revision(self) -> str: ...
+
+@final
+class Request:
+    """A request of the other side's, to be answered once, from any thread."""
+
+    @property
+    def message(self) -> Message: ...
+    @property
+    def revision(self) -> str:
+        """The revision that it is served in."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits any more: an answer is discarded."""
+
+    def respond(self, result: _Object) -> None:
+        """Answers with a result; what the revision wants beside it is added."""
+
+    def fail(self, kind: str | int, message: str, data: object | None = None) -> None:
+        """Answers with an error: a number of the program's own, or a kind whose number the revision knows:
+        "invalid_request", "method_not_found", "invalid_params", "tool_not_found", "prompt_not_found", "not_found" (a
+        resource), "missing_capability", "rejected" or "internal"."""
+
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Reports progress, if it was asked for."""
+
+    def log(self, level: str, data: object, logger: str | None = None) -> None:
+        """Sends a log message, if it is wanted."""
+
+@final
+class Cancelled:
+    """Nobody waits for the answer to a request any more."""
+
+    @property
+    def request(self) -> Request: ...
+    @property
+    def reason(self) -> str | None: ...
+
+@final
+class Notification:
+    """A notification that the engine does not deal with itself."""
+
+    @property
+    def message(self) -> Message: ...
+
+@final
+class Progress:
+    """A request of this side's goes on."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def progress(self) -> float: ...
+    @property
+    def total(self) -> float | None: ...
+    @property
+    def message(self) -> str | None: ...
+
+@final
+class Answered:
+    """A request of this side's is over: a message with its result, or an error (`PeerError`, `RequestTimeout`,
+    `ConnectionClosed`, …)."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def message(self) -> Message | None: ...
+    @property
+    def error(self) -> McpError | None: ...
+
+@final
+class Stray:
+    """Something that concerned nobody: "answer", "bad_frame", "oversize", "cancel" or "unexpected"; its bytes, perhaps
+    cut short."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def frame(self) -> bytes: ...
+
+@final
+class Closed:
+    """The connection has ended."""
+
+    @property
+    def error(self) -> ConnectionClosed: ...
+
+@final
 class Pages:
     def __new__(cls, link: Link, kind: str) -> Pages: ...
     def next(self, link: Link, future: Future[list[dict[str, Any]] | None]) -> int: ...
@@ -329,6 +660,7 @@ class Serving:
     ) -> Serving: ...
     @property
     def address(self) -> str: ...
+    def counts(self) -> tuple[int, int, int, int, int, int, int, int, int, int, int]: ...
     def fileno(self) -> int: ...
     def drain(self) -> bool: ...
     @property
@@ -342,3 +674,20 @@ class Termination:
     def __new__(cls) -> Termination: ...
     def fileno(self) -> int: ...
     def note(self, number: int) -> None: ...
+
+class _Ears(Protocol):
+    """Who is told of a child's messages."""
+
+@final
+class Wire:
+    def __new__(
+        cls,
+        command: Sequence[str],
+        cwd: str | None,
+        env: Sequence[tuple[str, str]],
+        ears: _Ears,
+    ) -> Wire: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> None: ...
+    def send(self, message: bytes) -> bool: ...
+    def close(self) -> None: ...

@@ -57,6 +57,30 @@ class ResourceNotFound(McpError, LookupError):
     origin = "caller"
 
 
+class DecodeError(McpError, ValueError):
+    """Bytes are no message, or no JSON.
+
+    Attributes:
+        offset: The byte at which that was noticed; `None` where all of it is JSON.
+        code: The number to answer with: -32700 for what is no JSON, -32600 for a limit or what is no message, -32602
+            for params that are none.
+        raw_id: The id that a whole `id` member before the fault named, as it stands on the wire.
+    """
+
+    scope = "message"
+    origin = "peer"
+    code: int
+
+    def __init__(self, why: str, offset: int | None = None, code: int = -32700, raw_id: str | None = None) -> None:
+        super().__init__(why, offset, code, raw_id)
+        self.offset = offset
+        self.code = code
+        self.raw_id = raw_id
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class PeerError(McpError):
     """The other side answered with an error."""
 

@@ -6,12 +6,43 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._errors import ToolError
-from ._interpreter import Interpreter
+from ._interpreter import Interpreter, event_loop
 from ._serve_options import ServeOptions
+
+class Counts(NamedTuple):
+    """What has been done at an address so far, in numbers; reading them costs nobody anything.
+
+    Those named `open_…` are of the moment, the others since the beginning. `http_errors` are requests of HTTP that
+    were answered with a status of 400 or more; bytes are those of the sockets, without TLS.
+    """
+
+    open_connections: int
+    connections: int
+    websockets: int
+    http_requests: int
+    http_errors: int
+    open_sessions: int
+    sessions: int
+    open_calls: int
+    calls: int
+    bytes_read: int
+    bytes_written: int
+
+
+class ServedAddress(str):
+    """The address of a server at work, and what has been done there."""
+
+    _serving: _core.Serving
+
+    @property
+    def counts(self) -> Counts:
+        """What has been done so far."""
+        return Counts(*self._serving.counts())
+
 
 Start = Callable[[Interpreter], _core.Serving]
 
@@ -46,7 +77,7 @@ def spawner(loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
 @asynccontextmanager
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
     """A server at work, and the future of its end."""
-    loop = asyncio.get_running_loop()
+    loop = event_loop()
     async with lifespan(server) as state:
         ended: asyncio.Future[None] = loop.create_future()
         serving = start(Interpreter(state, spawner(loop), loop.call_soon))
@@ -118,10 +149,12 @@ async def listening(
 
 
 @asynccontextmanager
-async def address_of(server: Any, address: str, grace: float, options: ServeOptions | None) -> AsyncIterator[str]:
+async def address_of(server: Any, address: str, grace: float, options: ServeOptions | None) -> AsyncIterator[ServedAddress]:
     """The same; gives where it is reached."""
     async with listening(server, address, grace, options) as (serving, _):
-        yield serving.address
+        served = ServedAddress(serving.address)
+        served._serving = serving
+        yield served
 
 
 async def serve_listening(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from ._asgi import AsgiApp
+    from ._loop import ServedAddress
     from ._serve_options import ServeOptions
     from ._settings import Hook
 
@@ -154,9 +155,9 @@ class Server(Offer):
 
     def listening(
         self, address: str, *, grace: float = 5.0, options: ServeOptions | None = None
-    ) -> AbstractAsyncContextManager[str]:
+    ) -> AbstractAsyncContextManager[ServedAddress]:
         """Serves in the running event loop while the block runs; gives the address, with the port that the
-        system chose where it was 0."""
+        system chose where it was 0, and with `counts` of what is done there."""
         from ._loop import address_of
 
         return address_of(self, address, grace, options)

@@ -21,7 +21,7 @@ pub fn release(log: &mut Log) -> Result<()> {
     test_node(Build::Release, log)
 }
 
-/// Calls of the leak tests of Python, and what multiplies the rounds of Node's, in a soak.
+/// Calls of the leak tests of Python, a million of five kinds in all, and what multiplies the rounds of Node's, in a soak.
 const LEAK_CALLS: &str = "400000";
 const SOAK_TIMES: &str = "50";
 

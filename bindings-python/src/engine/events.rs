@@ -1,0 +1,339 @@
+//! What happens on a connection that a program drives itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+use mcpbolt::connection::{
+    Answer, Batch, Call, CallKey, Disposition, Handle, Host, Incoming, Progress as News,
+    Stray as What,
+};
+use mcpbolt::error::{ConnectionError, RequestError};
+use mcpbolt::mcp::{ErrorKind, LogLevel, Revision};
+use mcpbolt::message::{Message as Owned, MessageRef};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::codec;
+use super::message::Message;
+use crate::answer::exception;
+use crate::write;
+
+/// One of them, before Python sees it.
+pub enum Event {
+    Opened(Revision),
+    Request(Box<Call>),
+    Cancelled(CallKey, Option<String>),
+    Notification(Owned),
+    Progress(u64, f64, Option<f64>, Option<String>),
+    Answered(u64, Result<Owned, RequestError>),
+    Stray(What, Vec<u8>),
+    Closed(ConnectionError),
+}
+
+/// The other side's requests that are not answered yet.
+pub type Calls = Arc<Mutex<HashMap<CallKey, Py<Request>>>>;
+
+/// Gathers them in their order.
+#[derive(Default)]
+pub struct Gathered {
+    pub events: Vec<Event>,
+    /// What is told while a request of this side's is under way: the numbers of those that are over, and progress.
+    pub told: Arc<Mutex<Vec<Told>>>,
+}
+
+pub enum Told {
+    Over(u64),
+    Progress(u64, f64, Option<f64>, Option<String>),
+}
+
+/// Notes that a request of this side's is over.
+struct Over(u64, Arc<Mutex<Vec<Told>>>);
+
+impl Wake for Over {
+    fn wake(self: Arc<Self>) {
+        lock(&self.1).push(Told::Over(self.0));
+    }
+}
+
+impl Gathered {
+    pub fn waker(&self, number: u64) -> Waker {
+        Arc::new(Over(number, self.told.clone())).into()
+    }
+
+    /// Notes the progress of a request, whose number is known once it is made.
+    pub fn report(
+        &self,
+        number: Arc<std::sync::OnceLock<u64>>,
+    ) -> impl Fn(News<'_>) + Send + Sync + 'static {
+        let told = self.told.clone();
+        move |news| {
+            let number = number.get().copied().unwrap_or_default();
+            let sentence = news.message.map(str::to_owned);
+            lock(&told).push(Told::Progress(number, news.progress, news.total, sentence));
+        }
+    }
+}
+
+impl Host for Gathered {
+    fn request(&mut self, _: Incoming<'_>, _: Answer<'_>) -> Disposition {
+        Disposition::Deferred(0)
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        let calls = batch.calls().map(|call| Event::Request(Box::new(call)));
+        self.events.extend(calls);
+    }
+
+    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
+        self.events
+            .push(Event::Cancelled(key, reason.map(str::to_owned)));
+    }
+
+    fn notification(&mut self, message: MessageRef<'_>) {
+        self.events.push(Event::Notification(message.detach()));
+    }
+
+    fn opened(&mut self, revision: Revision) {
+        self.events.push(Event::Opened(revision));
+    }
+
+    fn closed(&mut self, reason: &ConnectionError) {
+        self.events.push(Event::Closed(reason.clone()));
+    }
+
+    fn stray(&mut self, what: What, frame: &[u8]) {
+        self.events.push(Event::Stray(what, frame.to_owned()));
+    }
+}
+
+impl Event {
+    /// As Python sees it; `None` when it concerns nothing that Python has.
+    pub fn seen(
+        self,
+        py: Python<'_>,
+        handle: &Handle,
+        calls: &Calls,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        Ok(Some(match self {
+            Self::Opened(revision) => {
+                let revision = revision.name();
+                Py::new(py, Opened { revision })?.into_any()
+            }
+            Self::Request(call) => {
+                let key = call.reply.key();
+                let request = Request {
+                    message: Py::new(py, Message::came(call.message.clone()))?,
+                    handle: handle.clone(),
+                    calls: calls.clone(),
+                    call: *call,
+                };
+                let request = Py::new(py, request)?;
+                lock(calls).insert(key, request.clone_ref(py));
+                request.into_any()
+            }
+            Self::Cancelled(key, reason) => {
+                let Some(request) = lock(calls).remove(&key) else {
+                    return Ok(None);
+                };
+                Py::new(py, Cancelled { request, reason })?.into_any()
+            }
+            Self::Notification(message) => {
+                let message = Py::new(py, Message::came(message))?;
+                Py::new(py, Notification { message })?.into_any()
+            }
+            Self::Progress(number, progress, total, message) => {
+                let news = Progress {
+                    number,
+                    progress,
+                    total,
+                    message,
+                };
+                Py::new(py, news)?.into_any()
+            }
+            Self::Answered(number, outcome) => {
+                let (message, error) = match outcome {
+                    Ok(message) => (Some(Py::new(py, Message::came(message))?), None),
+                    Err(error) => (None, Some(exception(py, &error).into_value(py).into_any())),
+                };
+                let answered = Answered {
+                    number,
+                    message,
+                    error,
+                };
+                Py::new(py, answered)?.into_any()
+            }
+            Self::Stray(what, frame) => {
+                let what = match what {
+                    What::Answer => "answer",
+                    What::BadFrame => "bad_frame",
+                    What::Oversize => "oversize",
+                    What::Cancel => "cancel",
+                    _ => "unexpected",
+                };
+                Py::new(py, Stray { what, frame })?.into_any()
+            }
+            Self::Closed(reason) => {
+                let error = exception(py, &RequestError::Closed(reason));
+                let error = error.into_value(py).into_any();
+                Py::new(py, Closed { error })?.into_any()
+            }
+        }))
+    }
+}
+
+/// The connection is open.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Opened {
+    revision: &'static str,
+}
+
+/// A request of the other side's.
+#[pyclass(frozen, module = "mcpbolt.engine")]
+pub struct Request {
+    #[pyo3(get)]
+    message: Py<Message>,
+    call: Call,
+    handle: Handle,
+    calls: Calls,
+}
+
+/// A request of the other side's that nobody waits for any more.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Cancelled {
+    request: Py<Request>,
+    reason: Option<String>,
+}
+
+/// A notification that the engine does not deal with itself.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Notification {
+    message: Py<Message>,
+}
+
+/// News of a request of this side's.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Progress {
+    number: u64,
+    progress: f64,
+    total: Option<f64>,
+    message: Option<String>,
+}
+
+/// A request of this side's is over.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Answered {
+    number: u64,
+    message: Option<Py<Message>>,
+    error: Option<Py<PyAny>>,
+}
+
+/// Something came that concerned nobody.
+#[pyclass(frozen, module = "mcpbolt.engine")]
+pub struct Stray {
+    #[pyo3(get)]
+    what: &'static str,
+    frame: Vec<u8>,
+}
+
+/// The connection has ended.
+#[pyclass(frozen, get_all, module = "mcpbolt.engine")]
+pub struct Closed {
+    error: Py<PyAny>,
+}
+
+#[pymethods]
+impl Stray {
+    #[getter]
+    fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+#[pymethods]
+impl Request {
+    #[getter]
+    fn revision(&self) -> &'static str {
+        self.call.reply.revision().name()
+    }
+
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.call.cancel.is_cancelled()
+    }
+
+    /// Answers with a result object.
+    fn respond(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let result = codec::object(result)?;
+        self.over();
+        let mut replies = self.handle.replies();
+        replies.result(&self.call.reply, |out| out.object(&result));
+        Ok(())
+    }
+
+    /// Answers with an error, of a kind or with a number of the program's own.
+    #[pyo3(signature = (kind, message, data = None))]
+    fn fail(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        message: &str,
+        data: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let data = data.map(write::json).transpose()?;
+        let data = data.as_deref();
+        let mut replies = self.handle.replies();
+        match kind.extract::<i64>() {
+            Ok(code) => replies.error_code(&self.call.reply, code, message, data),
+            Err(_) => replies.error(&self.call.reply, named(kind.extract()?)?, message, data),
+        }
+        self.over();
+        Ok(())
+    }
+
+    /// Reports progress, if the other side asked for it.
+    #[pyo3(signature = (progress, total = None, message = None))]
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let news = News {
+            progress,
+            total,
+            message,
+        };
+        self.handle.replies().progress(&self.call.reply, news);
+    }
+
+    /// Sends a log message, if the other side wants messages of that level.
+    #[pyo3(signature = (level, data, logger = None))]
+    fn log(&self, level: &str, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        let level = LogLevel::parse(level)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no level {level:?}")))?;
+        let data = write::json(data)?;
+        let mut replies = self.handle.replies();
+        replies.log(&self.call.reply, level, logger, &data);
+        Ok(())
+    }
+}
+
+impl Request {
+    fn over(&self) {
+        lock(&self.calls).remove(&self.call.reply.key());
+    }
+}
+
+fn named(kind: &str) -> PyResult<ErrorKind> {
+    Ok(match kind {
+        "invalid_request" => ErrorKind::InvalidRequest,
+        "method_not_found" => ErrorKind::MethodNotFound,
+        "invalid_params" => ErrorKind::InvalidParams,
+        "tool_not_found" => ErrorKind::ToolNotFound,
+        "prompt_not_found" => ErrorKind::PromptNotFound,
+        "not_found" => ErrorKind::ResourceNotFound,
+        "missing_capability" => ErrorKind::MissingClientCapability,
+        "rejected" => ErrorKind::Rejected,
+        "internal" => ErrorKind::Internal,
+        _ => return Err(PyValueError::new_err(format!("there is no kind {kind:?}"))),
+    })
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
