@@ -48,6 +48,7 @@ pub mod architecture {
 pub mod features {
     #![doc = include_str!("../FEATURES.md")]
 }
+pub mod action;
 pub mod buffer;
 #[cfg(feature = "client")]
 pub mod client;

@@ -10,6 +10,10 @@ pub fn messages() -> Vec<String> {
     let deep = format!("{}{}", "[{\"a\":".repeat(40) + "1", "}]".repeat(40));
     let escapes = "\\u00e9\\\\\\/\\b\\f\\ud83d\\ude00".repeat(9);
     let mut all = vec![
+        r#"{"action":"file_system.read","params":{"path":"/data/file.txt"},"tool":"filesystem_tool","context":"session-123","metadata":{"version":"1.0","client_id":"agent-xyz","request_id":"uuid-xyz-123","timestamp":"2023-10-25T12:34:56Z"}}"#.to_owned(),
+        r#"{"metadata":{"request_id":7,"protocol_version":"2.0","auth":{"token":"t"}},"params":{},"action":"a"}"#.to_owned(),
+        r#"{"status":"error","error":{"type":"RESOURCE_NOT_FOUND","message":"not found","details":{"path":"p"},"code":404},"metadata":{"request_id":"r"}}"#.to_owned(),
+        r#"{"type":"complete","status":"success","data":{"full_text":"The quick brown fox"}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"r-7","reason":"no longer needed"}}"#.to_owned(),

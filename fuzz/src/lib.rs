@@ -9,6 +9,7 @@
     reason = "a law that does not hold panics"
 )]
 
+pub mod action;
 pub mod carried;
 pub mod corpus;
 #[cfg(feature = "http")]

@@ -7,7 +7,7 @@ use mcpbolt::frame;
 #[cfg(feature = "http")]
 use crate::http;
 use crate::random::Random;
-use crate::{carried, corpus, laws};
+use crate::{action, carried, corpus, laws};
 
 /// What is asked of one damaged input; the corpus is at hand for a second one.
 pub type Law = fn(&[u8], &[String], &mut Random);
@@ -26,6 +26,7 @@ pub const OTHERS: &[Law] = &[
     round_trips,
     events,
     frames,
+    |bytes, _, _| action::message(bytes),
     #[cfg(feature = "http")]
     |bytes, _, random| http::conversation(bytes, random),
 ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcpbolt_fuzz::random::Random;
-use mcpbolt_fuzz::{corpus, laws, run};
+use mcpbolt_fuzz::{action, corpus, laws, run};
 
 #[test]
 fn every_prefix_of_every_corpus_message_keeps_the_laws() {
@@ -13,6 +13,7 @@ fn every_prefix_of_every_corpus_message_keeps_the_laws() {
         for end in (0..bytes.len()).step_by(step).chain([bytes.len()]) {
             laws::grammar(&bytes[..end]);
             laws::message(&bytes[..end]);
+            action::message(&bytes[..end]);
         }
     }
 }
@@ -103,5 +104,10 @@ fn random_damage_keeps_the_laws_of_websockets() {
 #[cfg(feature = "http")]
 #[test]
 fn random_damage_keeps_the_law_of_http() {
+    for_a_while(run::OTHERS[7]);
+}
+
+#[test]
+fn random_damage_keeps_the_law_of_the_action_dialect() {
     for_a_while(run::OTHERS[6]);
 }

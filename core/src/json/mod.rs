@@ -8,6 +8,7 @@
 mod error;
 #[cfg(feature = "materialise")]
 pub mod materialise;
+pub(crate) mod noted;
 pub mod number;
 pub mod reader;
 mod serialize;

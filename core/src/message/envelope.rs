@@ -17,7 +17,7 @@ impl Span {
 
     /// From `start` up to `end`; both fit, because longer frames are refused.
     #[inline]
-    pub(super) fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         Self {
             start: start as u32,
             end: end as u32,

@@ -2,6 +2,14 @@
 
 use super::envelope::Field;
 use crate::json::JsonStr;
+pub(super) use crate::json::noted::word_at;
+
+/// A name that is noted here.
+pub(super) type Key = crate::json::noted::Key<Field>;
+
+const fn key(name: &'static [u8], field: Field) -> Key {
+    Key::new(name, field)
+}
 
 /// The objects whose members are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,54 +20,6 @@ pub(super) enum Level {
     Meta,
     Result,
     Error,
-}
-
-/// One noted name: its spelling with the closing quote, and where its value goes.
-#[derive(Clone, Copy)]
-pub(super) struct Key {
-    pub(super) name: &'static [u8],
-    pub(super) field: Field,
-    /// The first eight bytes of the spelling, and which of them count.
-    word: u64,
-    mask: u64,
-}
-
-const fn key(name: &'static [u8], field: Field) -> Key {
-    let mut word = 0;
-    let mut mask = 0;
-    let mut i = 0;
-    while i < 8 && i < name.len() {
-        word |= (name[i] as u64) << (8 * i);
-        mask |= 0xff << (8 * i);
-        i += 1;
-    }
-    Key {
-        name,
-        field,
-        word,
-        mask,
-    }
-}
-
-impl Key {
-    /// Whether this name stands at `AT`, where the eight bytes are `word`; they decide alone when the name and its quote fit into them.
-    #[inline(always)]
-    pub(super) fn matches<const AT: usize>(&self, word: u64, window: &[u8; 32]) -> bool {
-        word & self.mask == self.word && (self.len() <= 8 || window[AT..].starts_with(self.name))
-    }
-
-    /// Length of the name with its closing quote.
-    #[inline(always)]
-    pub(super) const fn len(&self) -> usize {
-        self.name.len()
-    }
-}
-
-/// The eight bytes at `AT`, little-endian.
-#[inline(always)]
-pub(super) fn word_at<const AT: usize>(window: &[u8; 32]) -> u64 {
-    const { assert!(AT + 8 <= 32) };
-    u64::from_le_bytes(std::array::from_fn(|i| window[AT + i]))
 }
 
 /// What all of MCP's own `_meta` names begin with.
@@ -132,15 +92,8 @@ impl Level {
     /// Which of this level's names the escaped spelling `raw` means.
     #[cold]
     pub(super) fn knows(self, raw: JsonStr<'_>) -> Option<Field> {
-        let points = |bytes: &'static [u8]| bytes.iter().map(|&byte| u32::from(byte));
-        let unquoted = |key: &'static Key| points(key.name).take(key.name.len() - 1);
-        let plain = |key: &&'static Key| raw.code_points().eq(unquoted(key));
-        let prefixed = |key: &&'static Key| {
-            self == Self::Meta
-                && raw
-                    .code_points()
-                    .eq(points(META_PREFIX).chain(unquoted(key)))
-        };
+        let plain = |key: &&Key| key.is_spelled(b"", raw);
+        let prefixed = |key: &&Key| self == Self::Meta && key.is_spelled(META_PREFIX, raw);
         let found = self.keys().iter().find(plain);
         found
             .or_else(|| META_PREFIXED.iter().find(prefixed))

@@ -1,0 +1,184 @@
+//! Messages as bytes, appended to a buffer, without a line end.
+//!
+//! Raw JSON that is handed in must be one valid value; line breaks between its tokens are dropped, so
+//! that the message fits on one line.
+
+use super::error_type::ErrorType;
+use crate::json::{number, string, writer};
+
+/// What a request says beside its action and params.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestParts<'a> {
+    /// `tool`
+    pub tool: Option<&'a str>,
+    /// `context`
+    pub context: Option<&'a str>,
+    /// `metadata`, a raw JSON object.
+    pub metadata: Option<&'a str>,
+}
+
+/// Appends a request; `params` is a raw JSON object (R-ACT-02).
+pub fn request(out: &mut Vec<u8>, action: &str, params: &str, parts: RequestParts<'_>) {
+    out.extend_from_slice(b"{\"action\":");
+    string::append(out, action);
+    member(out, "params", params);
+    if let Some(tool) = parts.tool {
+        out.extend_from_slice(b",\"tool\":");
+        string::append(out, tool);
+    }
+    if let Some(context) = parts.context {
+        out.extend_from_slice(b",\"context\":");
+        string::append(out, context);
+    }
+    if let Some(metadata) = parts.metadata {
+        member(out, "metadata", metadata);
+    }
+    out.push(b'}');
+}
+
+/// What an answer says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerMetadata<'a> {
+    /// Of the request that is answered, as it was spelled (R-ACT-04).
+    pub request_id: Option<&'a str>,
+    /// Who answers.
+    pub server_id: Option<&'a str>,
+    /// How long the action took, in milliseconds.
+    pub execution_time_ms: Option<u64>,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct ActionError<'a> {
+    /// Its type, as the dialect or a handler spells it (R-ACT-31).
+    pub kind: &'a str,
+    /// One sentence.
+    pub message: &'a str,
+    /// Raw JSON of any type.
+    pub details: Option<&'a str>,
+    /// A status of HTTP.
+    pub code: Option<u16>,
+    /// Where to read more.
+    pub help_url: Option<&'a str>,
+}
+
+impl<'a> ActionError<'a> {
+    /// An error of a type that the dialect names, with the code that goes with it (R-ACT-32).
+    pub fn new(kind: ErrorType, message: &'a str) -> Self {
+        Self {
+            kind: kind.name(),
+            message,
+            details: None,
+            code: Some(kind.code()),
+            help_url: None,
+        }
+    }
+}
+
+/// Appends the answer to an action that succeeded; `data` is raw JSON.
+pub fn success(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b"{\"status\":\"success\"");
+    end_with_data(out, data, metadata);
+}
+
+/// Appends the answer to an action that failed.
+pub fn error(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b"{\"status\":\"error\"");
+    end_with_error(out, error, metadata);
+}
+
+/// Appends a part of a stream; `data` is raw JSON (R-ACT-24).
+pub fn partial(out: &mut Vec<u8>, data: &str, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b"{\"type\":\"partial\"");
+    end_with_data(out, Some(data), metadata);
+}
+
+/// Appends the end of a stream that succeeded (R-ACT-24, R-ACT-25).
+pub fn complete(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b"{\"type\":\"complete\",\"status\":\"success\"");
+    end_with_data(out, data, metadata);
+}
+
+/// Appends the end of a stream that failed (R-ACT-24, R-ACT-25).
+pub fn failed(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b"{\"type\":\"error\"");
+    end_with_error(out, error, metadata);
+}
+
+fn end_with_data(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
+    if let Some(data) = data {
+        member(out, "data", data);
+    }
+    end(out, metadata);
+}
+
+fn end_with_error(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
+    out.extend_from_slice(b",\"error\":{\"type\":");
+    string::append(out, error.kind);
+    out.extend_from_slice(b",\"message\":");
+    string::append(out, error.message);
+    if let Some(details) = error.details {
+        member(out, "details", details);
+    }
+    if let Some(code) = error.code {
+        out.extend_from_slice(b",\"code\":");
+        number::append(out, code);
+    }
+    if let Some(help_url) = error.help_url {
+        out.extend_from_slice(b",\"help_url\":");
+        string::append(out, help_url);
+    }
+    out.push(b'}');
+    end(out, metadata);
+}
+
+/// A further member of raw JSON.
+fn member(out: &mut Vec<u8>, name: &str, json: &str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    writer::append_compact(out, json);
+}
+
+/// `metadata`, when there is anything to say, and the closing brace.
+fn end(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
+    let AnswerMetadata {
+        request_id,
+        server_id,
+        execution_time_ms,
+    } = metadata;
+    let mut said = Said { out, any: false };
+    if let Some(server_id) = server_id {
+        string::append(said.key("server_id"), server_id);
+    }
+    if let Some(time) = execution_time_ms {
+        number::append(said.key("execution_time_ms"), time);
+    }
+    if let Some(request_id) = request_id {
+        writer::append_compact(said.key("request_id"), request_id);
+    }
+    if said.any {
+        out.push(b'}');
+    }
+    out.push(b'}');
+}
+
+/// The members of `metadata`, which begins with the first of them.
+struct Said<'a> {
+    out: &'a mut Vec<u8>,
+    any: bool,
+}
+
+impl Said<'_> {
+    fn key(&mut self, name: &str) -> &mut Vec<u8> {
+        let before: &[u8] = match self.any {
+            true => b",\"",
+            false => b",\"metadata\":{\"",
+        };
+        self.any = true;
+        self.out.extend_from_slice(before);
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+}

@@ -1,0 +1,30 @@
+//! Frames as messages of the action dialect: one validated pass in, appended bytes out.
+//!
+//! ```text
+//!   request    {"action":"file.read","params":{…},"tool":…,"context":…,"metadata":{"request_id":…}}
+//!   answer     {"status":"success","data":{…},"metadata":{"request_id":…}}
+//!              {"status":"error","error":{"type":"RESOURCE_NOT_FOUND","message":"…"},"metadata":{…}}
+//!   of a stream   {"type":"partial","data":…}   {"type":"complete","status":"success","data":…}
+//!                 {"type":"error","error":{…}}
+//! ```
+//!
+//! It stands beside [`message`](crate::message) and keeps the same laws: the whole frame is proven to be
+//! JSON in the pass that finds its members, nothing is allocated, and a request's id is the peer's
+//! property: any JSON value, echoed as it was spelled (R-ACT-04).
+
+mod decode;
+pub mod encode;
+mod error_type;
+mod fault;
+mod keys;
+mod record;
+mod view;
+
+pub use decode::decode;
+pub use error_type::ErrorType;
+pub use fault::Fault;
+pub use record::{Field, Kind, Record};
+pub use view::ActionRef;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What one pass over a frame finds: a kind and where things lie.
+
+use super::fault::Fault;
+use crate::message::Span;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// It names an action.
+    Request,
+    /// `"status":"success"`, alone or as the end of a stream.
+    Success,
+    /// `"status":"error"`, or the end of a stream that failed.
+    Error,
+    /// A part of a stream: `"type":"partial"`.
+    Partial,
+    /// JSON, but none of the above: [`Record::fault`] says why.
+    #[default]
+    Invalid,
+}
+
+/// The members whose place is noted while a frame is validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Field {
+    /// `action`
+    Action,
+    /// `params`
+    Params,
+    /// `tool`
+    Tool,
+    /// `context`
+    Context,
+    /// `metadata`
+    Metadata,
+    /// `status`
+    Status,
+    /// `data`
+    Data,
+    /// `error`
+    Error,
+    /// `type`, of what is a part of a stream.
+    Type,
+    /// `metadata.request_id`
+    RequestId,
+    /// `metadata.client_id`
+    ClientId,
+    /// `metadata.protocol_version`
+    ProtocolVersion,
+    /// `metadata.version`: stands in for `protocol_version` (R-ACT-39).
+    Version,
+    /// `metadata.auth`
+    Auth,
+    /// `error.type`
+    ErrorType,
+    /// `error.message`
+    ErrorMessage,
+    /// `error.details`
+    ErrorDetails,
+    /// `error.code`
+    ErrorCode,
+}
+
+impl Field {
+    /// How many there are.
+    pub const COUNT: usize = Self::ErrorCode as usize + 1;
+}
+
+/// The record of one decoded frame: plain data, `Copy`, free of lifetimes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    spans: [Span; Field::COUNT],
+    pub(super) kind: Kind,
+    pub(super) fault: Option<Fault>,
+}
+
+impl Record {
+    /// A record to decode into.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the message is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Why the message is [`Kind::Invalid`].
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// Where a member lies in the frame.
+    #[inline]
+    pub fn span(&self, field: Field) -> Span {
+        self.spans[field as usize]
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, field: Field, span: Span) {
+        self.spans[field as usize] = span;
+    }
+}

@@ -1,0 +1,339 @@
+//! Messages as the dialect's document shows them, and what is made of others.
+
+use super::encode::{self, ActionError, AnswerMetadata, RequestParts};
+use super::*;
+use crate::buffer::Input;
+use crate::message::Frame;
+
+const DEPTH: usize = 64;
+
+/// Decodes `text` and hands over what was made of it.
+fn seen<T>(text: &str, look: impl FnOnce(ActionRef<'_>) -> T) -> T {
+    let mut input = Input::new();
+    input.extend(text.as_bytes());
+    let frame = Frame::new(input.padded(), input.len()).unwrap();
+    let mut record = Record::new();
+    decode(frame, DEPTH, &mut record).unwrap_or_else(|error| panic!("{text}: {error}"));
+    look(ActionRef::new(frame, &record))
+}
+
+/// R-ACT-01, R-ACT-08, R-ACT-09: a request with everything, its members in any order.
+#[test]
+fn a_request_is_read_whatever_the_order_of_its_members() {
+    let members = [
+        r#""action": "file_system.read""#,
+        r#""params": {"path": "/data/file.txt", "action": {"status": 1}}"#,
+        r#""tool": "filesystem_tool""#,
+        r#""context": "session-123""#,
+        r#""metadata": {"version": "1.0", "client_id": "agent-xyz", "request_id": "uuid-xyz-123", "timestamp": "2023-10-25T12:34:56Z"}"#,
+        r#""later": [{"action": 1}]"#,
+    ];
+    for turn in 0..members.len() {
+        let mut members = members;
+        members.rotate_left(turn);
+        let text = format!("{{{}}}", members.join(" , "));
+        seen(&text, |message| {
+            assert_eq!(message.kind(), Kind::Request, "{text}");
+            assert_eq!(message.action().as_deref(), Some("file_system.read"));
+            assert_eq!(message.tool().as_deref(), Some("filesystem_tool"));
+            assert_eq!(message.context().as_deref(), Some("session-123"));
+            assert_eq!(message.request_id(), Some(r#""uuid-xyz-123""#));
+            // R-ACT-39
+            assert_eq!(message.protocol_version().as_deref(), Some("1.0"));
+            assert!(message.params().unwrap().starts_with(r#"{"path""#));
+        });
+    }
+}
+
+/// R-ACT-37, R-ACT-39: the member of that name wins over its stand-in.
+#[test]
+fn the_protocol_version_has_a_stand_in() {
+    let text =
+        r#"{"action":"a","params":{},"metadata":{"version":"1.0","protocol_version":"2.0"}}"#;
+    seen(text, |message| {
+        assert_eq!(message.protocol_version().as_deref(), Some("2.0"));
+    });
+}
+
+/// R-ACT-05, R-ACT-24: answers and the parts of a stream, as the document shows them.
+#[test]
+fn answers_and_parts_of_streams_are_told_apart() {
+    for (text, kind) in [
+        (
+            r#"{"status":"success","data":{"content":"File content here"},"metadata":{"server_id":"filesystem_tool","execution_time_ms":120,"request_id":"uuid-xyz-123"}}"#,
+            Kind::Success,
+        ),
+        (r#"{"status":"success"}"#, Kind::Success),
+        (
+            r#"{"status":"error","error":{"type":"RESOURCE_NOT_FOUND","message":"File '/data/file.txt' not found.","details":{"path":"/data/file.txt"},"code":404}}"#,
+            Kind::Error,
+        ),
+        // An item of a batch.
+        (
+            r#"{"id":"item2","status":"error","error":{"type":"VALIDATION_ERROR"}}"#,
+            Kind::Error,
+        ),
+        (
+            r#"{"type": "partial", "data": {"token": "The"}}"#,
+            Kind::Partial,
+        ),
+        (
+            r#"{"type": "complete", "status": "success", "data": {"full_text": "The quick brown fox"}}"#,
+            Kind::Success,
+        ),
+        (
+            r#"{"type": "error", "error": {"type": "PROCESSING_ERROR", "message": "Failed to generate text"}}"#,
+            Kind::Error,
+        ),
+    ] {
+        seen(text, |message| {
+            assert_eq!((message.kind(), message.fault()), (kind, None), "{text}");
+            let is_error = message.error_spelling().is_some();
+            assert_eq!(is_error, kind == Kind::Error, "{text}");
+        });
+    }
+}
+
+/// R-ACT-05, R-ACT-06: what is JSON and no message, why, and which error it deserves.
+#[test]
+fn what_is_no_message_says_why() {
+    for (text, fault, error) in [
+        ("[]", Fault::NotAnObject, ErrorType::Validation),
+        (r#""action""#, Fault::NotAnObject, ErrorType::Validation),
+        ("{}", Fault::ActionMissing, ErrorType::MissingAction),
+        (
+            r#"{"params":{}}"#,
+            Fault::ActionMissing,
+            ErrorType::MissingAction,
+        ),
+        (
+            r#"{"action":7,"params":{}}"#,
+            Fault::ActionType,
+            ErrorType::MissingAction,
+        ),
+        (
+            r#"{"action":null}"#,
+            Fault::ActionType,
+            ErrorType::MissingAction,
+        ),
+        (
+            r#"{"action":"a","params":[]}"#,
+            Fault::ParamsType,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","params":null}"#,
+            Fault::ParamsType,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","tool":1}"#,
+            Fault::ToolType,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","context":{}}"#,
+            Fault::ContextType,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","metadata":"m"}"#,
+            Fault::MetadataType,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","action":"b"}"#,
+            Fault::DuplicateMember,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","metadata":{"request_id":1,"request_id":2}}"#,
+            Fault::DuplicateMember,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","\u0061ction":"b"}"#,
+            Fault::EscapedMember,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"action":"a","status":"success"}"#,
+            Fault::RequestAndAnswer,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"status":"perhaps"}"#,
+            Fault::StatusWrong,
+            ErrorType::Validation,
+        ),
+        (r#"{"status":1}"#, Fault::StatusWrong, ErrorType::Validation),
+        (
+            r#"{"type":"half","data":{}}"#,
+            Fault::TypeWrong,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"status":"error"}"#,
+            Fault::ErrorShape,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"status":"error","error":{}}"#,
+            Fault::ErrorShape,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"status":"error","error":"E"}"#,
+            Fault::ErrorShape,
+            ErrorType::Validation,
+        ),
+        (
+            r#"{"status":"success","error":{"type":"CONFLICT"}}"#,
+            Fault::ErrorShape,
+            ErrorType::Validation,
+        ),
+    ] {
+        seen(text, |message| {
+            assert_eq!(
+                (message.kind(), message.fault()),
+                (Kind::Invalid, Some(fault)),
+                "{text}"
+            );
+            assert_eq!(fault.error_type(), error, "{text}");
+        });
+    }
+}
+
+/// R-ACT-04, R-ACT-06: who sends half a message is told so under the id that could be read.
+#[test]
+fn an_id_that_stood_before_a_fault_of_syntax_is_kept() {
+    for (text, id) in [
+        (
+            r#"{"metadata":{"request_id":"r1"},"action":"a","params":{"#,
+            Some(r#""r1""#),
+        ),
+        (r#"{"metadata":{"request_id": 7 , x"#, Some("7")),
+        (r#"{"metadata":{"request_id":"r1"#, None),
+        (r#"{"metadata":{"request_id":12"#, None),
+        (r#"{"action":"a","#, None),
+        ("", None),
+    ] {
+        let mut input = Input::new();
+        input.extend(text.as_bytes());
+        let frame = Frame::new(input.padded(), input.len());
+        // An empty buffer has no padding to look at.
+        let Some(frame) = frame else { continue };
+        let mut record = Record::new();
+        assert!(decode(frame, DEPTH, &mut record).is_err(), "{text}");
+        let message = ActionRef::new(frame, &record);
+        assert_eq!(
+            (message.kind(), message.request_id()),
+            (Kind::Invalid, id),
+            "{text}"
+        );
+    }
+}
+
+/// R-ACT-02, R-ACT-03, R-ACT-04, R-ACT-05: what is written is what the document shows, and is read
+/// again; an id of any type goes through byte for byte.
+#[test]
+fn what_is_encoded_is_decoded_again() {
+    for id in [
+        r#""req\u002d456""#,
+        "7",
+        "1.50",
+        "null",
+        "-0",
+        r#"{"a":[1]}"#,
+    ] {
+        let mut out = Vec::new();
+        let metadata = format!("{{\"client_id\":\"agent-alpha\",\"request_id\":{id}}}");
+        let parts = RequestParts {
+            tool: Some("fs \"tool\""),
+            context: Some("conversation-123"),
+            metadata: Some(&metadata),
+        };
+        encode::request(
+            &mut out,
+            "file_system.list_directory",
+            "{\"path\":\"/usr/data\"}",
+            parts,
+        );
+        let text = String::from_utf8(out).unwrap();
+        seen(&text, |message| {
+            assert_eq!(message.kind(), Kind::Request, "{text}");
+            assert_eq!(message.request_id(), Some(id), "{text}");
+            assert_eq!(message.tool().as_deref(), parts.tool);
+            assert_eq!(message.params(), Some("{\"path\":\"/usr/data\"}"));
+        });
+
+        let metadata = AnswerMetadata {
+            request_id: Some(id),
+            server_id: Some("fs-tool-prod"),
+            execution_time_ms: Some(45),
+        };
+        let mut out = Vec::new();
+        encode::success(&mut out, Some("{\"files\":[]}"), metadata);
+        let text = String::from_utf8(out).unwrap();
+        let shown = format!(
+            "{{\"status\":\"success\",\"data\":{{\"files\":[]}},\"metadata\":{{\"server_id\":\"fs-tool-prod\",\"execution_time_ms\":45,\"request_id\":{id}}}}}"
+        );
+        assert_eq!(text, shown);
+        seen(&text, |message| {
+            assert_eq!(
+                (message.kind(), message.request_id()),
+                (Kind::Success, Some(id))
+            );
+        });
+    }
+}
+
+/// R-ACT-05, R-ACT-24, R-ACT-30, R-ACT-31, R-ACT-32
+#[test]
+fn every_error_is_written_and_read_with_its_type_and_code() {
+    let metadata = AnswerMetadata::default();
+    for kind in ErrorType::all() {
+        let error = ActionError {
+            details: Some("{\"parameter\":\"b\"}"),
+            help_url: Some("https://example.com/help"),
+            ..ActionError::new(kind, "it \"failed\"")
+        };
+        for write in [encode::error, encode::failed] {
+            let mut out = Vec::new();
+            write(&mut out, &error, metadata);
+            let text = String::from_utf8(out).unwrap();
+            seen(&text, |message| {
+                assert_eq!(message.kind(), Kind::Error, "{text}");
+                assert_eq!(message.error_type(), Some(kind));
+                assert_eq!(message.error_code(), Some(i64::from(kind.code())));
+                assert_eq!(message.error_message().as_deref(), Some("it \"failed\""));
+                assert_eq!(message.raw(Field::ErrorDetails), error.details);
+            });
+        }
+    }
+    // A handler's own type is handed on as it is.
+    let error = ActionError {
+        code: None,
+        ..ActionError {
+            kind: "PERMISSION_DENIED",
+            ..ActionError::new(ErrorType::Internal, "no")
+        }
+    };
+    let mut out = Vec::new();
+    encode::error(&mut out, &error, metadata);
+    let shown = r#"{"status":"error","error":{"type":"PERMISSION_DENIED","message":"no"}}"#;
+    assert_eq!(String::from_utf8(out).as_deref(), Ok(shown));
+}
+
+/// R-ACT-24: the parts of a stream.
+#[test]
+fn parts_of_streams_are_written_as_the_document_shows_them() {
+    let metadata = AnswerMetadata::default();
+    let mut out = Vec::new();
+    encode::partial(&mut out, "{\"token\":\"The\"}", metadata);
+    assert_eq!(out, br#"{"type":"partial","data":{"token":"The"}}"#);
+    out.clear();
+    encode::complete(&mut out, Some("{\"full_text\":\"The\"}"), metadata);
+    let shown = r#"{"type":"complete","status":"success","data":{"full_text":"The"}}"#;
+    assert_eq!(out, shown.as_bytes());
+}

@@ -1,0 +1,78 @@
+//! The names of members that a pass notes on its way, compared a word at a time.
+
+use super::JsonStr;
+
+/// One noted name: its spelling with the closing quote, and where its value goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Key<F> {
+    name: &'static [u8],
+    pub(crate) field: F,
+    /// The first eight bytes of the spelling, and which of them count.
+    word: u64,
+    mask: u64,
+}
+
+impl<F: Copy> Key<F> {
+    /// `name` ends with the quote.
+    pub(crate) const fn new(name: &'static [u8], field: F) -> Self {
+        let mut word = 0;
+        let mut mask = 0;
+        let mut i = 0;
+        while i < 8 && i < name.len() {
+            word |= (name[i] as u64) << (8 * i);
+            mask |= 0xff << (8 * i);
+            i += 1;
+        }
+        Self {
+            name,
+            field,
+            word,
+            mask,
+        }
+    }
+
+    /// Whether this name stands at `AT`, where the eight bytes are `word`.
+    #[inline(always)]
+    pub(crate) fn matches<const AT: usize>(&self, word: u64, window: &[u8; 32]) -> bool {
+        self.begins(word) && (self.is_short() || self.stands_at(&window[AT..]))
+    }
+
+    /// Whether its first eight bytes are those of `word`.
+    #[inline(always)]
+    pub(crate) fn begins(&self, word: u64) -> bool {
+        word & self.mask == self.word
+    }
+
+    /// Whether [`begins`](Self::begins) decides alone: the name and its quote fit into a word.
+    #[inline(always)]
+    pub(crate) const fn is_short(&self) -> bool {
+        self.len() <= 8
+    }
+
+    /// Whether `bytes` begin with all of it.
+    #[inline(always)]
+    pub(crate) fn stands_at(&self, bytes: &[u8]) -> bool {
+        bytes.starts_with(self.name)
+    }
+
+    /// Length of the name with its closing quote.
+    #[inline(always)]
+    pub(crate) const fn len(&self) -> usize {
+        self.name.len()
+    }
+
+    /// Whether `raw`, spelled with escapes, means this name behind `prefix`.
+    #[cold]
+    pub(crate) fn is_spelled(&self, prefix: &'static [u8], raw: JsonStr<'_>) -> bool {
+        let points = |bytes: &'static [u8]| bytes.iter().map(|&byte| u32::from(byte));
+        let name = points(self.name).take(self.len() - 1);
+        raw.code_points().eq(points(prefix).chain(name))
+    }
+}
+
+/// The eight bytes at `AT`, little-endian.
+#[inline(always)]
+pub(crate) fn word_at<const AT: usize>(window: &[u8; 32]) -> u64 {
+    const { assert!(AT + 8 <= 32) };
+    u64::from_le_bytes(std::array::from_fn(|i| window[AT + i]))
+}
