@@ -63,7 +63,7 @@ export async function make(generation) {
     tool('titled', { q: z.string().describe('What to look for') }, async a => text(a.q), { title: 'Titled', annotations: { readOnlyHint: true }, _meta: { a: 1 } });
     tool('context', undefined, async ctx => {
         const { requestId, _meta } = of(ctx);
-        return text(JSON.stringify([requestId, _meta ?? null, ctx.sessionId ?? null, Object.keys(ctx).sort()]));
+        return text(JSON.stringify([requestId, _meta ?? null, ctx.sessionId ?? null, Object.keys(ctx).sort(), Object.keys({ ...ctx }).sort(), of(ctx).signal.aborted]));
     });
     tool('client', undefined, async () => text(JSON.stringify([server.server.getClientVersion() ?? null, server.server.getClientCapabilities() ?? null])));
     tool('progress', { n: z.number() }, async (a, ctx) => {
