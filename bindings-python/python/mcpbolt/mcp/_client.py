@@ -1,0 +1,205 @@
+"""Carriers for the official SDK's client: the engine's processes and codec under its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from os import fspath
+from types import TracebackType
+from typing import Any, TextIO
+
+import anyio
+import mcp_types as types
+from mcp.client import stdio as sdk
+from mcp.client.stdio import StdioServerParameters, get_default_environment
+from mcp.shared.message import SessionMessage
+
+from .. import _core
+from .._interpreter import event_loop
+
+Item = SessionMessage | Exception
+
+
+class Closing:
+    """What both ends of a carrier have: closed by hand, or with a block."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Any:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Reading(Closing):
+    """What the server says, in order; also whom the engine tells."""
+
+    def __init__(self, errlog: TextIO | None) -> None:
+        self._items: deque[Item] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_closed = False
+        self._errlog = errlog
+        self.ended: asyncio.Future[str] = event_loop().create_future()
+        self.room = asyncio.Event()
+        self.on_stderr = None if errlog is None else self._show
+
+    def _put(self, item: Item) -> None:
+        if not self._is_closed:
+            self._items.append(item)
+            self._rouse()
+
+    def _rouse(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def on_message(self, kind: str, id: Any, method: Any, body: Any) -> None:
+        if kind == "batch":
+            for message in body:
+                try:
+                    self.on_message(*_core.unpack(message.raw))
+                except ValueError as error:
+                    self._put(error)
+            return
+        self._put(SessionMessage(_message(kind, id, method, body)))
+
+    def on_bad(self, error: Exception) -> None:
+        self._put(error)
+
+    def _show(self, line: str) -> None:
+        print(line, file=self._errlog, flush=True)
+
+    def on_room(self) -> None:
+        self.room.set()
+
+    def on_ended(self, why: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(why)
+        self.room.set()
+        self._rouse()
+
+    async def receive(self) -> Item:
+        """The next message, or why a line is none.
+
+        Raises:
+            anyio.EndOfStream: There are no more.
+        """
+        while not self._items:
+            if self._is_closed:
+                raise anyio.ClosedResourceError
+            if self.ended.done():
+                raise anyio.EndOfStream
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._items.popleft()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._items.clear()
+        self._rouse()
+
+    def __aiter__(self) -> Reading:
+        return self
+
+    async def __anext__(self) -> Item:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class Writing(Closing):
+    """What the client says."""
+
+    def __init__(self, wire: _core.Wire, reading: Reading) -> None:
+        self._wire = wire
+        self._reading = reading
+        self._is_closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Hands a message over; waits only while too much is on its way.
+
+        Raises:
+            anyio.ClosedResourceError: It was closed on this side.
+            anyio.BrokenResourceError: The server is gone.
+        """
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        if self._reading.ended.done():
+            raise anyio.BrokenResourceError
+        self._reading.room.clear()
+        if not self._wire.send(_encoded(item.message)):
+            await self._reading.room.wait()
+
+    def close(self) -> None:
+        self._is_closed = True
+
+
+def _message(kind: str, id: Any, method: Any, body: Any) -> types.JSONRPCMessage:
+    """A message that the engine has validated, as the SDK has it: nothing is validated again but an error."""
+    if kind == "request":
+        if body is None:
+            return types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method)
+        return types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, params=body)
+    if kind == "notification":
+        if body is None:
+            return types.JSONRPCNotification.model_construct(jsonrpc="2.0", method=method)
+        return types.JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, params=body)
+    if kind == "response":
+        return types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=body)
+    error = types.ErrorData.model_validate(body)
+    return types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=error)
+
+
+def _encoded(message: types.JSONRPCMessage) -> bytes:
+    """A message as it goes on the wire."""
+    if isinstance(message, types.JSONRPCRequest):
+        return _core.encode_request(message.id, message.method, message.params)
+    if isinstance(message, types.JSONRPCNotification):
+        return _core.encode_notification(message.method, message.params)
+    if isinstance(message, types.JSONRPCResponse):
+        return _core.encode_response(message.id, message.result)
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+@asynccontextmanager
+async def stdio_client(
+    server: StdioServerParameters, errlog: TextIO = sys.stderr
+) -> AsyncGenerator[tuple[Reading, Writing], None]:
+    """Starts a server and carries the SDK's messages to it and back: in place of `mcp.client.stdio.stdio_client`.
+
+    Reading, parsing and writing are the engine's; lines that are no messages are given as exceptions, as there. The
+    child runs in a process group of its own, and ends with the block: its stdin is closed, then it is asked, then made
+    to end. An encoding other than UTF-8 is left to the SDK.
+
+    Raises:
+        OSError: The server cannot be started.
+        Misuse: There is no event loop of asyncio.
+    """
+    if server.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        async with sdk.stdio_client(server, errlog) as streams:
+            yield streams  # type: ignore[misc]
+        return
+    loop = event_loop()
+    reading = Reading(None if errlog is sys.__stderr__ else errlog)
+    command = [server.command, *server.args]
+    env = {**get_default_environment(), **(server.env or {})}
+    wire = _core.Wire(command, None if server.cwd is None else fspath(server.cwd), list(env.items()), reading)
+    descriptor = wire.fileno()
+    loop.add_reader(descriptor, wire.drain)
+    try:
+        yield reading, Writing(wire, reading)
+    finally:
+        wire.close()
+        with anyio.CancelScope(shield=True):
+            await reading.ended
+        loop.remove_reader(descriptor)
