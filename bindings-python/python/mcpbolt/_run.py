@@ -1,0 +1,147 @@
+"""`mcpbolt run`: a server as it stands in a file or module, on the engine, wherever it shall be reached."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any
+
+from ._core import __version__
+
+# The name that a class goes by, and the package that has it.
+_KINDS = {("Server", "mcpbolt"), ("Server", "mcp"), ("MCPServer", "mcp"), ("FastMCP", "fastmcp")}
+_NAMES = ("mcp", "server", "app")
+_ABOUT = """
+  mcpbolt run server.py                     the server of that file, on stdin and stdout
+  mcpbolt run server.py:mcp --http :8000    that one, at http://127.0.0.1:8000/mcp
+  mcpbolt run package.module:make           what that function makes
+
+The file is not edited, and what it has behind `if __name__ == "__main__"` does not run. Servers of the official SDK
+and of FastMCP keep their semantics; their tools are called by the engine itself where that changes nothing, unless
+--plain says otherwise.
+"""
+
+
+class NoServer(Exception):
+    """There is no such server."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program. Exits with 2 when there is no such server, or no such address."""
+    parser = ArgumentParser("mcpbolt", description="MCP servers on a native engine.")
+    parser.add_argument("--version", action="version", version=f"mcpbolt {__version__}")
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser(
+        "run", help="serve what a file or module has", epilog=_ABOUT, formatter_class=RawDescriptionHelpFormatter
+    )
+    run.add_argument("target", help="FILE.py or MODULE, and perhaps :NAME of what is to be served")
+    where = run.add_mutually_exclusive_group()
+    where.add_argument("--http", metavar="[HOST]:PORT[/PATH]", help="serve over HTTP there; at 127.0.0.1 and /mcp")
+    where.add_argument("--at", metavar="ADDRESS", help="serve at any address: unix:/run/mcp.sock, tcp:localhost:7000, …")
+    run.add_argument("--grace", type=float, default=5.0, help="seconds that what is in flight has to end (5)")
+    run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
+    options = parser.parse_args(arguments)
+    try:
+        server = found(options.target)
+        serve(server, options)
+    except (NoServer, ImportError) as error:
+        run.error(str(error))
+    except (ValueError, OSError) as error:
+        # What a server itself raises while it serves is told by its traceback.
+        if server_has_begun(error):
+            raise
+        run.error(str(error))
+
+
+def server_has_begun(error: BaseException) -> bool:
+    """Whether an error comes from further down than this file and the engine's own."""
+    here = os.path.dirname(__file__)
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and not frame.tb_frame.f_code.co_filename.startswith(here)
+
+
+def address(options: Namespace) -> str:
+    """Where it is to be served."""
+    if options.at:
+        return str(options.at)
+    if not options.http:
+        return "stdio:"
+    authority, slash, path = options.http.partition("/")
+    host, _, port = authority.rpartition(":")
+    return f"http://{host or '127.0.0.1'}:{port}/{path if slash else 'mcp'}"
+
+
+def serve(server: Any, options: Namespace) -> None:
+    at = address(options)
+    from ._server import Server
+
+    if isinstance(server, Server):
+        return server.run(at, grace=options.grace)
+    sdk: Any = import_module("mcpbolt.mcp")
+    if not hasattr(sdk, "run"):
+        raise NoServer(f"this version runs servers of its own alone, and that is {type(server).__module__}'s")
+    if not options.plain:
+        sdk.accelerate(server)
+    sdk.run(server, at, grace=options.grace)
+
+
+def found(target: str) -> Any:
+    """The server that a target names."""
+    place, _, name = target.rpartition(":")
+    if not place or os.path.exists(target):
+        place, name = target, ""
+    module = loaded(place)
+    if not name:
+        return only(module, place)
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            raise NoServer(f"{place} has no {name}")
+        value = getattr(value, part)
+    if not is_server(value) and callable(value):
+        value = value()
+    if not is_server(value):
+        raise NoServer(f"{target} is no server: a Server, MCPServer or FastMCP is, or a function that makes one")
+    return value
+
+
+def loaded(place: str) -> ModuleType:
+    """The module of a file, or of that name."""
+    if not place.endswith(".py") and not os.path.isfile(place):
+        sys.path.insert(0, os.getcwd())
+        return import_module(place)
+    if not os.path.isfile(place):
+        raise NoServer(f"there is no {place}")
+    path = os.path.abspath(place)
+    sys.path.insert(0, os.path.dirname(path))
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def only(module: ModuleType, place: str) -> Any:
+    """The one server of a module."""
+    servers = {name: value for name, value in vars(module).items() if is_server(value)}
+    for name in _NAMES:
+        if name in servers:
+            return servers[name]
+    distinct = {id(value): value for value in servers.values()}
+    if len(distinct) != 1:
+        said = f"several servers, {', '.join(servers)}" if distinct else "no server"
+        raise NoServer(f"{place} has {said}: say which, as in {place}:NAME")
+    return distinct.popitem()[1]
+
+
+def is_server(value: Any) -> bool:
+    """Whether it is an instance of one of the kinds; nothing is imported to find that out."""
+    return any((base.__name__, base.__module__.split(".")[0]) in _KINDS for base in type(value).__mro__)
