@@ -117,6 +117,32 @@ for (const generation of [1, 2]) {
     });
 }
 
+test('a server that shows nothing of itself before a client is there, as FastMCP is, is asked, and its sessions are closed', async t => {
+    const sessions = [];
+    let closed = 0;
+    const server = {
+        connect: async transport => {
+            const session = await make(1);
+            sessions.push(session);
+            session.server.onclose = () => closed++;
+            await session.connect(transport);
+            return session;
+        }
+    };
+    const accelerated = accelerate(server);
+    const serving = await accelerated.serve('http://127.0.0.1:0/mcp', { signals: false });
+    t.after(() => serving.close());
+    const client = await Client.connect(serving.address);
+    assert.equal(client.server.title, 'Theirs');
+    assert.equal(client.instructions, 'Try everything.');
+    assert.equal(textOf(await client.callTool('echo', { text: 'a' })), 'a');
+    assert.deepEqual(JSON.parse(textOf(await client.callTool('client')))[0].name, 'mcpbolt');
+    await client.close();
+    await serving.close();
+    assert.deepEqual([sessions.length, closed], [2, 2]);
+    assert.deepEqual(accelerated.report().native, []);
+});
+
 test('within an HTTP server of the program, beside others', async t => {
     const handler = accelerate(await make(1)).handler();
     const http = createServer(handler).listen(0, '127.0.0.1');

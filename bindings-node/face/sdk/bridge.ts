@@ -2,6 +2,7 @@ import { McpError } from '../errors';
 import { Outbound, type Link } from '../link';
 import type { Introduction } from '../context';
 import type { SdkCall } from './call';
+import { closeSession } from './said';
 import { protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
 
 const INTERNAL = -32603;
@@ -45,6 +46,8 @@ export class Bridge implements SdkTransport {
     readonly #asked = new Map<Id, number>();
     /** Known of one server; what has one for each session does not show it. */
     readonly #protocol: SdkProtocol | undefined;
+    /** What connecting gave: something for servers with sessions. */
+    #session: unknown;
     /** What the SDK was told before it listened. */
     #early: Message[] | undefined;
     #link: Link | undefined;
@@ -71,7 +74,7 @@ export class Bridge implements SdkTransport {
     async connect(isClientThere = false): Promise<void> {
         if (this.#connected !== undefined || (this.#protocol === undefined && !isClientThere)) return this.#connected;
         this.#early = [];
-        const connected = this.#server.connect(this).then(() => {});
+        const connected = this.#server.connect(this).then(session => void (this.#session = session));
         this.#connected = this.#protocol ? connected : Promise.resolve();
         if (!this.#protocol) connected.catch(error => this.onerror?.(error));
         await this.#connected;
@@ -155,6 +158,7 @@ export class Bridge implements SdkTransport {
         this.#clients.clear();
         this.#connected = undefined;
         this.onclose?.();
+        closeSession(this.#session);
     }
 
     async start(): Promise<void> {

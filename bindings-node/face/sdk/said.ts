@@ -20,10 +20,17 @@ export async function introductionOf(server: SdkServer): Promise<Said> {
     return { serverInfo: { name, version, ...more }, capabilities, ...(instructions && { instructions }) };
 }
 
-function ask(server: SdkServer): Promise<Said> {
+/** @internal Ends a session, where `connect` gave one: it would keep the process alive. */
+export function closeSession(session: unknown): void {
+    const { close } = (session ?? {}) as { close?: () => Promise<void> };
+    if (typeof close === 'function') close.call(session).catch(() => {});
+}
+
+async function ask(server: SdkServer): Promise<Said> {
     const clientInfo = { name: 'mcpbolt', version: '0' };
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
-    return new Promise((resolve, reject) => {
+    let connected: Promise<unknown>;
+    const said = new Promise<Said>((resolve, reject) => {
         const transport: SdkTransport = {
             start: async () => {
                 queueMicrotask(() => transport.onmessage?.({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
@@ -35,6 +42,10 @@ function ask(server: SdkServer): Promise<Said> {
             },
             close: async () => transport.onclose?.()
         };
-        server.connect(transport).then(() => transport.close(), reject);
+        connected = server.connect(transport);
+        connected.catch(reject);
     });
+    const answer = await said;
+    closeSession(await connected!);
+    return answer;
 }
