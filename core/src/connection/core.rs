@@ -168,7 +168,6 @@ impl Core {
         now: Instant,
     ) {
         let stream = match &kind {
-            #[cfg(feature = "server")]
             FrameKind::Event(key) => key.stream,
             FrameKind::Answer(key) | FrameKind::Progress(key) | FrameKind::Log(Some(key)) => {
                 key.stream
@@ -214,7 +213,6 @@ impl Core {
                 }
             }
             // Nothing follows an answer or a cancellation (R-CAN-02).
-            #[cfg(feature = "server")]
             FrameKind::Event(key) => {
                 if exchange.incoming.get(key.incoming).is_some() {
                     self.notify(exchange, frame);

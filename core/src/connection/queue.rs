@@ -50,7 +50,6 @@ pub(crate) enum FrameKind {
     Answer(CallKey),
     Progress(CallKey),
     /// A notification on behalf of a call that stays open.
-    #[cfg(feature = "server")]
     Event(CallKey),
     /// A log message, on behalf of a call or of none; shed under back-pressure.
     Log(Option<CallKey>),
