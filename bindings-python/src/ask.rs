@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waiter, Poll, Wake, Waker};
 
 use mcpbolt::client::block_on;
+use mcpbolt::connection::RequestOptions;
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Elicitation, Sampling};
 use mcpbolt::server;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use crate::answer::exception;
 use crate::context::Context;
 use crate::hub::{Event, Hub};
+use crate::session::Session;
 use crate::{future, read, worker, write};
 
 /// The answer to come, as JSON.
@@ -127,6 +129,27 @@ pub fn begin(
     if context.inner.is_round_over(Waker::noop()) {
         end_soon(py, context)?;
     }
+    Ok(number)
+}
+
+/// Asks anything, for a kernel: the params are a JSON object, and so is the answer.
+pub fn any(
+    py: Python<'_>,
+    session: &Arc<Session>,
+    (method, params): (&str, Option<&str>),
+    options: RequestOptions,
+    future: Py<PyAny>,
+) -> PyResult<u64> {
+    let response = session.handle.request(method, params, options);
+    let response = response.map_err(|error| exception(py, &error))?;
+    let question: Question = Box::pin(async move {
+        let answer = response.await?;
+        Ok(answer.as_ref().result().unwrap_or("{}").to_owned())
+    });
+    let hub = &session.hub;
+    let number = hub.questions.next.fetch_add(1, Ordering::Relaxed);
+    hub.questions.open().insert(number, (question, future));
+    settle(py, hub, number)?;
     Ok(number)
 }
 

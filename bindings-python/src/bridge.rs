@@ -1,13 +1,16 @@
 //! Operations on their way from the engine's threads to Python's.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use mcpbolt::connection::{Batch, Call, CallKey, Handle};
+use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Handle, Incoming};
 use mcpbolt::handler::{Executor, Operation};
-use mcpbolt::mcp::ErrorKind;
+use mcpbolt::mcp::{Era, ErrorKind, Method};
+use mcpbolt::message::MessageRef;
 use mcpbolt::server::{Registry, ServerHost, View};
 
 use crate::hub::{Ending, Event, Hub};
+use crate::kernel::{self, News};
 use crate::session::{Session, Work};
 use crate::target::{Lane, Target, Targets};
 use crate::worker;
@@ -36,6 +39,15 @@ impl Bridge {
         ServerHost::live(hub.catalog.live.clone(), handle, bridge)
     }
 
+    /// Tells the kernel something, if there is one; whether there is.
+    fn tell(&self, news: impl FnOnce() -> News) -> bool {
+        let hub = &self.session.hub;
+        if hub.catalog.kernel.is_some() {
+            hub.announce(vec![Event::Kernel(self.session.clone(), news())]);
+        }
+        hub.catalog.kernel.is_some()
+    }
+
     /// The server ends with this connection.
     pub fn ends(&mut self, ending: Ending) {
         self._ending = Some(ending);
@@ -43,6 +55,40 @@ impl Bridge {
 }
 
 impl Executor for Bridge {
+    fn first<'a>(
+        &mut self,
+        request: &Incoming<'_>,
+        answer: Answer<'a>,
+    ) -> Result<Disposition, Answer<'a>> {
+        let Some(kernel) = &self.session.hub.catalog.kernel else {
+            return Err(answer);
+        };
+        let kernels = Disposition::Deferred(kernel::target());
+        let is_open = self.session.is_open.load(Ordering::Acquire);
+        if !is_open && request.revision.era() == Era::Handshake {
+            return Ok(kernels);
+        }
+        Ok(kernel.natives.take(request, answer).unwrap_or(kernels))
+    }
+
+    fn opens(&self, method: Method) -> bool {
+        let kernel = &self.session.hub.catalog.kernel;
+        kernel.as_ref().is_some_and(|kernel| kernel.opens(method))
+    }
+
+    fn hear(&mut self, message: MessageRef<'_>) -> bool {
+        let params = || message.params().map(str::to_owned);
+        self.tell(|| News::Notice(message.method().unwrap_or_default().into(), params()))
+    }
+
+    fn draining(&mut self) {
+        self.tell(|| News::Draining);
+    }
+
+    fn closed(&mut self) {
+        self.tell(|| News::Closed);
+    }
+
     /// Not while Python has anything of what was served here.
     fn renew(&mut self) -> bool {
         let session = Arc::get_mut(&mut self.session);
@@ -55,7 +101,15 @@ impl Executor for Bridge {
         let (registry, targets) = (&offer.registry, &offer.handlers);
         let (mut work, mut events) = (Vec::new(), Vec::new());
         for call in batch.calls() {
-            let Some(target) = targets.get(call.target) else {
+            let native = match (&hub.catalog.kernel, Operation::from_target(call.target)) {
+                (Some(_), _) if call.target == kernel::target() => {
+                    events.push(Event::Kernel(session.clone(), News::Request(call)));
+                    continue;
+                }
+                (Some(kernel), Operation::CallTool(number)) => kernel.natives.target(number),
+                _ => None,
+            };
+            let Some(target) = native.as_ref().or_else(|| targets.get(call.target)) else {
                 // It was removed after the registry had found it.
                 let mut replies = session.handle.replies();
                 let gone = "it is offered no longer";

@@ -3,7 +3,7 @@
 use mcpbolt::handler::Operation;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyString};
 
 use crate::context::Context;
 use crate::outcome::errors;
@@ -28,6 +28,14 @@ pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> 
 pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDict>> {
     let Work { call, target, .. } = work;
     let message = call.message.as_ref();
+    if target.is_native {
+        let arguments = PyDict::new(py);
+        let json = message.arguments().unwrap_or("{}").as_bytes();
+        arguments.set_item(intern!(py, "arguments"), PyBytes::new(py, json))?;
+        let revision = call.reply.revision().rules().name;
+        arguments.set_item(intern!(py, "revision"), PyString::intern(py, revision))?;
+        return Ok(arguments);
+    }
     let mut arguments = match Operation::from_target(call.target) {
         Operation::ReadResource(_) | Operation::Extension(_) => PyDict::new(py),
         Operation::Complete => {

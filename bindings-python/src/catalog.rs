@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
+use mcpbolt::mcp::{Method, Revision};
 use mcpbolt::server::{Change, Live, Seal};
 use pyo3::prelude::*;
 
 use crate::definition::Definition;
+use crate::kernel::Kernel;
 use crate::setup::{ServerSetup, SkillFolder, wrong};
-use crate::target::{Lane, Targets};
+use crate::target::{Lane, Target, Targets};
 
 /// Everything a server offers; any number of connections share it.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -23,6 +25,8 @@ pub struct Shared {
     pub config: Arc<Config>,
     /// Signs what clients keep for the server between the rounds of a call.
     pub seal: Option<Seal>,
+    /// What answers that the registry does not have.
+    pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.
     pub needs_loop: bool,
     /// Whom clients that are ready, or have other roots, are told to.
@@ -30,10 +34,19 @@ pub struct Shared {
     pub on_roots_changed: Option<Py<PyAny>>,
 }
 
+impl Catalog {
+    fn native(&self, method: &str) -> PyResult<(&Kernel, Method)> {
+        let kernel = self.shared.kernel.as_ref();
+        let kernel = kernel.ok_or_else(|| wrong("there is no kernel"))?;
+        let method = Method::parse(method).ok_or_else(|| wrong("no such method"))?;
+        Ok((kernel, method))
+    }
+}
+
 #[pymethods]
 impl Catalog {
     #[new]
-    fn new(mut setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
+    fn new(py: Python<'_>, mut setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
         let (mut registry, mut targets) = (setup.registry()?, Targets::default());
         for entry in entries.into_iter().chain(setup.completion_entry.take()) {
             targets.add(&mut registry, entry).map_err(wrong)?;
@@ -43,11 +56,15 @@ impl Catalog {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
         let config = Arc::new(setup.config(&registry)?);
-        let needs_loop = setup.list_changes || targets.all().any(|one| one.lane == Lane::Task);
+        let kernel = setup.kernel.map(|face| Kernel::new(py, face)).transpose()?;
+        let needs_loop = kernel.is_some()
+            || setup.list_changes
+            || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Shared {
             live: Arc::new(Live::new(registry, targets)),
             config,
             seal,
+            kernel,
             needs_loop,
             on_initialized: setup.on_initialized,
             on_roots_changed: setup.on_roots_changed,
@@ -90,6 +107,38 @@ impl Catalog {
             Ok((registry, targets))
         });
         removed.map(|()| found).map_err(wrong)
+    }
+
+    /// Has a function answer requests of that method for that name instead of the kernel: it takes
+    /// the arguments, a JSON object, and the revision, and gives the result, one too. Without a
+    /// function the kernel answers them again.
+    #[pyo3(signature = (method, name, function, lane = "worker"))]
+    fn offer(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        name: &str,
+        function: Option<Py<PyAny>>,
+        lane: &str,
+    ) -> PyResult<()> {
+        let (kernel, method) = self.native(method)?;
+        match function {
+            Some(function) => {
+                let target = Target::native(py, function, Lane::parse(lane));
+                kernel.natives.offer(method, name, target);
+            }
+            None => kernel.natives.withdraw(method, name),
+        }
+        Ok(())
+    }
+
+    /// Has the engine answer requests of that method for a whole list with that result, a JSON
+    /// object; without one the kernel answers them.
+    fn show(&self, method: &str, revision: &str, result: Option<&str>) -> PyResult<()> {
+        let (kernel, method) = self.native(method)?;
+        let revision = Revision::parse(revision).ok_or_else(|| wrong("no such revision"))?;
+        kernel.natives.show(method, revision, result);
+        Ok(())
     }
 
     /// Tells who subscribed to it that a resource is another now.

@@ -92,15 +92,12 @@ impl Definition {
                 _ => None,
             },
             function: self.function,
-            lane: match self.lane.as_str() {
-                "inline" => Lane::Inline,
-                "task" => Lane::Task,
-                _ => Lane::Worker,
-            },
+            lane: Lane::parse(&self.lane),
             context: self.context,
             prepare: self.prepare,
             integers: self.integers,
             lower: self.lower,
+            is_native: false,
             slow: AtomicBool::new(true),
         }
     }

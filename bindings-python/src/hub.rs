@@ -22,13 +22,13 @@ use crate::ask::Questions;
 use crate::catalog::Shared;
 use crate::exchange::Bell;
 use crate::inbox::Inbox;
+use crate::kernel::News;
 use crate::outbox::Outbox;
 use crate::session::{Session, Work};
 use crate::workers::Workers;
 
 /// What the thread of the event loop is told.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all of them are calls")]
 pub enum Event {
     /// Carry this out, at once or as a task.
     Call(Work),
@@ -36,6 +36,10 @@ pub enum Event {
     Cancelled(Arc<Session>, CallKey),
     /// Something that a task asked has its answer.
     Asked(u64),
+    /// Tell the kernel of a connection.
+    Kernel(Arc<Session>, News),
+    /// Something that the kernel asked makes progress: how far, of how much, and a sentence.
+    Progress(Arc<Py<PyAny>>, (f64, Option<f64>, Option<String>)),
     /// A client has finished the handshake.
     Initialized(Arc<Session>),
     /// A client has other roots now.

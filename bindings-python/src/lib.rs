@@ -26,7 +26,9 @@ mod hosted;
 mod hub;
 mod inbox;
 mod introduction;
+mod kernel;
 mod lists;
+mod native;
 mod news;
 mod opening;
 mod options;
@@ -81,6 +83,8 @@ mod _core {
     use crate::engine::message::Message;
     #[pymodule_export]
     use crate::exchange::Exchange;
+    #[pymodule_export]
+    use crate::kernel::{Line, Owed};
     #[pymodule_export]
     use crate::lists::{Pages, whole_list};
     #[pymodule_export]

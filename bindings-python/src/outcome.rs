@@ -7,8 +7,11 @@ use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::ToolResult;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
 
 use crate::blocks::fitted_messages;
+use crate::hub::Event;
+use crate::kernel::News;
 use crate::outbox::Outbox;
 use crate::session::Work;
 use crate::tool_answer::{ToolAnswer, write_text};
@@ -24,6 +27,9 @@ pub fn answer(
 ) -> usize {
     if work.call.cancel.is_cancelled() {
         return 0;
+    }
+    if work.target.is_native {
+        return native(py, work, outcome, outbox);
     }
     let operation = Operation::from_target(work.call.target);
     if let Operation::CallTool(number) = operation {
@@ -62,6 +68,36 @@ pub fn answer(
                 let text = told(py, &error);
                 let text = text.unwrap_or_else(|| "the handler failed unexpectedly".into());
                 Failure::of(ErrorKind::Internal, text)
+            });
+            refuse(work, outbox, &failure)
+        }
+    }
+}
+
+/// A function that gives a result in JSON.
+fn native(
+    py: Python<'_>,
+    work: &Work,
+    outcome: PyResult<Bound<'_, PyAny>>,
+    outbox: &Outbox,
+) -> usize {
+    let result = outcome.and_then(|json| Ok(json.cast_into::<PyBytes>()?));
+    match &result {
+        Ok(json) => settle(work, outbox, false, |out| {
+            out.object(str::from_utf8(json.as_bytes()).unwrap_or("{}"))
+        }),
+        Err(error) if errors(py).is_ok_and(|own| error.is_instance(py, own.hand_back.bind(py))) => {
+            let news = News::Request(work.call.clone());
+            work.session
+                .hub
+                .inbox
+                .push(Event::Kernel(work.session.clone(), news));
+            0
+        }
+        Err(error) => {
+            let failure = Failure::protocol(py, error, "").unwrap_or_else(|| {
+                error.display(py);
+                Failure::of(ErrorKind::Internal, "the handler failed unexpectedly")
             });
             refuse(work, outbox, &failure)
         }
@@ -205,6 +241,7 @@ fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
 /// The exceptions that handlers raise on purpose.
 pub struct Errors {
     pub tool_error: Py<PyAny>,
+    hand_back: Py<PyAny>,
     not_found: Py<PyAny>,
     protocol_error: Py<PyAny>,
 }
@@ -216,6 +253,7 @@ pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
         let class = |name| module.getattr(name).map(Bound::unbind);
         Ok(Errors {
             tool_error: class("ToolError")?,
+            hand_back: class("HandBack")?,
             not_found: class("ResourceNotFound")?,
             protocol_error: class("ProtocolError")?,
         })

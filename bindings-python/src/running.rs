@@ -16,6 +16,8 @@ use crate::session::Session;
 /// A task of the event loop.
 pub struct Running {
     pub task: Py<PyAny>,
+    /// Whether it is the kernel's.
+    pub is_kernels: bool,
     /// Tells when its call is given up although it was answered: that it goes on as a task of the
     /// protocol.
     _watch: Option<Cancelled>,
@@ -30,7 +32,20 @@ impl Running {
         context: Option<&server::Context>,
     ) -> Self {
         let _watch = context.and_then(|context| watch(session, key, context));
-        Self { task, _watch }
+        Self {
+            task,
+            is_kernels: false,
+            _watch,
+        }
+    }
+
+    /// One of the kernel's, which is given up with its call and at no other time.
+    pub fn of_kernel(task: Py<PyAny>) -> Self {
+        Self {
+            task,
+            is_kernels: true,
+            _watch: None,
+        }
     }
 }
 

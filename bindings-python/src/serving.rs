@@ -22,7 +22,7 @@ use crate::session::{Session, Work};
 use crate::setup::wrong;
 use crate::target::Lane;
 use crate::termination::Termination;
-use crate::{call, introduction, outcome};
+use crate::{call, introduction, kernel, outcome};
 
 /// Calls started in one turn of the event loop before anything else there has its turn.
 const DRAIN: usize = 256;
@@ -183,6 +183,8 @@ impl Serving {
                 Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
                 Event::Rung(bell) => shown(py, bell.ring(py)),
                 Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
+                Event::Kernel(session, news) => shown(py, kernel::tell(py, &session, news)),
+                Event::Progress(report, far) => tell(py, Some(&report), far),
                 Event::Initialized(session) => introduce(py, &session, &catalog.on_initialized),
                 Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
                 Event::Ended => self.ended.store(true, Ordering::Release),

@@ -1,6 +1,7 @@
 //! One connection of a server: light, for over HTTP each request may be one.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpbolt::connection::{Call, CallKey, Handle};
@@ -35,8 +36,41 @@ impl Work {
 pub struct Session {
     pub hub: Arc<Hub>,
     pub handle: Handle,
+    /// The kernel's side of it.
+    pub peer: Kept,
+    /// The kernel has answered the handshake, and well.
+    pub is_open: AtomicBool,
     /// Tasks of the event loop under way.
     tasks: Mutex<HashMap<CallKey, Running>>,
+}
+
+/// An object of Python's that a connection keeps until it ends.
+#[derive(Default)]
+pub struct Kept(Mutex<Option<Py<PyAny>>>);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is kept, or what `make` makes, which is kept then. On one thread alone.
+    pub fn or_make<'py>(
+        &self,
+        py: Python<'py>,
+        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(kept) = &*self.lock() {
+            return Ok(kept.bind(py).clone());
+        }
+        let made = make()?;
+        *self.lock() = Some(made.clone().unbind());
+        Ok(made)
+    }
+
+    /// What was kept.
+    pub fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.lock().take().map(|kept| kept.into_bound(py))
+    }
 }
 
 impl Session {
@@ -45,6 +79,8 @@ impl Session {
         Arc::new(Self {
             hub,
             handle,
+            peer: Kept::default(),
+            is_open: AtomicBool::new(false),
             tasks: Mutex::default(),
         })
     }
@@ -68,10 +104,26 @@ impl Session {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no task of the event loop is under way.
+    /// Whether no task of the event loop is under way, and Python keeps nothing of it.
     pub fn is_idle(&mut self) -> bool {
         let tasks = self.tasks.get_mut();
+        let peer = self.peer.0.get_mut();
         tasks.unwrap_or_else(PoisonError::into_inner).is_empty()
+            && peer.unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Does something with each request under way that the kernel answers.
+    pub fn each_of_kernel(
+        &self,
+        py: Python<'_>,
+        mut act: impl FnMut(&Bound<'_, PyAny>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let tasks: Vec<_> = {
+            let tasks = self.tasks();
+            let those = tasks.values().filter(|it| it.is_kernels);
+            those.map(|it| it.task.clone_ref(py)).collect()
+        };
+        tasks.iter().try_for_each(|task| act(task.bind(py)))
     }
 
     /// A task of the event loop is under way.

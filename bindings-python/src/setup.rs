@@ -29,6 +29,8 @@ pub struct ServerSetup {
     state_key: Option<Vec<u8>>,
     pub completion_entry: Option<Definition>,
     pub skills: Vec<SkillFolder>,
+    pub kernel: Option<Py<PyAny>>,
+    implementation: Option<String>,
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
 }
@@ -112,6 +114,9 @@ impl ServerSetup {
     /// What its connections begin with.
     pub fn config(&self, registry: &Registry) -> PyResult<Config> {
         let mut config = registry.config(&self.name, &self.version);
+        if let Some(implementation) = &self.implementation {
+            config.implementation = implementation.as_str().into();
+        }
         config.instructions = self.instructions.as_deref().map(Into::into);
         config.trace = self.trace.as_deref().map(trace_to).transpose()?;
         Ok(config)

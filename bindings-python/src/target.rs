@@ -22,6 +22,17 @@ pub enum Lane {
     Task,
 }
 
+impl Lane {
+    /// As the face names it.
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "inline" => Self::Inline,
+            "task" => Self::Task,
+            _ => Self::Worker,
+        }
+    }
+}
+
 /// A function and how it is called.
 #[derive(Debug)]
 pub struct Target {
@@ -41,8 +52,29 @@ pub struct Target {
     pub integers: Vec<Py<PyString>>,
     /// Makes of what the function gives back what goes on the wire.
     pub lower: Py<PyAny>,
+    /// Whether it takes arguments and gives a result in JSON: see `Catalog.offer`.
+    pub is_native: bool,
     /// Whether the last call took long: answers do not wait for such a call.
     pub slow: AtomicBool,
+}
+
+impl Target {
+    /// One that takes arguments and gives a result in JSON.
+    pub fn native(py: Python<'_>, function: Py<PyAny>, lane: Lane) -> Self {
+        Self {
+            function,
+            lane,
+            takes_tasks: false,
+            is_checked: false,
+            template: None,
+            context: None,
+            prepare: None,
+            integers: Vec::new(),
+            lower: py.None(),
+            is_native: true,
+            slow: AtomicBool::new(true),
+        }
+    }
 }
 
 /// The functions, each under the number of its operation. Those of removed entries are kept until

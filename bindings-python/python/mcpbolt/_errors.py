@@ -51,6 +51,10 @@ class RoundOver(BaseException):
     comes again with what the user said. Nothing to catch; `finally` blocks run."""
 
 
+class HandBack(Exception):
+    """Raised by what answers instead of a kernel, before it has done anything: the kernel is to answer."""
+
+
 class ResourceNotFound(McpError, LookupError):
     """Raised by a resource's handler: there is no such resource."""
 

@@ -51,18 +51,18 @@ class Settings:
         name: str,
         version: str,
         *,
-        instructions: str | None,
-        list_changes: bool,
-        subscriptions: bool,
-        page_size: int | None,
-        cache_lists: float | None,
-        cache_scope: str,
-        extensions: Mapping[str, Mapping[str, Any]],
-        task_limits: TaskLimits | None,
-        state_key: bytes | None,
-        on_initialized: Hook | None,
-        on_roots_changed: Hook | None,
-        trace: str | PathLike[str] | None,
+        instructions: str | None = None,
+        list_changes: bool = False,
+        subscriptions: bool = False,
+        page_size: int | None = None,
+        cache_lists: float | None = None,
+        cache_scope: str = "private",
+        extensions: Mapping[str, Mapping[str, Any]] = {},
+        task_limits: TaskLimits | None = None,
+        state_key: bytes | None = None,
+        on_initialized: Hook | None = None,
+        on_roots_changed: Hook | None = None,
+        trace: str | PathLike[str] | None = None,
     ) -> None:
         self.name = name
         self.version = version
@@ -78,5 +78,7 @@ class Settings:
         self.on_initialized = on_initialized
         self.on_roots_changed = on_roots_changed
         self.trace = trace
+        self.kernel: object = None
+        self.implementation: str | None = None
         self.completion_entry: Entry | None = None
         self.skills: list[SkillFolder] = []

@@ -90,13 +90,21 @@ pub trait Host {
         Ok(())
     }
 
+    /// Whether requests of that method come here which the protocol layer answers otherwise: the
+    /// handshake, pings and discovery. It settles the revision of a handshake in any case.
+    fn opens(&self, method: Method) -> bool {
+        let _ = method;
+        false
+    }
+
     /// The requests deferred in one turn, once per turn.
     fn dispatch(&mut self, batch: Batch);
 
     /// A deferred request was cancelled, or its connection ended: what it answers is discarded.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>);
 
-    /// A notification that the protocol layer does not consume itself.
+    /// A notification. On a server also those that the protocol layer has dealt with: cancels and
+    /// progress.
     fn notification(&mut self, message: MessageRef<'_>) {
         let _ = message;
     }

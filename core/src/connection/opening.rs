@@ -43,6 +43,14 @@ pub(crate) struct Step {
     again: bool,
 }
 
+/// Who answers a handshake.
+pub(super) enum Opened {
+    /// It is answered.
+    Answered,
+    /// The host; the connection is open by now.
+    ByHost,
+}
+
 /// The result of `server/discover` (R-DSC-03, R-DSC-04).
 pub(super) fn discovered(config: &Config, revision: Revision, result: &mut ResultWriter<'_>) {
     result.raw("supportedVersions", &config.revisions.to_json());
@@ -401,7 +409,7 @@ impl Core {
         message: MessageRef<'_>,
         id: RequestId<'_>,
         host: &mut dyn Host,
-    ) {
+    ) -> Opened {
         let params = message.params().unwrap_or("{}");
         let member = |name| reader::find(params, name);
         let fallback = self
@@ -421,7 +429,7 @@ impl Core {
         if self.handle.revision().is_some() {
             // R-LIF-14
             reply(output, fallback).error(ErrorKind::InvalidRequest, "already initialized", None);
-            return;
+            return Opened::Answered;
         }
         let Some(version) = member("protocolVersion").and_then(reader::as_str) else {
             reply(output, fallback).error(
@@ -429,28 +437,31 @@ impl Core {
                 "protocolVersion is missing",
                 None,
             );
-            return;
+            return Opened::Answered;
         };
         let object = |name| member(name).is_some_and(|value| value.starts_with('{'));
         let complete = object("capabilities") && object("clientInfo");
         if !config.lenient && !complete {
             let why = "capabilities and clientInfo must be objects";
             reply(output, fallback).error(ErrorKind::InvalidParams, why, None);
-            return;
+            return Opened::Answered;
         }
         let revision = Revision::parse(&version)
             .filter(|r| r.era() == Era::Handshake && config.revisions.contains(*r))
             .unwrap_or(fallback);
-        reply(output, revision).result(|result| {
-            result.with("protocolVersion", |out| {
-                string::append(out, revision.name())
+        let by_host = host.opens(Method::Initialize);
+        if !by_host {
+            reply(output, revision).result(|result| {
+                result.with("protocolVersion", |out| {
+                    string::append(out, revision.name())
+                });
+                result.raw("capabilities", config.capabilities(revision));
+                result.raw("serverInfo", &config.implementation);
+                if let Some(instructions) = &config.instructions {
+                    result.string("instructions", instructions);
+                }
             });
-            result.raw("capabilities", config.capabilities(revision));
-            result.raw("serverInfo", &config.implementation);
-            if let Some(instructions) = &config.instructions {
-                result.string("instructions", instructions);
-            }
-        });
+        }
         exchange.unreadable = revision.rules().unreadable_id;
         let peer = Peer {
             implementation: member("clientInfo").unwrap_or_default().into(),
@@ -458,6 +469,10 @@ impl Core {
             instructions: None,
         };
         self.opened(revision, peer, host);
+        match by_host {
+            true => Opened::ByHost,
+            false => Opened::Answered,
+        }
     }
 }
 

@@ -68,6 +68,17 @@ impl Replies {
         });
     }
 
+    /// Answers with a result that is complete: a JSON object, to which nothing is added.
+    pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
+        self.push(FrameKind::Answer(to.key), |out, _| {
+            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+            out.extend_from_slice(to.id().raw().as_bytes());
+            out.extend_from_slice(b",\"result\":");
+            writer::append_compact(out, object);
+            out.push(b'}');
+        });
+    }
+
     /// Answers with an error of a neutral kind.
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
         let code = kind.code_in(self.handle.config().codes, to.revision);

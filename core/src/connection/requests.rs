@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::core::Core;
 use super::host::{Answer, CallKey, Host, Incoming, Stray};
+use super::opening::Opened;
 use super::receive::Turn;
 use super::session::Elsewhere;
 use super::stream::Exchange;
@@ -72,13 +73,16 @@ impl Core {
                 return unknown(answer);
             }
             Some(Method::Initialize) if self.drain.is_none() => {
-                return self.initialize(exchange, message, id, host);
+                match self.initialize(exchange, message, id, host) {
+                    Opened::Answered => return,
+                    Opened::ByHost => {}
+                }
             }
-            Some(Method::Ping) => {
+            Some(Method::Ping) if !host.opens(Method::Ping) => {
                 answer.result(|_| ());
                 return;
             }
-            Some(Method::Discover) => {
+            Some(Method::Discover) if !host.opens(Method::Discover) => {
                 let config = &self.config;
                 answer.result(|result| super::opening::discovered(config, revision, result));
                 return;
@@ -222,7 +226,10 @@ impl Core {
                     self.stray(Stray::Unexpected, message.bytes(), host);
                 }
             }
-            _ => host.notification(message),
+            _ => return host.notification(message),
+        }
+        if self.config.side == Side::Server {
+            host.notification(message);
         }
     }
 

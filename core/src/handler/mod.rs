@@ -13,6 +13,8 @@ use std::pin::Pin;
 
 pub use self::error::HandlerError;
 use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming};
+use crate::mcp::Method;
+use crate::message::MessageRef;
 
 /// Something of a server's registry that a request asks for; the number counts the entries of
 /// its kind in the order of registration, and is given only once.
@@ -80,6 +82,19 @@ pub trait Executor {
         Err(answer)
     }
 
+    /// Whether it takes requests of that method which the protocol layer answers otherwise: the
+    /// handshake, pings and discovery.
+    fn opens(&self, method: Method) -> bool {
+        let _ = method;
+        false
+    }
+
+    /// Looks at a notification before anything else is made of it. Whether it was for nobody else.
+    fn hear(&mut self, message: MessageRef<'_>) -> bool {
+        let _ = message;
+        false
+    }
+
     /// An operation that may be carried out at once, on the driver's thread. Gives the answer
     /// back unused when it is not one of those.
     ///
@@ -123,6 +138,10 @@ pub trait Executor {
     fn notification(&mut self, method: &str, params: &str) {
         let _ = (method, params);
     }
+
+    /// No further request begins, and what is in flight is to end: what would stay open for ever
+    /// is to be answered now.
+    fn draining(&mut self) {}
 
     /// The connection has ended.
     fn closed(&mut self) {}

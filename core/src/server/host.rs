@@ -386,6 +386,10 @@ impl<E: Executor> Host for ServerHost<E> {
         }
     }
 
+    fn opens(&self, method: Method) -> bool {
+        self.executor.opens(method)
+    }
+
     fn dispatch(&mut self, mut batch: Batch) {
         for call in batch.take(LISTEN) {
             let params = call.message.as_ref().params().unwrap_or("{}");
@@ -416,9 +420,13 @@ impl<E: Executor> Host for ServerHost<E> {
         if let Some(listener) = &self.listener {
             listener.end();
         }
+        self.executor.draining();
     }
 
     fn notification(&mut self, message: MessageRef<'_>) {
+        if self.executor.hear(message) {
+            return;
+        }
         let name = message.method().unwrap_or_default();
         let method = Method::parse(&name);
         if method.is_none() {

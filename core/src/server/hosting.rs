@@ -7,6 +7,8 @@ use super::executor::HandlerExecutor;
 use super::host::ServerHost;
 use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Incoming};
 use crate::handler::{Executor, Operation, Spawner};
+use crate::mcp::Method;
+use crate::message::MessageRef;
 
 /// An [`Executor`] of whatever kind.
 pub type AnyExecutor = Box<dyn Executor + Send>;
@@ -58,6 +60,14 @@ impl Executor for AnyExecutor {
         (**self).first(request, answer)
     }
 
+    fn opens(&self, method: Method) -> bool {
+        (**self).opens(method)
+    }
+
+    fn hear(&mut self, message: MessageRef<'_>) -> bool {
+        (**self).hear(message)
+    }
+
     fn inline<'a>(
         &mut self,
         operation: Operation,
@@ -89,6 +99,10 @@ impl Executor for AnyExecutor {
 
     fn notification(&mut self, method: &str, params: &str) {
         (**self).notification(method, params);
+    }
+
+    fn draining(&mut self) {
+        (**self).draining();
     }
 
     fn closed(&mut self) {

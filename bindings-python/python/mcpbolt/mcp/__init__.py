@@ -1,14 +1,29 @@
-"""mcpbolt under the official SDK and FastMCP.
+"""mcpbolt under the official SDK and FastMCP: servers that were written for them, on the native engine.
+
+    from mcp.server import MCPServer
+    from mcpbolt.mcp import run
+
+    server = MCPServer("calculator")
+    ...
+    run(server)
 
 Needs the package `mcp`, which nothing else here imports.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._accelerate import accelerate as accelerate, Report as Report, report as report
     from ._client import stdio_client as stdio_client
+    from ._serve import listening as listening, run as run, serve as serve
 
 _HOMES = {
     "stdio_client": "_client",
+    "serve": "_serve",
+    "run": "_serve",
+    "listening": "_serve",
+    "accelerate": "_accelerate",
+    "report": "_accelerate",
+    "Report": "_accelerate",
 }
 
 __all__ = [*_HOMES]

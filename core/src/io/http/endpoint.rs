@@ -1,8 +1,10 @@
 //! One endpoint: what becomes of each request that is sent to it.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 use http_body::Body;
 use hyper::header::{HeaderMap, HeaderValue};
@@ -211,13 +213,29 @@ impl Endpoint {
         body: Input,
     ) -> Answer {
         let session = self.begin(principal)?;
-        let mut response = self.post(&session, body).await?;
+        let unlisted = Unlisted(Some(session.clone()));
+        let mut response = self.drive(&session, self.post(&session, body)).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
             response.headers_mut().insert(SESSION, id);
             self.admit(sessions, session)?;
+            unlisted.listed();
         }
         Ok(response)
+    }
+
+    /// Does something on a session that nobody looks after yet.
+    async fn drive<T>(&self, session: &Session, work: impl Future<Output = T>) -> T {
+        let (mut work, mut alarm) = (pin!(work), Alarm::default());
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(done);
+            }
+            // Where it ends, so does the work.
+            let _ = session.poll(&mut alarm, self.options.session_ttl, cx);
+            work.as_mut().poll(cx)
+        })
+        .await
     }
 
     /// Begins a session with its stream, as 2024-11-05 has it (R-LEG-01, R-LEG-02).
@@ -285,6 +303,23 @@ fn end(sessions: &Sessions, session: Arc<Session>) -> Answer {
     sessions.remove(session.id());
     session.close(ConnectionError::ClosedByPeer);
     Ok(with(StatusCode::NO_CONTENT, HttpBody::empty()))
+}
+
+/// A session that is not found by its name yet: it ends with this.
+struct Unlisted(Option<Arc<Session>>);
+
+impl Unlisted {
+    fn listed(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unlisted {
+    fn drop(&mut self) {
+        if let Some(session) = &self.0 {
+            session.close(ConnectionError::ClosedByPeer);
+        }
+    }
 }
 
 /// Looks after a session until it has ended.

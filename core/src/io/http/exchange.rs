@@ -21,7 +21,7 @@ use crate::connection::{
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
-use crate::mcp::ErrorKind;
+use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
 
@@ -44,6 +44,10 @@ impl Host for Checked {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.reached = true;
         self.inner.request(request, answer)
+    }
+
+    fn opens(&self, method: Method) -> bool {
+        self.inner.opens(method)
     }
 
     fn dispatch(&mut self, batch: Batch) {

@@ -1,0 +1,175 @@
+"""How the SDK's kernel reaches the client: within a request, and outside of any."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.shared._otel import inject_trace_context
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
+
+from .._errors import ConnectionClosed, McpError, PeerError
+
+if TYPE_CHECKING:
+    from mcp.shared.dispatcher import CallOptions
+
+    from .. import _core
+    from ._kernel import Kernel
+
+Params = Mapping[str, Any] | None
+
+
+class Outbound:
+    """The client outside of any request. The kernel's `Outbound`."""
+
+    __slots__ = ("_wire", "_kernel")
+
+    def __init__(self, wire: _core.Line, kernel: Kernel) -> None:
+        self._wire = wire
+        self._kernel = kernel
+
+    async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
+        """Asks the client."""
+        return await ask(self._wire, self._wire, method, params, opts)
+
+    async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
+        """Tells the client."""
+        self._kernel.telling(method)
+        self._wire.notify(method, params if params is None else dict(params))
+
+    def notice(self) -> Heard:
+        """The context of a notification."""
+        return Heard(self._wire, self._kernel)
+
+
+class Heard(Outbound):
+    """The context of a notification."""
+
+    __slots__ = ("transport", "cancel_requested")
+
+    request_id = None
+    message_metadata = None
+
+    def __init__(self, wire: _core.Line, kernel: Kernel) -> None:
+        super().__init__(wire, kernel)
+        self.transport = kernel.transport
+        self.cancel_requested = anyio.Event()
+
+    @property
+    def can_send_request(self) -> bool:
+        return self.transport.can_send_request
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Nobody waits for it."""
+
+
+class Within:
+    """The context of a request: the kernel's `DispatchContext`."""
+
+    __slots__ = ("kernel", "request", "transport", "request_id", "is_given_up", "_closed", "_cancel_requested")
+
+    message_metadata = None
+
+    def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
+        self.kernel = kernel
+        self.request = request
+        self.transport = kernel.transport
+        self.request_id = request.id
+        self.is_given_up = False
+        self._closed = False
+        self._cancel_requested: anyio.Event | None = None
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        """Set when the client gives up."""
+        if self._cancel_requested is None:
+            self._cancel_requested = anyio.Event()
+            if self.is_given_up:
+                self._cancel_requested.set()
+        return self._cancel_requested
+
+    def give_up(self) -> None:
+        """The client has given up."""
+        self.is_given_up = True
+        if self._cancel_requested is not None:
+            self._cancel_requested.set()
+
+    def close(self) -> None:
+        """The request is served; nothing more is said on its behalf."""
+        self._closed = True
+
+    @property
+    def can_send_request(self) -> bool:
+        return self.transport.can_send_request and not self._closed
+
+    async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
+        """Asks the client on the request's behalf."""
+        if not self.can_send_request:
+            raise NoBackChannelError(method)
+        return await ask(self.request, self.request.wire, method, params, opts)
+
+    async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
+        """Tells the client on the request's behalf."""
+        if not self._closed:
+            self.kernel.telling(method)
+            self.request.notify(method, params if params is None else dict(params))
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Reports progress, if the client asked for it."""
+        if not self._closed:
+            self.request.progress(progress, total, message)
+
+
+class Alone(Within):
+    """The context of a request of 2026-07-28, which no server may answer with a request."""
+
+    __slots__ = ()
+
+    def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
+        super().__init__(kernel, request)
+        self.transport = kernel.one_way
+
+
+async def ask(
+    asking: _core.Owed | _core.Line, wire: _core.Line, method: str, params: Params, opts: CallOptions | None
+) -> dict[str, Any]:
+    """Asks the client, and waits for what it answers.
+
+    Raises:
+        MCPError: It answered with an error, not in time, or the connection ended.
+    """
+    opts = opts or {}
+    members = dict(params or {})
+    meta = dict(members.get("_meta") or {})
+    inject_trace_context(meta)
+    if meta:
+        members["_meta"] = meta
+    else:
+        members.pop("_meta", None)
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[dict[str, Any]] = loop.create_future()
+    report = opts.get("on_progress")
+
+    def progressed(progress: float, total: float | None, message: str | None) -> None:
+        assert report is not None
+        loop.create_task(report(progress, total, message))
+
+    try:
+        number = asking.ask(method, members or None, future, progressed if report else None)
+        try:
+            with anyio.fail_after(opts.get("timeout")):
+                return await future
+        finally:
+            if not future.done() or future.cancelled():
+                wire.forget(number)
+    except TimeoutError:
+        raise MCPError(code=REQUEST_TIMEOUT, message=f"Request {method!r} timed out") from None
+    except PeerError as error:
+        raise MCPError(code=error.code or 0, message=error.message, data=error.data) from None
+    except ConnectionClosed:
+        raise MCPError(code=CONNECTION_CLOSED, message="Connection closed") from None
+    except McpError as error:
+        raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error

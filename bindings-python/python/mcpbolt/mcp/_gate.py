@@ -1,0 +1,33 @@
+"""The versions of others that this is tested with."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+
+# The newest two minor releases of each.
+TESTED = {"mcp": ("2.2", "2.3"), "fastmcp": ("4.0", "4.1")}
+
+
+def untested(package: str) -> str | None:
+    """Why nothing here relies on the insides of the installed version; `None` when it is tested."""
+    try:
+        installed = version(package)
+    except PackageNotFoundError:
+        return None
+    if ".".join(installed.split(".")[:2]) in TESTED[package]:
+        return None
+    return f"{package} {installed} is not tested with this mcpbolt, which knows {' and '.join(TESTED[package])}"
+
+
+def is_tested(server: object) -> bool:
+    """Whether the packages that a server is made with are tested; warns once when they are not."""
+    is_fastmcp = any(base.__module__.split(".")[0] == "fastmcp" for base in type(server).__mro__)
+    reasons = [reason for package in ("mcp", *(["fastmcp"] if is_fastmcp else [])) if (reason := untested(package))]
+    if reasons and not _warned:
+        _warned.append(True)
+        warnings.warn(f"{reasons[0]}: the server runs as it would without mcpbolt", stacklevel=3)
+    return not reasons
+
+
+_warned: list[bool] = []

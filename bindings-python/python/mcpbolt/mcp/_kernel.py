@@ -1,0 +1,263 @@
+"""The official SDK's kernel on the engine's connections: what reaches it, and how it answers.
+
+A connection of the handshake era is a `Dispatcher` that `serve_connection` drives; a request of 2026-07-28
+stands alone and goes through `serve_one`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.connection import Connection, NotifyOnlyOutbound
+from mcp.server.runner import modern_error_data, serve_connection, serve_one
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    CONNECTION_CLOSED,
+    ErrorData,
+)
+from pydantic_core import from_json, to_json
+
+from .. import _core
+from ._context import Alone, Outbound, Within
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.server.models import InitializationOptions
+    from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
+
+    from ._natives import Natives
+
+logger = logging.getLogger(__name__)
+
+Params = Mapping[str, Any] | None
+_LISTEN = "subscriptions/listen"
+
+
+class Kernel:
+    """The SDK's part of a server: the engine calls it with all that it does not answer itself."""
+
+    def __init__(self, server: Server[Any], transport: TransportContext, takes_pings: bool) -> None:
+        self.server = server
+        self.transport = transport
+        self.one_way = replace(transport, can_send_request=False)
+        self.takes_pings = takes_pings
+        self.options: InitializationOptions = server.create_initialization_options()
+        self.state: Any = None
+        self.natives: Natives | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def open(self, wire: _core.Line) -> Peer:
+        """A connection of the handshake era."""
+        return Peer(self, wire)
+
+    def request(self, request: _core.Owed) -> Running:
+        """A request that stands alone, of 2026-07-28."""
+        return self.start(Running(Alone(self, request), self._alone))
+
+    def telling(self, method: str) -> None:
+        """A client is about to be told that."""
+        if self.natives and method.endswith("/list_changed"):
+            self.natives.doubt()
+
+
+    async def _alone(self, context: Alone, method: str, params: Params) -> dict[str, Any]:
+        meta = (params or {}).get("_meta") or {}
+        connection = Connection.from_envelope(
+            context.request.revision,
+            meta.get(CLIENT_INFO_META_KEY),
+            meta.get(CLIENT_CAPABILITIES_META_KEY),
+            outbound=NotifyOnlyOutbound(Outbound(context.request.wire, self)),
+        )
+        return await serve_one(
+            self.server, context, method, params, connection=connection, lifespan_state=self.state
+        )
+
+    def start(self, running: Running) -> Running:
+        self.keep(running.carry_out())
+        return running
+
+    def keep(self, work: Any) -> None:
+        """Has a coroutine go on by itself, until the server ends at the latest."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def close(self) -> None:
+        """Nothing goes on."""
+        tasks = [*self.tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Running:
+    """A request that the kernel answers. The engine gives it up with `cancel`."""
+
+    __slots__ = ("_context", "_handle", "_scope", "_is_ending")
+
+    def __init__(self, context: Within, handle: Callable[..., Awaitable[dict[str, Any]]]) -> None:
+        self._context = context
+        self._handle = handle
+        self._scope: anyio.CancelScope | None = None
+        self._is_ending = False
+
+    def cancel(self) -> None:
+        """Its client waits no longer: nothing is answered."""
+        self._context.give_up()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def draining(self) -> None:
+        """The connection is about to end: what would stay open for ever ends now."""
+        self._is_ending = self._context.request.method == _LISTEN
+        if self._is_ending and self._scope is not None:
+            self._scope.cancel()
+
+    async def carry_out(self) -> None:
+        context = self._context
+        request = context.request
+        if context.is_given_up:
+            return request.give_up()
+        self._scope = anyio.CancelScope()
+        if self._is_ending:
+            self._scope.cancel()
+        natives = context.kernel.natives
+        version = natives.version if natives else 0
+        method, params = request.method, request.params()
+        try:
+            with self._scope:
+                try:
+                    result = await self._handle(context, method, params)
+                finally:
+                    context.close()
+                _answer(request, result)
+                if natives:
+                    natives.listed(version, method, params, request.revision, result)
+                return
+            # The scope was cancelled: by the client, which hears nothing, or because the server ends.
+            if not context.is_given_up:
+                request.refuse(CONNECTION_CLOSED, "Connection closed")
+        except asyncio.CancelledError:
+            request.refuse(CONNECTION_CLOSED, "Connection closed")
+            raise
+        except Exception as error:
+            told = self._told(error)
+            request.refuse(told.code, told.message, told.data)
+        finally:
+            request.give_up()
+
+    def _told(self, error: Exception) -> ErrorData:
+        if isinstance(self._context, Alone):
+            return modern_error_data(error)
+        told = handler_exception_to_error_data(error)
+        if told is None:
+            logger.exception("handler for %r raised", self._context.request.method)
+            told = ErrorData(code=0, message=str(error))
+        return told
+
+
+def _answer(request: _core.Owed, result: dict[str, Any]) -> None:
+    try:
+        request.answer(result)
+    except (TypeError, ValueError):
+        # What JSON has no word for, the SDK has pydantic write in its way.
+        request.answer(from_json(to_json(result)))
+
+
+class Peer:
+    """A connection of the handshake era, as a `Dispatcher` of the SDK's."""
+
+    def __init__(self, kernel: Kernel, wire: _core.Line) -> None:
+        self._kernel = kernel
+        self._outbound = Outbound(wire, kernel)
+        self.send_raw_request = self._outbound.send_raw_request
+        self.notify = self._outbound.notify
+        self._ended = asyncio.Event()
+        self._on_request: OnRequest | None = None
+        self._on_notify: OnNotify | None = None
+        # What waits for the kernel to be ready, or for the handshake to be answered.
+        self._waiting: list[Callable[[], object]] | None = []
+        connection = Connection.for_loop(self)
+        kernel.keep(
+            serve_connection(
+                kernel.server,
+                self,
+                connection=connection,
+                lifespan_state=kernel.state,
+                init_options=kernel.options,
+            )
+        )
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: Any = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Passes on what comes until the connection has ended."""
+        self._on_request, self._on_notify = on_request, on_notify
+        task_status.started()
+        self._go_on()
+        await self._ended.wait()
+
+    def _go_on(self) -> None:
+        """What waited goes on, in order; an `initialize` among it holds up what follows."""
+        waiting, self._waiting = self._waiting or [], None
+        for index, one in enumerate(waiting):
+            one()
+            if self._waiting is not None:
+                self._waiting = [*self._waiting, *waiting[index + 1 :]]
+                return
+
+    def request(self, request: _core.Owed) -> Running:
+        running = Running(Within(self._kernel, request), self._handle)
+        self._in_turn(lambda: self._start(running, request.method))
+        return running
+
+    def _start(self, running: Running, method: str) -> None:
+        if method == "initialize":
+            self._waiting = []
+            self._kernel.keep(self._open(running))
+        else:
+            self._kernel.start(running)
+
+    async def _open(self, running: Running) -> None:
+        try:
+            await running.carry_out()
+        finally:
+            self._go_on()
+
+    def _in_turn(self, begin: Callable[[], object]) -> None:
+        if self._waiting is None:
+            begin()
+        else:
+            self._waiting.append(begin)
+
+    async def _handle(self, context: Within, method: str, params: Params) -> dict[str, Any]:
+        assert self._on_request is not None
+        return await self._on_request(context, method, params)
+
+    def notice(self, method: str, params: Params) -> None:
+        """The client tells something."""
+        self._in_turn(lambda: self._kernel.keep(self._hear(method, params)))
+
+    async def _hear(self, method: str, params: Params) -> None:
+        assert self._on_notify is not None
+        try:
+            await self._on_notify(self._outbound.notice(), method, params)
+        except Exception:
+            logger.exception("notification handler for %r raised", method)
+
+    def closed(self) -> None:
+        """The connection has ended."""
+        self._ended.set()

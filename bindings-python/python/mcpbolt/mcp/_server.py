@@ -1,0 +1,88 @@
+"""The servers that are known here, and what their kernel must see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import _ping_handler
+from mcp.server.mcpserver import MCPServer
+from mcp.server.request_state import RequestStateBoundary
+
+from .._errors import Unsupported
+
+
+class Known:
+    """A server of the SDK's, or FastMCP's, and the SDK's server within it."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        if isinstance(server, Server):
+            self.lowlevel: Server[Any] = server
+        elif isinstance(server, MCPServer):
+            self.lowlevel = server._lowlevel_server
+        elif is_fastmcp(server):
+            self.lowlevel = server._mcp_server
+        else:
+            raise TypeError(f"a Server, MCPServer or FastMCP, not {type(server).__name__}")
+
+    def check_network(self) -> None:
+        """What guards a server, or stands beside it, on its own HTTP server is not left out here.
+
+        Raises:
+            Unsupported: It has such things.
+        """
+        server = self.server
+        settings = getattr(server, "settings", None)
+        if getattr(settings, "auth", None) is not None or getattr(server, "auth", None) is not None:
+            raise Unsupported("the server has authorization of its own: serve its own application")
+        routes = getattr(server, "_custom_starlette_routes", ()) or getattr(server, "_additional_http_routes", ())
+        if routes:
+            raise Unsupported("the server has routes of its own: serve its own application")
+
+    @property
+    def takes_pings(self) -> bool:
+        """Whether something of the program's sees pings."""
+        entry = self.lowlevel.get_request_handler("ping")
+        return entry is None or entry.handler is not _ping_handler or bool(self.middleware) or is_traced()
+
+    @property
+    def middleware(self) -> list[Any]:
+        """What the program has put around its handlers."""
+        own = [one for one in self.lowlevel.middleware if not isinstance(one, _BUILT_IN)]
+        if is_fastmcp(self.server):
+            from ._fastmcp import middleware
+
+            return middleware(self.server, own)
+        return own
+
+    @asynccontextmanager
+    async def lifespan(self, kind: str) -> AsyncIterator[Any]:
+        """What its lifespan gives, while the block runs."""
+        if is_fastmcp(self.server):
+            from ._fastmcp import running
+
+            async with running(self.server, kind), self.lowlevel.lifespan(self.lowlevel) as state:
+                yield state
+        else:
+            async with self.lowlevel.lifespan(self.lowlevel) as state:
+                yield state
+
+
+_BUILT_IN = (OpenTelemetryMiddleware, RequestStateBoundary)
+
+
+def is_fastmcp(server: object) -> bool:
+    """Whether it is FastMCP's; its package is imported then."""
+    module = sys.modules.get("fastmcp.server.server")
+    return module is not None and isinstance(server, module.FastMCP)
+
+
+def is_traced() -> bool:
+    """Whether a tracer of OpenTelemetry's is installed: the kernel has a span for each request."""
+    trace = sys.modules.get("opentelemetry.trace")
+    return trace is not None and trace._TRACER_PROVIDER is not None

@@ -1,0 +1,212 @@
+"""Servers of the official SDK's and of FastMCP's, as they run by themselves, served by the engine with their kernel
+kept, and accelerated: the same interactions, and every message compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent / "existing"
+HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+STATELESS = "2026-07-28"
+CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
+CLIENT = {"name": "raw", "version": "1"}
+SECONDS = 180
+"""No test takes longer: a conversation of this length takes seconds, and an SDK's server starts slowly."""
+ANSWERS = {
+    "elicitation/create": {"action": "accept", "content": {"x": 3}},
+    "sampling/createMessage": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "said"}},
+    "roots/list": {"roots": [{"uri": "file:///home/me"}]},
+}
+Message = dict[str, Any]
+
+# Where the engine answers and not the kernel, by revision and step: the requirement that it follows, and the code of
+# its error. Both are errors, of one code or of another; the words are the engine's.
+DIFFERENCES: dict[tuple[str, str], tuple[str, int]] = {
+    (STATELESS, "ping"): ("R-PNG-03", -32601),
+}
+
+
+def call(name: object, **arguments: Any) -> Message:
+    return {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+def lists() -> Iterator[tuple[str, list[Message]]]:
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+        yield method, [{"method": method}]
+        yield f"{method} again, with params", [{"method": method, "params": {"_meta": {"com.example/a": 1}}}]
+        yield f"{method} from a cursor", [{"method": method, "params": {"cursor": "x"}}]
+
+
+def common() -> Iterator[tuple[str, list[Message]]]:
+    """What every server is asked."""
+    yield from lists()
+    yield "ping", [{"method": "ping"}]
+    yield "resource", [{"method": "resources/read", "params": {"uri": "memo://a"}}]
+    yield "resource of a template", [{"method": "resources/read", "params": {"uri": "memo://x/of/me"}}]
+    yield "resource that fails", [{"method": "resources/read", "params": {"uri": "memo://x/of/nobody"}}]
+    yield "resource of bytes", [{"method": "resources/read", "params": {"uri": "bytes://a"}}]
+    yield "no resource", [{"method": "resources/read", "params": {"uri": "none://a"}}]
+    yield "resource without a uri", [{"method": "resources/read", "params": {}}]
+    yield "prompt", [{"method": "prompts/get", "params": {"name": "greet", "arguments": {"who": "me"}}}]
+    yield "prompt without an argument", [{"method": "prompts/get", "params": {"name": "greet"}}]
+    yield "no prompt", [{"method": "prompts/get", "params": {"name": "none"}}]
+    reference = {"type": "ref/prompt", "name": "greet"}
+    argument = {"name": "who", "value": "a"}
+    yield "completion", [{"method": "completion/complete", "params": {"ref": reference, "argument": argument}}]
+    yield "method of nobody's", [{"method": "com.example/none"}]
+    yield "method of its own", [{"method": "com.example/own", "params": {"a": [1, {"b": None}]}}]
+    yield "tool without a name", [{"method": "tools/call", "params": {"arguments": {}}}]
+    yield "tool with a number for a name", [call(1)]
+    yield "no tool", [call("none")]
+    yield "arguments that are an array", [{"method": "tools/call", "params": {"name": "add", "arguments": [1]}}]
+    yield "arguments that are null", [{"method": "tools/call", "params": {"name": "nothing", "arguments": None}}]
+    yield "no arguments", [{"method": "tools/call", "params": {"name": "nothing"}}]
+    yield "more params", [{"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}, "own": 1}}]
+    yield "meta", [{"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}, "_meta": {"own": 1}}}]
+    for text in ("", "a", "5", "null", '["a"]', "ü\n🎉", "a" * 5000):
+        yield f"echo {text[:6]!r}", [call("echo", text=text)]
+    for wrong in (1, None, ["a"], {}, True):
+        yield f"echo {wrong!r}", [call("echo", text=wrong)]
+    yield "echo of nothing", [call("echo")]
+    yield "echo of more", [call("echo", text="a", more=1)]
+    yield "many at once", [call("add", a=i, b=i) for i in range(20)]
+    for how in ("tool", "mcp", "time", "other"):
+        yield f"failure: {how}", [call("fail", how=how)]
+    for a in (1, "5", 1.0, 1.5, "a", None, True, 2**70, "null", [1]):
+        yield f"add {a!r}", [call("add", a=a)]
+    for point in ({"x": 1}, '{"x": 1}', {"x": "a"}, 5):
+        yield f"shift {point!r}", [call("shift", point=point, by=[1, 2])]
+    yield "shift by text", [call("shift", point={"x": 1}, by="[1, 2]")]
+    for text in (None, "a", "null", "5", '["a"]', '{"a": 1}'):
+        yield f"maybe {text!r}", [call("maybe", text=text)]
+    for value in (None, 1.5, "5", "[1]", "null", [1, {"a": None}], {"a": 2**60}):
+        yield f"anything {value!r}", [call("anything", value=value)]
+        yield f"untyped {value!r}", [call("untyped", value=value)]
+    yield "colour", [call("choose", colour="red", weight=2)]
+    yield "no colour", [call("choose", colour="blue", weight=2)]
+    yield "no weight", [call("choose", colour="red", weight=-1)]
+    for name in ("pair", "unstructured", "plain", "nothing", "unicode", "whole", "wrong", "log", "refuse"):
+        yield name, [call(name, **{"pair": {"a": 1}, "unstructured": {"value": 1}, "plain": {"text": "a"}}.get(name, {}))]
+    for name in ("ask", "sample", "roots"):
+        yield name, [call(name)]
+    token = {"_meta": {"progressToken": "token"}}
+    yield "progress", [{"method": "tools/call", "params": {"name": "progress", "arguments": {"n": 3}, **token}}]
+    yield "progress nobody asked for", [call("progress", n=2)]
+    yield "tool that adds one", [call("grow")]
+    yield "tools/list after that", [{"method": "tools/list"}]
+    yield "tool that was added", [call("grown", a="1", text="a")]
+
+
+class Conversation:
+    """A client of a server that runs `how`, on its stdin and stdout."""
+
+    def __init__(self, server: str, how: str, revision: str) -> None:
+        self.command = [sys.executable, str(FOLDER / f"{server}.py"), how]
+        self.revision = revision
+        self.count = 0
+        self.asked = 0
+
+    async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
+        """What was said in each step."""
+        process = await asyncio.create_subprocess_exec(
+            *self.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24
+        )
+        assert process.stdin and process.stdout
+        self.writer, self.reader = process.stdin, process.stdout
+        said = {"opening": await self.open()}
+        for name, messages in steps:
+            said[name] = await self.step(messages)
+        said["cancel"] = await self.cancel()
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), 20)
+        assert process.returncode == 0, process.returncode
+        return said
+
+    async def open(self) -> list[Message]:
+        if self.revision == STATELESS:
+            return await self.step([{"method": "server/discover"}])
+        params = {"protocolVersion": self.revision, "capabilities": CAPABILITIES, "clientInfo": CLIENT}
+        said = await self.step([{"method": "initialize", "params": params}])
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return said
+
+    def send(self, message: Message) -> None:
+        self.writer.write(json.dumps(message).encode() + b"\n")
+
+    def request(self, message: Message) -> Message:
+        self.count += 1
+        if self.revision == STATELESS:
+            own = {"protocolVersion": STATELESS, "clientCapabilities": {"elicitation": {}}, "clientInfo": CLIENT}
+            params = message.get("params", {})
+            meta = {**{f"io.modelcontextprotocol/{name}": value for name, value in own.items()}, **params.get("_meta", {})}
+            message = {**message, "params": {**params, "_meta": meta}}
+        return {"jsonrpc": "2.0", "id": self.count, **message}
+
+    async def step(self, messages: list[Message]) -> list[Message]:
+        """Everything that is said until all is answered. Of several the order is free."""
+        requests = [self.request(message) for message in messages]
+        open = {request["id"] for request in requests}
+        for request in requests:
+            self.send(request)
+        said: list[Message] = []
+        while open:
+            message = json.loads(await asyncio.wait_for(self.reader.readline(), 20))
+            if "method" in message and "id" in message:
+                self.send({"jsonrpc": "2.0", "id": message["id"], "result": ANSWERS[message["method"]]})
+                self.asked += 1
+                message["id"] = f"asked {self.asked}"
+            elif "id" in message:
+                open.discard(message["id"])
+            said.append(normal(message))
+        return sorted(said, key=lambda one: str(one.get("id"))) if len(messages) > 1 else said
+
+    async def cancel(self) -> list[Message]:
+        """A call that is given up is not answered, and the next one is."""
+        slow = self.request(call("slow"))
+        self.send(slow)
+        self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow["id"]}})
+        return await self.step([call("echo", text="after")])
+
+
+def normal(message: Any) -> Any:
+    """Without what is random."""
+    if isinstance(message, dict):
+        return {key: "sealed" if key == "requestState" else normal(value) for key, value in message.items()}
+    return [normal(one) for one in message] if isinstance(message, list) else message
+
+
+_own: dict[tuple[str, str], dict[str, list[Message]]] = {}
+
+
+async def own(server: str, revision: str) -> dict[str, list[Message]]:
+    """What the server says by itself."""
+    if (server, revision) not in _own:
+        _own[server, revision] = await Conversation(server, "own", revision).hold([*common()])
+    return _own[server, revision]
+
+
+@pytest.mark.parametrize("how", ["served", "accelerated"])
+@pytest.mark.parametrize("revision", [*HANDSHAKES, STATELESS])
+@pytest.mark.parametrize("server", ["lowlevel", "highlevel", "fast"])
+def test_a_server_says_the_same_as_by_itself(server: str, revision: str, how: str) -> None:
+    asyncio.run(asyncio.wait_for(compare(server, revision, how), SECONDS))
+
+
+async def compare(server: str, revision: str, how: str) -> None:
+    theirs = await own(server, revision)
+    ours = await Conversation(server, how, revision).hold([*common()])
+    differences = {}
+    for name, said in theirs.items():
+        if ours[name] == said:
+            continue
+        rule = DIFFERENCES.get((revision, name))
+        if rule is None or ours[name][0].get("error", {}).get("code") != rule[1]:
+            differences[name] = (said, ours[name])
+    assert not differences, json.dumps(differences, indent=1)[:20000]

@@ -1,0 +1,250 @@
+"""What of a server of the SDK's or FastMCP's the engine answers, and what happens where it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import traceback
+import warnings
+from typing import Any
+
+import pytest
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import InputRequiredResult
+from support import coroutine
+
+from mcpbolt import Client, PeerError, Unsupported
+from mcpbolt.mcp import accelerate, listening, report
+from wire import Wire
+
+HERE = "http://127.0.0.1:0/mcp"
+
+
+def kernel() -> bool:
+    """Whether the SDK's kernel is what calls."""
+    return any(frame.name == "_on_request" for frame in traceback.extract_stack())
+
+
+def highlevel(**options: Any) -> MCPServer[Any]:
+    server = MCPServer("existing", log_level="CRITICAL", **options)
+
+    @server.tool()
+    async def through_the_kernel() -> bool:
+        return kernel()
+
+    @server.tool()
+    async def with_context(context: Context) -> bool:
+        return kernel()
+
+    return server
+
+
+def fast() -> Any:
+    from fastmcp import FastMCP
+
+    server = FastMCP("existing")
+
+    @server.tool
+    async def through_the_kernel() -> bool:
+        return kernel()
+
+    return server
+
+
+async def answer(server: Any, tool: str = "through_the_kernel", revision: str | None = None) -> Any:
+    async with listening(server, HERE) as here, Client(here, revision=revision) as client:
+        return (await client.call_tool(tool)).structured["result"]
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("make", [highlevel, fast])
+@coroutine
+async def test_an_accelerated_tool_does_without_the_kernel(make: Any, revision: str) -> None:
+    assert await answer(make(), revision=revision) is True
+    assert await answer(accelerate(make()), revision=revision) is False
+
+
+@coroutine
+async def test_what_takes_a_context_goes_through_the_kernel() -> None:
+    assert await answer(accelerate(highlevel()), "with_context") is True
+
+
+@coroutine
+async def test_middleware_sees_every_request() -> None:
+    seen = []
+
+    async def watch(ctx: Any, call_next: Any) -> Any:
+        seen.append(ctx.method)
+        return await call_next(ctx)
+
+    server = accelerate(highlevel(middleware=[watch]))
+    assert await answer(server, revision="2025-11-25") is True
+    assert seen == ["initialize", "notifications/initialized", "tools/call"]
+    assert "middleware sees each request" in report(server).kept["tool through_the_kernel"]
+
+
+@coroutine
+async def test_what_is_added_and_removed_is_so_for_the_engine_too() -> None:
+    server = accelerate(highlevel())
+    async with listening(server, HERE) as here, Client(here) as client:
+        assert len(await client.list_tools()) == 2
+        server.add_tool(kernel, name="added")
+        assert [tool.name for tool in await client.list_tools()][-1] == "added"
+        assert (await client.call_tool("added")).structured == {"result": False}
+        server.remove_tool("added")
+        assert len(await client.list_tools()) == 2
+        assert (await client.call_tool("added")).is_error
+
+
+def test_a_report_says_what_is_kept_and_why() -> None:
+    server = highlevel()
+
+    @server.tool()
+    def asks() -> str | InputRequiredResult:
+        return ""
+
+    @server.tool()
+    def unsaid():  # type: ignore[no-untyped-def]
+        return ""
+
+    assert report(server).kept == {"server": "it is not accelerated"}
+    said = report(accelerate(server))
+    assert said.native == ["tool through_the_kernel"]
+    assert list(said.kept) == ["tool with_context", "tool asks", "tool unsaid"]
+    assert "functions for whole methods" in str(report(accelerate(Server("own"))))
+
+
+@coroutine
+async def test_a_call_that_is_given_up_cancels_its_handler() -> None:
+    ended = asyncio.Event()
+    for accelerated in (False, True):
+        server = highlevel()
+        ended.clear()
+
+        @server.tool()
+        async def slow() -> str:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.set()
+            return ""
+
+        async with listening(accelerate(server) if accelerated else server, HERE) as here, Client(here) as client:
+            calling = asyncio.ensure_future(client.call_tool("slow"))
+            await asyncio.sleep(0.3)
+            calling.cancel()
+            await asyncio.wait_for(ended.wait(), 20)
+
+
+@coroutine
+async def test_each_session_has_its_own_state_and_ends_with_it() -> None:
+    server = highlevel()
+    ended = asyncio.Event()
+
+    @server.tool()
+    async def count(context: Context) -> int:
+        connection = context.request_context.session._connection
+        connection.state["count"] = connection.state.get("count", 0) + 1
+        if connection.state["count"] == 1:
+            connection.exit_stack.callback(ended.set)
+        return connection.state["count"]
+
+    async with listening(server, HERE) as here:
+        async with Client(here, revision="2025-11-25") as one, Client(here, revision="2025-11-25") as other:
+            for client, expected in ((one, 1), (one, 2), (other, 1)):
+                assert (await client.call_tool("count")).structured == {"result": expected}
+        await asyncio.wait_for(ended.wait(), 20)
+
+
+@coroutine
+async def test_a_handshake_that_middleware_refuses_opens_nothing() -> None:
+    from mcp.shared.exceptions import MCPError
+
+    async def refuse(ctx: Any, call_next: Any) -> Any:
+        if ctx.method == "initialize":
+            raise MCPError(code=-32051, message="not you")
+        return await call_next(ctx)
+
+    async with listening(highlevel(middleware=[refuse]), HERE) as here, await Wire.open(here) as wire:
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        refused = await wire.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
+        assert (await refused.json())["error"]["code"] == -32051
+
+
+def test_what_guards_a_server_is_not_left_out() -> None:
+    server = highlevel()
+
+    @server.custom_route("/health", methods=["GET"])
+    async def health(request: Any) -> Any: ...
+
+    with pytest.raises(Unsupported, match="routes of its own"):
+        listening(server, HERE)
+
+
+def test_anything_else_is_no_server() -> None:
+    with pytest.raises(TypeError, match="not int"):
+        listening(1, HERE)
+
+
+def test_an_untested_version_runs_as_it_would_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcpbolt.mcp import _gate
+
+    monkeypatch.setattr(_gate, "TESTED", {"mcp": ("0.1", "0.2"), "fastmcp": ()})
+    monkeypatch.setattr(_gate, "_warned", [])
+    server = highlevel()
+    with pytest.warns(UserWarning, match="mcp 2.3.0 is not tested"):
+        accelerate(server)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert accelerate(server) is server
+    assert report(server).kept == {"server": "it is not accelerated"}
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_the_end_of_input_ends_the_process(listens: bool) -> None:
+    """Also while a stream of changes is open, which has no end of its own."""
+    code = "from mcp.server.mcpserver import MCPServer; from mcpbolt.mcp import run; run(MCPServer('a'), grace=60)"
+    own = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    meta = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in own.items()}}
+    lines = [{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": meta}]
+    if listens:
+        params = {"notifications": {"toolsListChanged": True}, **meta}
+        lines.append({"jsonrpc": "2.0", "id": 2, "method": "subscriptions/listen", "params": params})
+    said = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith(b'{"jsonrpc":"2.0","id":1,"result"')
+
+
+@coroutine
+async def test_errors_of_the_client_reach_the_handler() -> None:
+    server = highlevel()
+
+    @server.tool()
+    async def sample(context: Context) -> str:
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import SamplingMessage, TextContent
+
+        message = SamplingMessage(role="user", content=TextContent(type="text", text="Say."))
+        try:
+            await context.session.create_message(messages=[message], max_tokens=9)
+        except MCPError as error:
+            return f"refused {error.error.message}"
+        return "said"
+
+
+    async with listening(server, HERE) as here:
+        async with Client(here, revision="2025-11-25", on_sampling=lambda _: "yes") as client:
+            assert (await client.call_tool("sample")).structured == {"result": "said"}
+
+
+@coroutine
+async def test_an_unknown_method_is_the_kernels_to_refuse() -> None:
+    async with listening(highlevel(), HERE) as here, Client(here) as client:
+        with pytest.raises(PeerError, match="Method not found"):
+            await client.request("com.example/none")
+
+
