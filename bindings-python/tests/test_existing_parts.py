@@ -99,6 +99,32 @@ async def test_what_is_added_and_removed_is_so_for_the_engine_too() -> None:
         assert (await client.call_tool("added")).is_error
 
 
+@coroutine
+async def test_what_is_put_around_a_server_later_sees_every_request_too() -> None:
+    seen = []
+
+    async def watch(ctx: Any, call_next: Any) -> Any:
+        seen.append(ctx.method)
+        return await call_next(ctx)
+
+    server = accelerate(highlevel())
+    async with listening(server, HERE) as here, Client(here) as client:
+        assert (await client.call_tool("through_the_kernel")).structured == {"result": False}
+        server.middleware.append(watch)
+        assert (await client.call_tool("through_the_kernel")).structured == {"result": True}
+    assert seen == ["tools/call"]
+
+
+@coroutine
+async def test_a_fastmcp_tool_that_is_disabled_is_gone_for_the_engine_too() -> None:
+    server = accelerate(fast())
+    async with listening(server, HERE) as here, Client(here) as client:
+        assert not (await client.call_tool("through_the_kernel")).is_error
+        server.disable(names={"through_the_kernel"})
+        assert (await client.call_tool("through_the_kernel")).is_error
+        assert await client.list_tools() == []
+
+
 def test_a_report_says_what_is_kept_and_why() -> None:
     server = highlevel()
 

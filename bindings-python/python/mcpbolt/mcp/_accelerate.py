@@ -57,9 +57,9 @@ def report(server: object) -> Report:
         return made
     from ._natives import plan
 
-    for one in plan(server):
-        if isinstance(one.how, str):
-            made.kept[one.title] = one.how
+    for title, how in plan(server).items():
+        if isinstance(how, str):
+            made.kept[title] = how
         else:
-            made.native.append(one.title)
+            made.native.append(title)
     return made

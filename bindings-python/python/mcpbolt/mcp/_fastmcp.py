@@ -62,11 +62,11 @@ def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
     return [one for one in own if not isinstance(one, FastMCPServerMiddleware)] + added
 
 
-def watch(server: FastMCP[Any], told: Callable[[], None]) -> None:
-    """Has `told` be called when something is added or removed."""
-    from ._natives import watch as watch_registry
-
-    watch_registry(server._local_provider, "_components", told)
+def registries(server: FastMCP[Any]) -> list[tuple[object, str]]:
+    """Where things are added and removed, and what else decides."""
+    local = server._local_provider
+    own = [(server, name) for name in ("middleware", "providers", "_transforms")]
+    return [(local, "_components"), (local, "_transforms"), *own]
 
 
 def _obstacle(server: FastMCP[Any], method: str) -> str | None:
@@ -101,12 +101,12 @@ def plan(server: FastMCP[Any]) -> list[Any]:
     tools = [one for one in server._local_provider._components.values() if isinstance(one, Tool)]
     names = [tool.name for tool in tools]
 
-    def how(tool: Tool) -> Any:
-        if reason is not None:
-            return reason
-        return "it has several versions" if names.count(tool.name) > 1 else _tool(server, tool)
+    def planned(tool: Tool) -> Planned:
+        why = reason or ("it has several versions" if names.count(tool.name) > 1 else None)
+        part = tool if why is None else None
+        return Planned(f"tool {tool.name}", "tools/call", tool.name, part, lambda: why or _tool(server, tool))
 
-    return [Planned(f"tool {tool.name}", "tools/call", tool.name, how(tool)) for tool in tools]
+    return [planned(tool) for tool in tools]
 
 
 def _tool(server: FastMCP[Any], tool: Tool) -> Any:

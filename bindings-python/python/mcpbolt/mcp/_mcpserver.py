@@ -36,14 +36,15 @@ _LISTERS = {
 }
 
 
-def watch(server: MCPServer[Any], told: Callable[[], None]) -> None:
-    """Has `told` be called when something is added or removed."""
-    from ._natives import watch as watch_registry
-
-    watch_registry(server._tool_manager, "_tools", told)
-    watch_registry(server._resource_manager, "_resources", told)
-    watch_registry(server._resource_manager, "_templates", told)
-    watch_registry(server._prompt_manager, "_prompts", told)
+def registries(server: MCPServer[Any]) -> list[tuple[object, str]]:
+    """Where things are added and removed."""
+    resources = server._resource_manager
+    return [
+        (server._tool_manager, "_tools"),
+        (resources, "_resources"),
+        (resources, "_templates"),
+        (server._prompt_manager, "_prompts"),
+    ]
 
 
 def _is_own(server: MCPServer[Any], method: str, *names: str) -> bool:
@@ -66,7 +67,12 @@ def plan(server: MCPServer[Any]) -> list[Any]:
     if not _is_own(server, "tools/call", "call_tool"):
         reason = "the handler of tools/call is another"
     tools = server._tool_manager._tools.items()
-    return [Planned(f"tool {name}", "tools/call", name, reason or _tool(tool)) for name, tool in tools]
+
+    def planned(name: str, tool: Tool) -> Planned:
+        part = tool if reason is None else None
+        return Planned(f"tool {name}", "tools/call", name, part, lambda: reason or _tool(tool))
+
+    return [planned(name, tool) for name, tool in tools]
 
 
 def _tool(tool: Tool) -> Any:

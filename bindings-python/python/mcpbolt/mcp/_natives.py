@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
@@ -21,25 +21,27 @@ class Native(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """Something of a server's: how the engine answers it, or why it does not."""
+    """Something that is registered, and what finds out how the engine answers it, or why it does not: anew each time,
+    unless it depends on nothing but the part itself."""
 
     title: str
     method: str
     name: str
-    how: Native | str
+    part: object | None
+    how: Callable[[], Native | str]
 
 
 _LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 
 
-def plan(server: Any) -> list[Planned]:
-    """All that is registered."""
+def plan(server: Any) -> dict[str, Native | str]:
+    """How the engine answers all that is registered, or why it does not."""
     known = Known(server)
     parts = _parts(known)
     if parts is None:
-        return [Planned("handlers", "", "", "the server has functions for whole methods, and nothing is known of them")]
+        return {"handlers": "the server has functions for whole methods, and nothing is known of them"}
     reason = _obstacle(known)
-    return [one if reason is None else one._replace(how=reason) for one in parts.plan(server)]
+    return {one.title: reason or one.how() for one in parts.plan(server)}
 
 
 def _parts(known: Known) -> Any:
@@ -60,18 +62,22 @@ def _obstacle(known: Known) -> str | None:
 
 
 class Natives:
-    """What is taken over of one server that is served."""
+    """What is taken over of one server that is served. Changes may come from any thread."""
 
     def __init__(self, known: Known, catalog: _core.Catalog) -> None:
         self._known = known
         self._catalog = catalog
         self._parts = _parts(known)
-        self._offered: set[tuple[str, str]] = set()
+        self._offered: dict[tuple[str, str], object] = {}
         self._shown: set[tuple[str, str]] = set()
+        self._changing = Lock()
         # Counts the changes: what was listed before one is not shown after it.
         self.version = 0
         if self._parts is not None:
-            self._parts.watch(known.server, self.changed)
+            watch(known.lowlevel, "middleware", self.changed)
+            watch(known.lowlevel, "_request_handlers", self.changed)
+            for owner, name in self._parts.registries(known.server):
+                watch(owner, name, self.changed)
             self.changed()
 
     def doubt(self) -> None:
@@ -83,36 +89,45 @@ class Natives:
 
     def changed(self) -> None:
         """Something was added or removed."""
-        self.version += 1
-        for method, revision in self._shown:
-            self._catalog.show(method, revision, None)
-        self._shown.clear()
-        planned = plan(self._known.server) if self._parts is not None else []
-        now = {(one.method, one.name): one.how for one in planned if isinstance(one.how, Native)}
-        for method, name in self._offered - now.keys():
-            self._catalog.offer(method, name, None)
-        for (method, name), how in now.items():
-            self._catalog.offer(method, name, how.function, how.lane)
-        self._offered = {*now}
+        with self._changing:
+            self.version += 1
+            for method, revision in self._shown:
+                self._catalog.show(method, revision, None)
+            self._shown.clear()
+            before, self._offered = self._offered, {}
+            if self._parts is not None and _obstacle(self._known) is None:
+                for one in self._parts.plan(self._known.server):
+                    self._offer(one, before)
+            for method, name in before.keys() - self._offered.keys():
+                self._catalog.offer(method, name, None)
+
+    def _offer(self, one: Planned, before: dict[tuple[str, str], object]) -> None:
+        key = one.method, one.name
+        if one.part is None or before.get(key) is not one.part:
+            how = one.how()
+            if isinstance(how, str):
+                return
+            self._catalog.offer(*key, how.function, how.lane)
+        self._offered[key] = one.part
 
     def listed(self, version: int, method: str, params: Mapping[str, Any] | None, revision: str, result: object) -> None:
         """The kernel has answered: the engine does so from now on, if it was for a whole list."""
-        if method not in _LISTS or version != self.version or (params and params.keys() - {"_meta"}):
+        if method not in _LISTS or (params and params.keys() - {"_meta"}):
             return
-        if self._parts is not None and _obstacle(self._known) is None and self._parts.lists(self._known.server, method):
-            self._catalog.show(method, revision, to_json(result).decode())
-            self._shown.add((method, revision))
+        with self._changing:
+            fits = version == self.version and self._parts is not None and _obstacle(self._known) is None
+            if fits and self._parts.lists(self._known.server, method):
+                self._catalog.show(method, revision, to_json(result).decode())
+                self._shown.add((method, revision))
 
 
-class Watched(dict[Any, Any]):
-    """A registry that tells of its changes."""
+def _watched(kind: type[Any], changes: str) -> type[Any]:
+    """A container that calls its `told` after each change."""
 
-    told: Callable[[], None]
+    def telling(name: str) -> Any:
+        change = getattr(kind, name)
 
-    def _changing(name: str) -> Any:  # type: ignore[misc]
-        change = getattr(dict, name)
-
-        def method(self: Watched, *arguments: Any, **named: Any) -> Any:
+        def method(self: Any, *arguments: Any, **named: Any) -> Any:
             try:
                 return change(self, *arguments, **named)
             finally:
@@ -120,33 +135,18 @@ class Watched(dict[Any, Any]):
 
         return method
 
-    __setitem__ = _changing("__setitem__")
-    __delitem__ = _changing("__delitem__")
-    __ior__ = _changing("__ior__")
-    pop = _changing("pop")
-    popitem = _changing("popitem")
-    clear = _changing("clear")
-    update = _changing("update")
-    setdefault = _changing("setdefault")
+    return type(f"Watched{kind.__name__}", (kind,), {name: telling(name) for name in changes.split()})
+
+
+_WATCHED = {
+    dict: _watched(dict, "__setitem__ __delitem__ __ior__ pop popitem clear update setdefault"),
+    list: _watched(list, "__setitem__ __delitem__ __iadd__ append extend insert remove pop clear sort reverse"),
+}
 
 
 def watch(owner: Any, name: str, told: Callable[[], None]) -> None:
-    """Has `told` be called when that registry of `owner` changes, in the event loop that runs now."""
-    loop = asyncio.get_running_loop()
-    watched = Watched(getattr(owner, name))
-    pending = False
-
-    def tell() -> None:
-        nonlocal pending
-        pending = False
-        told()
-
-    watched.told = lambda: told() if _is_here(loop) else loop.call_soon_threadsafe(tell)  # type: ignore[assignment]
+    """Has `told` be called when that dict or list of `owner` changes."""
+    plain = getattr(owner, name)
+    watched = next(made for kind, made in _WATCHED.items() if isinstance(plain, kind))(plain)
+    watched.told = told
     setattr(owner, name, watched)
-
-
-def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
