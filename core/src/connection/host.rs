@@ -103,8 +103,12 @@ pub trait Host {
     /// A deferred request was cancelled, or its connection ended: what it answers is discarded.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>);
 
-    /// A notification. On a server also those that the protocol layer has dealt with: cancels and
-    /// progress.
+    /// A notification that the protocol layer has dealt with: a cancel, or progress.
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        let _ = message;
+    }
+
+    /// A notification that the protocol layer does not consume itself.
     fn notification(&mut self, message: MessageRef<'_>) {
         let _ = message;
     }

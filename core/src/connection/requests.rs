@@ -228,9 +228,7 @@ impl Core {
             }
             _ => return host.notification(message),
         }
-        if self.config.side == Side::Server {
-            host.notification(message);
-        }
+        host.overheard(message);
     }
 
     /// The peer gave up on a request. Unknown, finished and malformed ones are ignored

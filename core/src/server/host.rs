@@ -423,6 +423,10 @@ impl<E: Executor> Host for ServerHost<E> {
         self.executor.draining();
     }
 
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        self.executor.hear(message);
+    }
+
     fn notification(&mut self, message: MessageRef<'_>) {
         if self.executor.hear(message) {
             return;

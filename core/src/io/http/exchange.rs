@@ -58,6 +58,10 @@ impl Host for Checked {
         self.inner.cancelled(key, reason);
     }
 
+    fn overheard(&mut self, message: MessageRef<'_>) {
+        self.inner.overheard(message);
+    }
+
     fn notification(&mut self, message: MessageRef<'_>) {
         self.inner.notification(message);
     }
