@@ -4,26 +4,29 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use nix::sys::statvfs::statvfs;
 
 use crate::repo;
 
-/// The most that a whole run has in `target` and `.cache`, in bytes, measured.
-const NEEDED: u64 = 8 << 30;
+/// About what a whole run has in `target` and `.cache` at its most, in bytes. An estimate from the
+/// parts that were measured, so too little room is told of and refuses nothing.
+const NEEDED: u64 = 6 << 30;
 
-/// Fails when a whole run would not find the room it needs beside what it finds made.
+/// Says so when a whole run may not find the room it needs beside what it finds made.
 pub fn check() -> Result<()> {
     let free = free(repo::root())?;
     let made = taken(&repo::target()) + taken(&repo::cache());
-    ensure!(free + made >= NEEDED, "{}", too_little(free, made));
+    if free + made < NEEDED {
+        println!("warning: {}", too_little(free, made));
+    }
     Ok(())
 }
 
 fn too_little(free: u64, made: u64) -> String {
     let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
     format!(
-        "all stages together take up to {} in target and .cache: {} are taken there already, and {} are free; run some of the stages (--only), or make room",
+        "all stages together may take {} in target and .cache: {} are taken there already, and {} are free; run some of the stages (--only), or make room",
         gib(NEEDED),
         gib(made),
         gib(free)
