@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -136,14 +137,16 @@ time.sleep(60)
 
 
 @coroutine
-async def test_nothing_is_left_of_a_server_that_goes_on() -> None:
+async def test_writing_waits_for_a_server_that_does_not_read_and_nothing_of_it_is_left() -> None:
+    begun = time.monotonic()
     async with stdio_client(program(SLOW)) as (reading, writing):
         first = await reading.receive()
         assert not isinstance(first, Exception)
         pid = first.message.params["pid"]  # type: ignore[union-attr]
         note = types.JSONRPCNotification(jsonrpc="2.0", method="a", params={"text": "x" * (1 << 20)})
-        for _ in range(4):
+        for _ in range(20):
             await writing.send(type(first)(note))
+        assert time.monotonic() - begun > 0.5, "the server has not read a byte by then"
     assert not Path(f"/proc/{pid}").exists() or not is_running(pid)
 
 
