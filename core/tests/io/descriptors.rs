@@ -39,6 +39,7 @@ fn speak(theirs: [OwnedFd; 2], ours: [OwnedFd; 2]) {
     assert_eq!([flags(&theirs[0]), flags(&theirs[1])], before);
 }
 
+/// R-STD-05: each answer is there before more is asked.
 #[test]
 fn pipes() {
     let (stdin, to) = pipe().unwrap();

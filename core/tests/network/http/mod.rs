@@ -41,6 +41,13 @@ impl Serving {
     fn begin(options: HttpOptions) -> Self {
         let sleepers = Arc::new(AtomicUsize::new(0));
         let server = server(&sleepers);
+        Self {
+            sleepers,
+            ..Self::of(server, options)
+        }
+    }
+
+    fn of(server: Server, options: HttpOptions) -> Self {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let serves = server.clone();
@@ -59,7 +66,7 @@ impl Serving {
             server,
             stop: Some(stop),
             thread: Some(thread),
-            sleepers,
+            sleepers: Arc::default(),
         }
     }
 
@@ -232,6 +239,50 @@ fn one_message_is_json_and_anything_before_the_answer_makes_it_events() {
         "params": {"requestId": 1, "_meta": envelope(json!({}))}});
     let accepted = ask(serving.at, &notification);
     assert_eq!((accepted.status, &*accepted.body), (202, ""));
+    serving.end();
+}
+
+/// R-HDR-11: who asks is what the carrier has proven; no header that a client writes makes anybody
+/// another, nor a call another one.
+#[test]
+fn no_header_is_proof_of_authority() {
+    let server = Server::builder("guarded", "1.0.0")
+        .tool(Tool::new("open"), |_: Arguments, _| async { "open" })
+        .tool(Tool::new("kept"), |_: Arguments, _| async { "kept" })
+        .guard(|access| match (access.name, access.principal) {
+            ("open", _) | (_, Some("ada")) => Ok(()),
+            _ => Err(HandlerError::new("not for you")),
+        })
+        .build()
+        .unwrap();
+    let serving = Serving::of(server, HttpOptions::default());
+    let ask_with = |name: &str, further: &[(&'static str, &str)]| {
+        let message = call(1, name, json!({}));
+        let mut all = headers(&message);
+        for (name, value) in further {
+            all.retain(|(own, _)| own != name);
+            all.push((name, (*value).to_owned()));
+        }
+        let mut wire = Wire::open(serving.at);
+        wire.send(&post(&all, &message.to_string()));
+        wire.answer()
+    };
+    assert!(ask_with("open", &[]).json()["result"].is_object());
+    let refused = ask_with("kept", &[]).json();
+    assert!(refused["error"]["message"].is_string(), "{refused}");
+    for claim in [
+        ("Authorization", "Bearer ada"),
+        ("Mcp-Param-Principal", "ada"),
+        ("X-Forwarded-User", "ada"),
+        ("Cookie", "principal=ada"),
+    ] {
+        assert_eq!(ask_with("kept", &[claim]).json(), refused, "{claim:?}");
+    }
+    let dressed = ask_with("kept", &[("Mcp-Name", "open")]);
+    assert_eq!(
+        (dressed.status, &dressed.json()["error"]["code"]),
+        (400, &json!(-32020))
+    );
     serving.end();
 }
 

@@ -35,8 +35,8 @@ fn seen(address: &Address, how: &str) -> Address {
     address.parse().unwrap()
 }
 
-/// R-STD-15, R-ACT-19, R-WSK-01, R-WSK-02, R-WSK-08, R-CUS-01; R-CUS-03: in 2026-07-28 the
-/// question comes in an answer, since servers ask nothing of their own.
+/// R-STD-15, R-ACT-19, R-WSK-01, R-WSK-02, R-WSK-08, R-CUS-01; R-CUS-02: streams of bytes take the
+/// framing of stdin and stdout; R-CUS-03: in 2026-07-28 the question comes in an answer, since servers ask nothing of their own.
 #[test]
 fn every_revision_is_spoken_over_each_carrier() {
     let folder = Folder::new();
