@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DIAGNOSTIC = [sys.executable, str(ROOT / "bindings-python" / "examples" / "diagnostic.py")]
 SECONDS = 30
 """No test takes longer, whatever hangs."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in the background of a shell: what this process ignores, servers that it starts would ignore, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HELLO = {
     "jsonrpc": "2.0",

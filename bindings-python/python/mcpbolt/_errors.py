@@ -51,8 +51,9 @@ class RoundOver(BaseException):
     comes again with what the user said. Nothing to catch; `finally` blocks run."""
 
 
-class HandBack(Exception):
-    """Raised by what answers instead of a kernel, before it has done anything: the kernel is to answer."""
+class HandBack(BaseException):
+    """Raised by what answers instead of a kernel, before it has done anything: the kernel is to answer. No error, and
+    nothing to catch."""
 
 
 class ResourceNotFound(McpError, LookupError):
