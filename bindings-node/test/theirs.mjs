@@ -138,10 +138,10 @@ export async function make(generation) {
     if (generation === 1) {
         const { SubscribeRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
         server.server.setRequestHandler(SubscribeRequestSchema, async ({ params }) => (subscribed.push(params.uri), {}));
-        server.server.setRequestHandler(z.object({ method: z.literal('custom/add'), params: z.object({ a: z.number(), b: z.number() }) }), async ({ params }) => ({ sum: params.a + params.b }));
+        server.server.setRequestHandler(z.object({ method: z.literal('com.example/add'), params: z.object({ a: z.number(), b: z.number() }) }), async ({ params }) => ({ sum: params.a + params.b }));
     } else {
         server.server.setRequestHandler('resources/subscribe', async ({ params }) => (subscribed.push(params.uri), {}));
-        server.server.setRequestHandler('custom/add', { params: z.object({ a: z.number(), b: z.number() }) }, async ({ a, b }) => ({ sum: a + b }));
+        server.server.setRequestHandler('com.example/add', { params: z.object({ a: z.number(), b: z.number() }) }, async ({ a, b }) => ({ sum: a + b }));
     }
     tool('subscribed', undefined, async () => {
         await server.server.sendResourceUpdated({ uri: subscribed.at(-1) ?? 'memo://none' });

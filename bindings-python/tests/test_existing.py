@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,9 +132,11 @@ class Conversation:
 
     async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
         """What was said in each step."""
-        process = await asyncio.create_subprocess_exec(
-            *self.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24
-        )
+        # What a kernel says is held against what it says by itself, not against the schemas: it asks by elicitation in
+        # revisions that have none.
+        env = {name: value for name, value in os.environ.items() if name != "MCPBOLT_TRACE"}
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*self.command, stdin=pipe, stdout=pipe, limit=1 << 24, env=env)
         assert process.stdin and process.stdout
         self.writer, self.reader = process.stdin, process.stdout
         said = {"opening": await self.open()}
