@@ -35,6 +35,7 @@ mod options;
 mod outbox;
 mod outcome;
 mod read;
+mod relay;
 mod remote_task;
 mod running;
 mod serving;
@@ -51,8 +52,9 @@ mod worker;
 mod workers;
 mod write;
 
-/// The engine. Private to the package.
-#[pyo3::pymodule]
+/// The engine. Private to the package. It relies on no lock of the interpreter: what is shared is
+/// immutable or has a lock of its own.
+#[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use crate::answer::Answer;
@@ -89,6 +91,8 @@ mod _core {
     use crate::lists::{Pages, whole_list};
     #[pymodule_export]
     use crate::opening::{Connecting, command_of, connect_to};
+    #[pymodule_export]
+    use crate::relay::Relay;
     #[pymodule_export]
     use crate::remote_task::{RemoteTask, list_tasks};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use std::task::Poll;
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::http::Proxy;
+use mcpbolt::io::http::{HttpClientOptions, Proxy};
 use mcpbolt::io::{Address, Auth, Backoff, ConnectOptions};
 use pyo3::prelude::*;
 
@@ -119,6 +119,20 @@ impl Credentials {
             carried.put(&mut options)?;
         }
         Ok(options)
+    }
+}
+
+impl Credentials {
+    /// The same for HTTP alone.
+    pub fn http(self) -> PyResult<HttpClientOptions> {
+        let options = self.options()?;
+        Ok(HttpClientOptions {
+            headers: options.headers,
+            auth: options.auth,
+            connect_timeout: options.connect_timeout,
+            root_certificates: options.root_certificates,
+            ..options.http
+        })
     }
 }
 

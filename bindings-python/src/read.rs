@@ -7,7 +7,7 @@
 //! it again and again costs three times the building.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 use mcpbolt::json::string::unescape;
 use mcpbolt::json::validate;
@@ -20,7 +20,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 /// Length of a text, in bytes, from which the collector rests.
 const REST_BYTES: usize = 64 << 10;
 /// Keys kept for each thread, and how long one may be, in bytes.
-const KEYS: usize = 1024;
+const KEY_COUNT: usize = 1024;
 const KEY_BYTES: usize = 64;
 
 /// Any value, of a text that is proved to be one.
@@ -36,18 +36,21 @@ pub fn unproved<'py>(py: Python<'py>, json: &str, max_depth: usize) -> PyResult<
 
 fn read<'py>(py: Python<'py>, text: &str, max_depth: usize) -> PyResult<Bound<'py, PyAny>> {
     let build = || {
+        // Whoever reads meanwhile has others.
         let mut reader = Reader {
             py,
             text,
             at: 0,
             room: max_depth,
             is_proved: max_depth == usize::MAX,
+            keys: KEYS.take(),
+            items: Vec::new(),
+            error: None,
         };
-        let value = reader.value()?;
-        match reader.skip_ws() {
-            0 if reader.at >= text.len() => Ok(value),
-            _ => Err(not_json()),
-        }
+        let value = reader.whole();
+        let Reader { keys, error, .. } = reader;
+        KEYS.set(keys);
+        value.map_err(|Failed| error.unwrap_or_else(not_json))
     };
     match text.len() {
         0..REST_BYTES => build(),
@@ -61,7 +64,12 @@ pub fn name<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
         .strip_prefix('"')
         .and_then(|json| json.strip_suffix('"'));
     match inner.filter(|inner| memchr::memchr(b'\\', inner.as_bytes()).is_none()) {
-        Some(plain) => Ok(key(py, plain).into_any()),
+        Some(plain) => {
+            let mut keys = KEYS.take();
+            let key = keys.key(py, plain);
+            KEYS.set(keys);
+            Ok(key.into_any())
+        }
         None => value(py, json),
     }
 }
@@ -94,7 +102,17 @@ struct Reader<'a, 'py> {
     /// How many more containers may be open.
     room: usize,
     is_proved: bool,
+    keys: Keys,
+    /// The elements of the arrays that are open.
+    items: Vec<Bound<'py, PyAny>>,
+    /// What failed, unless the text is no JSON.
+    error: Option<PyErr>,
 }
+
+/// There is no value. Why is noted in the reader: what is handed from value to value stays small.
+struct Failed;
+
+type Read<T> = Result<T, Failed>;
 
 /// A string between its quotes.
 struct Found<'a> {
@@ -102,17 +120,23 @@ struct Found<'a> {
     escaped: bool,
 }
 
-impl<'a> Found<'a> {
-    fn text(&self) -> PyResult<Cow<'a, str>> {
-        let lone = |_| PyValueError::new_err("a string holds a lone surrogate");
-        match self.escaped {
-            false => Ok(Cow::Borrowed(self.raw)),
-            true => unescape(self.raw).map_err(lone),
+impl<'a, 'py> Reader<'a, 'py> {
+    /// The one value that the text is.
+    fn whole(&mut self) -> Read<Bound<'py, PyAny>> {
+        let value = self.value()?;
+        match self.skip_ws() {
+            0 if self.at >= self.text.len() => Ok(value),
+            _ => Err(Failed),
         }
     }
-}
 
-impl<'a, 'py> Reader<'a, 'py> {
+    fn noted<T>(&mut self, outcome: PyResult<T>) -> Read<T> {
+        outcome.map_err(|error| {
+            self.error = Some(error);
+            Failed
+        })
+    }
+
     /// The byte at hand; 0 behind the end.
     #[inline]
     fn byte(&self) -> u8 {
@@ -129,14 +153,15 @@ impl<'a, 'py> Reader<'a, 'py> {
         }
     }
 
-    fn value(&mut self) -> PyResult<Bound<'py, PyAny>> {
+    fn value(&mut self) -> Read<Bound<'py, PyAny>> {
         match self.skip_ws() {
-            b'{' => self.object(),
-            b'[' => self.array(),
             b'"' => {
                 let found = self.string()?;
-                Ok(PyString::new(self.py, &found.text()?).into_any())
+                let text = self.decoded(&found)?;
+                Ok(PyString::new(self.py, &text).into_any())
             }
+            b'{' => self.object(),
+            b'[' => self.array(),
             b't' => self.word("true", PyBool::new(self.py, true).to_owned().into_any()),
             b'f' => self.word("false", PyBool::new(self.py, false).to_owned().into_any()),
             b'n' => self.word("null", PyNone::get(self.py).to_owned().into_any()),
@@ -144,40 +169,44 @@ impl<'a, 'py> Reader<'a, 'py> {
         }
     }
 
-    fn word(&mut self, word: &str, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn word(&mut self, word: &str, value: Bound<'py, PyAny>) -> Read<Bound<'py, PyAny>> {
         let end = self.at + word.len();
         if self.text.as_bytes().get(self.at..end) != Some(word.as_bytes()) {
-            return Err(not_json());
+            return Err(Failed);
         }
         self.at = end;
         Ok(value)
     }
 
-    fn open(&mut self) -> PyResult<()> {
-        self.room = self.room.checked_sub(1).ok_or_else(not_json)?;
+    fn open(&mut self) -> Read<()> {
+        self.room = self.room.checked_sub(1).ok_or(Failed)?;
         self.at += 1;
         Ok(())
     }
 
-    fn object(&mut self) -> PyResult<Bound<'py, PyAny>> {
+    fn object(&mut self) -> Read<Bound<'py, PyAny>> {
         let dict = PyDict::new(self.py);
         self.open()?;
         let mut byte = self.skip_ws();
         if byte != b'}' {
             loop {
                 if byte != b'"' {
-                    return Err(not_json());
+                    return Err(Failed);
                 }
-                let key = key(self.py, &self.string()?.text()?);
+                let found = self.string()?;
+                let text = self.decoded(&found)?;
+                let key = self.keys.key(self.py, &text);
                 if self.skip_ws() != b':' {
-                    return Err(not_json());
+                    return Err(Failed);
                 }
                 self.at += 1;
-                dict.set_item(key, self.value()?)?;
+                let value = self.value()?;
+                let set = dict.set_item(key, value);
+                self.noted(set)?;
                 match self.skip_ws() {
                     b',' => self.at += 1,
                     b'}' => break,
-                    _ => return Err(not_json()),
+                    _ => return Err(Failed),
                 }
                 byte = self.skip_ws();
             }
@@ -186,21 +215,24 @@ impl<'a, 'py> Reader<'a, 'py> {
         Ok(dict.into_any())
     }
 
-    fn array(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let list = PyList::empty(self.py);
+    /// Made when all its elements are there: a list of the right length never grows.
+    fn array(&mut self) -> Read<Bound<'py, PyAny>> {
         self.open()?;
+        let first = self.items.len();
         if self.skip_ws() != b']' {
             loop {
-                list.append(self.value()?)?;
+                let item = self.value()?;
+                self.items.push(item);
                 match self.skip_ws() {
                     b',' => self.at += 1,
                     b']' => break,
-                    _ => return Err(not_json()),
+                    _ => return Err(Failed),
                 }
             }
         }
         self.close();
-        Ok(list.into_any())
+        let list = PyList::new(self.py, self.items.drain(first..));
+        Ok(self.noted(list)?.into_any())
     }
 
     fn close(&mut self) {
@@ -210,7 +242,7 @@ impl<'a, 'py> Reader<'a, 'py> {
 
     /// The string that begins here; what is short never gets to a kernel.
     #[inline]
-    fn string(&mut self) -> PyResult<Found<'a>> {
+    fn string(&mut self) -> Read<Found<'a>> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
         let ahead = bytes.get(start..).unwrap_or_default();
@@ -221,16 +253,27 @@ impl<'a, 'py> Reader<'a, 'py> {
         let (end, escaped) = match ahead.get(near) {
             Some(b'"') if near < 16 => (start + near, false),
             _ => {
-                let found = scan::string_end(bytes, start).ok_or_else(not_json)?;
+                let found = scan::string_end(bytes, start).ok_or(Failed)?;
                 (found.end, found.escaped)
             }
         };
         self.at = end + 1;
-        let raw = self.text.get(start..end).ok_or_else(not_json)?;
+        let raw = self.text.get(start..end).ok_or(Failed)?;
         Ok(Found { raw, escaped })
     }
 
-    fn number(&mut self) -> PyResult<Bound<'py, PyAny>> {
+    #[inline]
+    fn decoded(&mut self, found: &Found<'a>) -> Read<Cow<'a, str>> {
+        match found.escaped {
+            false => Ok(Cow::Borrowed(found.raw)),
+            true => {
+                let lone = |_| PyValueError::new_err("a string holds a lone surrogate");
+                self.noted(unescape(found.raw).map_err(lone))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Read<Bound<'py, PyAny>> {
         let start = self.at;
         let is_negative = self.byte() == b'-';
         self.at += usize::from(is_negative);
@@ -246,7 +289,8 @@ impl<'a, 'py> Reader<'a, 'py> {
         let is_whole = self.at == digits + 1 || self.at > digits && !begins_with_zero;
         if is_whole && !is_of_number(self.byte()) {
             let value = if is_negative { -small } else { small };
-            return Ok(value.into_pyobject(self.py)?.into_any());
+            let Ok(value) = value.into_pyobject(self.py);
+            return Ok(value.into_any());
         }
         if is_whole
             && self.byte() == b'.'
@@ -277,22 +321,23 @@ impl<'a, 'py> Reader<'a, 'py> {
         (is_short && !is_of_number(self.byte())).then(|| digits_of_all as f64 / divisor)
     }
 
-    fn long_number(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let rest = self.text.get(self.at..).ok_or_else(not_json)?;
+    fn long_number(&mut self) -> Read<Bound<'py, PyAny>> {
+        let rest = self.text.get(self.at..).ok_or(Failed)?;
         let len = rest.bytes().position(|byte| !is_of_number(byte));
         let token = &rest[..len.unwrap_or(rest.len())];
         self.at += token.len();
         if !self.is_proved && validate(token.as_bytes(), 0).is_err() {
-            return Err(not_json());
+            return Err(Failed);
         }
         if token.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-            let number: f64 = token.parse().map_err(|_| not_json())?;
+            let number: f64 = token.parse().map_err(|_| Failed)?;
             return Ok(PyFloat::new(self.py, number).into_any());
         }
         if token.is_empty() {
-            return Err(not_json());
+            return Err(Failed);
         }
-        self.py.get_type::<PyInt>().call1((token,))
+        let number = self.py.get_type::<PyInt>().call1((token,));
+        self.noted(number)
     }
 }
 
@@ -314,46 +359,89 @@ fn not_json() -> PyErr {
     PyValueError::new_err("not JSON")
 }
 
-/// A key as it is spelled and as Python has it.
-type Slot = Option<(Box<str>, Py<PyString>)>;
-
-/// A key, interned; the same keys come again and again.
-fn key<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
-    thread_local! {
-        static CACHE: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
-    }
-    if text.len() > KEY_BYTES {
-        return PyString::new(py, text);
-    }
-    CACHE.with_borrow_mut(|cache| {
-        if cache.is_empty() {
-            cache.resize_with(KEYS, || None);
-        }
-        let slot = &mut cache[hash(text) % KEYS];
-        match slot {
-            Some((kept, key)) if **kept == *text => key.bind(py).clone(),
-            _ => {
-                let key = PyString::intern(py, text);
-                *slot = Some((text.into(), key.clone().unbind()));
-                key
-            }
-        }
-    })
+thread_local! {
+    static KEYS: Cell<Keys> = const { Cell::new(Keys(Vec::new())) };
 }
 
-/// Of what begins and ends it, and of its length: names are told apart by those.
-#[inline]
-fn hash(text: &str) -> usize {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let bytes = text.as_bytes();
-    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(first), Some(last)) => {
-            u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29)
+/// Keys of objects, as they are spelled and as Python has them: the same ones come again and again.
+#[derive(Default)]
+struct Keys(Vec<Option<Key>>);
+
+struct Key {
+    ends: Ends,
+    /// The whole, where its ends do not say it.
+    text: Option<Box<str>>,
+    key: Py<PyString>,
+    is_interned: bool,
+}
+
+impl Keys {
+    /// A key; from the second time on interned, as names of arguments are.
+    fn key<'py>(&mut self, py: Python<'py>, text: &str) -> Bound<'py, PyString> {
+        if text.len() > KEY_BYTES {
+            return PyString::new(py, text);
         }
-        _ => bytes
-            .iter()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    };
-    let hash = (ends ^ bytes.len() as u64).wrapping_mul(ODD);
-    (hash >> 32) as usize
+        if self.0.is_empty() {
+            self.0.resize_with(KEY_COUNT, || None);
+        }
+        let ends = Ends::of(text);
+        let slot = &mut self.0[ends.hash() % KEY_COUNT];
+        let is_it = |kept: &&mut Key| {
+            kept.ends == ends && kept.text.as_deref().is_none_or(|whole| whole == text)
+        };
+        if let Some(kept) = slot.as_mut().filter(is_it) {
+            if !kept.is_interned {
+                kept.key = PyString::intern(py, text).unbind();
+                kept.is_interned = true;
+            }
+            return kept.key.bind(py).clone();
+        }
+        let key = PyString::new(py, text);
+        *slot = Some(Key {
+            ends,
+            text: (!ends.is_all()).then(|| text.into()),
+            key: key.clone().unbind(),
+            is_interned: false,
+        });
+        key
+    }
+}
+
+/// How a text begins and ends, and its length: names are told apart by those.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    first: u64,
+    last: u64,
+    len: usize,
+}
+
+impl Ends {
+    #[inline]
+    fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let (first, last) = match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+            _ => {
+                let fold = |word, byte: &u8| word << 8 | u64::from(*byte);
+                (bytes.iter().fold(0, fold), 0)
+            }
+        };
+        Self {
+            first,
+            last,
+            len: bytes.len(),
+        }
+    }
+
+    /// Whether there is nothing between them.
+    fn is_all(self) -> bool {
+        self.len <= 16
+    }
+
+    #[inline]
+    fn hash(self) -> usize {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let ends = self.first ^ self.last.rotate_left(29) ^ self.len as u64;
+        (ends.wrapping_mul(ODD) >> 32) as usize
+    }
 }

@@ -1,54 +1,106 @@
 //! Python objects as JSON text.
 
+use std::cell::Cell;
+
 use mcpbolt::json::{number, string};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// Deepest nesting that is written: a cycle ends here.
 const MAX_DEPTH: usize = 256;
 
+/// Bytes that a thread keeps for what it writes next, and how many it keeps at most.
+const FIRST_BYTES: usize = 4 << 10;
+const KEEP_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What `write` appends, as bytes.
+pub fn bytes<'py>(
+    py: Python<'py>,
+    write: impl FnOnce(&mut Vec<u8>) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    // Whoever is called meanwhile has another.
+    let mut out = SCRATCH.take();
+    out.reserve(FIRST_BYTES);
+    let written = write(&mut out).map(|()| PyBytes::new(py, &out));
+    out.clear();
+    out.shrink_to(KEEP_BYTES);
+    SCRATCH.set(out);
+    written
+}
+
 /// `value` as a JSON text.
 pub fn json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = Vec::new();
-    append(&mut out, value, 0)?;
+    append(&mut out, value)?;
     String::from_utf8(out).map_err(|_| PyValueError::new_err("not Unicode"))
 }
 
-fn append(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+/// Appends `value` as a JSON text.
+pub fn append(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    append_at(out, value, 0)
+}
+
+/// The same, of a value that has to be an object.
+pub fn append_object(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let start = out.len();
+    append(out, value)?;
+    match out.get(start) {
+        Some(b'{') => Ok(()),
+        _ => Err(PyTypeError::new_err("a JSON object: a dict, or its bytes")),
+    }
+}
+
+/// What is most often there is looked for first, and what takes a call to find last.
+fn append_at(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+    if let Ok(text) = value.cast::<PyString>() {
+        string::append(out, text.to_str()?);
+        return Ok(());
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
+        return Ok(());
+    }
+    if let Ok(integer) = value.cast::<PyInt>() {
+        return append_integer(out, integer);
+    }
+    if value.is_none() {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    }
+    if let Ok(float) = value.cast_exact::<PyFloat>() {
+        return append_float(out, float.value());
+    }
     if depth > MAX_DEPTH {
         return Err(PyValueError::new_err("nested too deep, or into itself"));
     }
-    if let Ok(text) = value.cast::<PyString>() {
-        string::append(out, text.to_str()?);
-    } else if value.is_none() {
-        out.extend_from_slice(b"null");
-    } else if let Ok(truth) = value.cast::<PyBool>() {
-        out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
-    } else if let Ok(integer) = value.cast::<PyInt>() {
-        match integer.extract::<i64>() {
-            Ok(small) => number::append(out, small),
-            Err(_) => {
-                // A subclass (an enumeration) may print as something else.
-                let text = value
-                    .py()
-                    .get_type::<PyInt>()
-                    .call_method1("__repr__", (value,))?;
-                out.extend_from_slice(text.cast::<PyString>()?.to_str()?.as_bytes());
-            }
-        }
-    } else if let Ok(float) = value.cast::<PyFloat>() {
-        append_float(out, float.value())?;
-    } else if let Ok(dict) = value.cast::<PyDict>() {
-        append_dict(out, dict, depth)?;
+    if let Ok(dict) = value.cast::<PyDict>() {
+        append_dict(out, dict, depth)
     } else if let Ok(list) = value.cast::<PyList>() {
-        append_items(out, list.iter(), depth)?;
+        append_items(out, list.iter(), depth)
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
-        append_items(out, tuple.iter(), depth)?;
+        append_items(out, tuple.iter(), depth)
+    } else if let Ok(float) = value.cast::<PyFloat>() {
+        append_float(out, float.value())
     } else {
-        append(out, &plain(value)?, depth + 1)?;
+        append_at(out, &plain(value)?, depth + 1)
     }
+}
+
+fn append_integer(out: &mut Vec<u8>, integer: &Bound<'_, PyInt>) -> PyResult<()> {
+    if let Ok(small) = integer.extract::<i64>() {
+        number::append(out, small);
+        return Ok(());
+    }
+    // A subclass (an enumeration) may print as something else.
+    let int = integer.py().get_type::<PyInt>();
+    let text = int.call_method1("__repr__", (integer,))?;
+    out.extend_from_slice(text.cast::<PyString>()?.to_str()?.as_bytes());
     Ok(())
 }
 
@@ -75,7 +127,7 @@ fn append_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> PyR
             }
         }
         out.push(b':');
-        append(out, &value, depth + 1)?;
+        append_at(out, &value, depth + 1)?;
     }
     out.push(b'}');
     Ok(())
@@ -91,7 +143,7 @@ fn append_items<'py>(
         if i > 0 {
             out.push(b',');
         }
-        append(out, &item, depth + 1)?;
+        append_at(out, &item, depth + 1)?;
     }
     out.push(b']');
     Ok(())

@@ -1,10 +1,11 @@
-"""Checked by mypy, never run: what the package promises to type checkers."""
+# pyright: strict
+"""Checked by type checkers, never run: what the package promises to type checkers."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ async def at_an_address(server: Server) -> None:
 
 
 @asynccontextmanager
-async def lifespan(server: Server) -> AsyncIterator[list[str]]:
+async def lifespan(server: Server) -> AsyncGenerator[list[str]]:
     yield [server.name]
 
 

@@ -5,11 +5,14 @@
 )]
 
 mod bench;
+mod beside;
+mod columns;
 mod conformance;
 mod demo;
 mod diagnostic;
 mod load;
 mod log;
+mod machine;
 mod node;
 mod process;
 mod python;

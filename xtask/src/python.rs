@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::repo::{self, Build, Stamp, command};
 
@@ -72,21 +72,79 @@ pub fn interpreter() -> String {
     std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
+/// For whom a wheel is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wheel {
+    /// The interpreter that builds it.
+    Version,
+    /// Every interpreter from 3.10 on.
+    Abi3,
+}
+
+impl Wheel {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Version => "version",
+            Self::Abi3 => "abi3",
+        }
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Version => &[],
+            Self::Abi3 => &["--features", "abi3"],
+        }
+    }
+}
+
 /// Our package, built as the wheel that users get and installed into an environment of that kind
 /// of build, so that what is built for tests never stands in for what is measured.
 pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
+    let venv = tools(how, run)?;
+    let wheel = wheel(&venv, how, Wheel::Version, run)?;
+    let mut install = venv.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
+    install.arg(wheel);
+    run(install)?;
+    Ok(venv)
+}
+
+/// A folder for `PYTHONPATH` with other releases of some packages than an environment has.
+pub fn releases(venv: &Venv, name: &str, packages: &[&str], run: Run<'_>) -> Result<PathBuf> {
+    let folder = repo::cache()
+        .join("python")
+        .join(format!("releases-{name}"));
+    let stamp = Stamp::new(&format!("releases-{name}"), packages.join(" "));
+    if !stamp.is_current() || !folder.exists() {
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        let mut install = venv.pip(["install", "--quiet", "--no-deps", "--target"]);
+        install.arg(&folder).args(packages);
+        run(install)?;
+        stamp.write()?;
+    }
+    Ok(folder)
+}
+
+/// The environment with what builds and checks the package.
+pub fn tools(how: Build, run: Run<'_>) -> Result<Venv> {
     let name = match how {
         Build::Release => "mcpbolt",
         Build::Checked => "mcpbolt-checked",
     };
-    let venv = Venv::open(name, &repo::root().join(TOOLS), run)?;
-    let wheels = repo::cache().join("wheels").join(name);
+    Venv::open(name, &repo::root().join(TOOLS), run)
+}
+
+/// A wheel, and nothing else, in a folder of its own; built in the target folder that all share.
+pub fn wheel(venv: &Venv, how: Build, kind: Wheel, run: Run<'_>) -> Result<PathBuf> {
+    let wheels = repo::cache().join(format!("wheels/{}-{}", how.folder(), kind.name()));
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }
     let mut build = command(venv.python(), ["-m", "maturin", "build", "--quiet"]);
     build
         .args(how.flags())
+        .args(kind.flags())
         .args([
             "--manifest-path",
             "bindings-python/Cargo.toml",
@@ -96,12 +154,28 @@ pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
         .arg("--out")
         .arg(&wheels);
     run(build)?;
-    let wheel = std::fs::read_dir(&wheels)?
-        .next()
-        .context("maturin built no wheel")??
-        .path();
-    let mut install = venv.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
-    install.arg(wheel);
+    only_file(&wheels)
+}
+
+/// What stands in a folder that one file was made in.
+pub fn only_file(folder: &Path) -> Result<PathBuf> {
+    let mut entries = std::fs::read_dir(folder)?;
+    let first = entries.next().context("maturin built nothing")??.path();
+    ensure!(
+        entries.next().is_none(),
+        "more than one file in {}",
+        folder.display()
+    );
+    Ok(first)
+}
+
+/// The package alone, in a folder for `PYTHONPATH`.
+pub fn unpacked(how: Build, kind: Wheel, run: Run<'_>) -> Result<PathBuf> {
+    let venv = tools(how, run)?;
+    let wheel = wheel(&venv, how, kind, run)?;
+    let folder = wheel.with_file_name("unpacked");
+    let mut install = venv.pip(["install", "--quiet", "--no-deps", "--target"]);
+    install.arg(&folder).arg(wheel);
     run(install)?;
-    Ok(venv)
+    Ok(folder)
 }

@@ -13,19 +13,22 @@ use crate::stages::bindings;
 /// Run what takes longer than the tests may
 ///
 /// The ignored tests of the engine in release, the tests of the two packages on their release
-/// builds, and the fuzz targets' laws on random input for
-/// MCPBOLT_SOAK_SECONDS (default: 3600).
+/// builds, a million calls, cancels and exceptions of each with ceilings on what they leave behind,
+/// and the fuzz targets' laws on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
     /// Run only this stage; may be given several times
     #[arg(long, value_name = "STAGE")]
     only: Vec<String>,
+    /// List the stages instead
+    #[arg(long)]
+    list: bool,
     /// Show all output as it comes
     #[arg(long, short)]
     verbose: bool,
 }
 
-const STAGES: [Stage; 3] = [
+const STAGES: [Stage; 5] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
@@ -33,10 +36,22 @@ const STAGES: [Stage; 3] = [
         run: long_tests,
     },
     Stage {
-        name: "release",
-        about: "the two packages as users get them",
+        name: "python",
+        about: "the Python package as users get it",
         needs: &[],
-        run: bindings::release,
+        run: bindings::release_python,
+    },
+    Stage {
+        name: "python-leaks",
+        about: "a million calls, cancels and exceptions in Python: what is left of them",
+        needs: &[],
+        run: bindings::python_leaks,
+    },
+    Stage {
+        name: "node",
+        about: "the Node package as users get it, with many more rounds where a leak would show",
+        needs: &[],
+        run: bindings::release_node,
     },
     Stage {
         name: "long-fuzz",
@@ -64,6 +79,12 @@ fn long_fuzz(log: &mut Log) -> Result<()> {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.list {
+        for stage in &STAGES {
+            println!("{:<14} {}", stage.name, stage.about);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let chosen = choose(&STAGES, &args.only)?;
     run_all(&chosen, args.verbose)
 }

@@ -46,6 +46,11 @@ impl Tally {
         };
         let (counts, before) = match words {
             ["test", "result", _, counts @ ..] => (counts, true),
+            // Python's own runner, which tells of failures by its exit.
+            ["Ran", n, "tests", "in", ..] => {
+                self.passed += n.parse::<u64>().unwrap_or_default();
+                return;
+            }
             [n, "passed" | "failed" | "skipped", ..] if n.parse::<u64>().is_ok() => (words, true),
             ["pass" | "fail" | "skipped", n] if n.parse::<u64>().is_ok() => (words, false),
             _ => return,
@@ -110,6 +115,12 @@ mod tests {
         );
         assert_eq!(read(&["2 failed, 10 passed, 1 error in 0.10s"]), (10, 3, 0));
         assert_eq!(read(&["interop: 57 passed, 1 failed in 80 s"]), (57, 1, 0));
+    }
+
+    #[test]
+    fn the_summary_of_unittest_is_read() {
+        assert_eq!(read(&["Ran 7 tests in 0.345s", "OK"]), (7, 0, 0));
+        assert_eq!(read(&["Ran for miles"]), (0, 0, 0));
     }
 
     #[test]

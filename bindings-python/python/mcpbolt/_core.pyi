@@ -34,6 +34,7 @@ __all__ = [
     "Owed",
     "Pages",
     "Progress",
+    "Relay",
     "RemoteTask",
     "Request",
     "Serving",
@@ -720,6 +721,25 @@ class Wire:
     def fileno(self) -> int: ...
     def drain(self) -> None: ...
     def send(self, message: bytes) -> bool: ...
+    def close(self) -> None: ...
+
+class _Hearing(Protocol):
+    """Who is told of a server's messages over HTTP."""
+
+@final
+class Relay:
+    def __new__(
+        cls,
+        url: str,
+        credentials: Credentials,
+        max_event_bytes: int | None,
+        ends_session: bool,
+        ears: _Hearing,
+    ) -> Relay: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> None: ...
+    def send(self, message: bytes, headers: Sequence[tuple[str, str]], resume: str | None) -> int: ...
+    def is_full(self) -> bool: ...
     def close(self) -> None: ...
 
 @final

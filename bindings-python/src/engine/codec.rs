@@ -108,7 +108,7 @@ pub fn loads<'py>(
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub fn dumps<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(py, write::json(value)?.as_bytes()))
+    write::bytes(py, |out| write::append(out, value))
 }
 
 /// A request. `params` is a dict, or the bytes of a JSON object.
@@ -120,10 +120,12 @@ pub fn encode_request<'py>(
     method: &str,
     params: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (token, params) = (id_token(id)?, params.map(object).transpose()?);
-    let id = self::id(&token)?;
-    written(py, |out| {
-        encode::request(out, id, method, params.as_deref())
+    with_id(id, |id| match params.map(Given::of).transpose()? {
+        Some(Given::Value(value)) => write::bytes(py, |out| {
+            encode::request_by(out, id, method, |out| write::append_object(out, value))
+        }),
+        Some(Given::Text(text)) => written(py, |out| encode::request(out, id, method, Some(text))),
+        None => written(py, |out| encode::request(out, id, method, None)),
     })
 }
 
@@ -148,9 +150,12 @@ pub fn encode_response<'py>(
     id: &Bound<'py, PyAny>,
     result: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (token, result) = (id_token(id)?, object(result)?);
-    let id = self::id(&token)?;
-    written(py, |out| encode::response(out, id, &result))
+    with_id(id, |id| match Given::of(result)? {
+        Given::Value(value) => write::bytes(py, |out| {
+            encode::response_by(out, id, |out| write::append_object(out, value))
+        }),
+        Given::Text(text) => written(py, |out| encode::response(out, id, text)),
+    })
 }
 
 /// The error that answers a request.
@@ -178,9 +183,10 @@ fn written<'py>(
     py: Python<'py>,
     write: impl FnOnce(&mut Vec<u8>),
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let mut out = Vec::new();
-    write(&mut out);
-    Ok(PyBytes::new(py, &out))
+    write::bytes(py, |out| {
+        write(out);
+        Ok(())
+    })
 }
 
 /// The messages of a batch, each on its own; what is no message says why.
@@ -251,19 +257,50 @@ pub fn id(token: &str) -> PyResult<RequestId<'_>> {
     RequestId::from_token(token).ok_or_else(|| PyValueError::new_err("the id is too long"))
 }
 
+/// The same of one that is a small number, without making a text of it first.
+fn with_id<T>(
+    id: &Bound<'_, PyAny>,
+    then: impl FnOnce(RequestId<'_>) -> PyResult<T>,
+) -> PyResult<T> {
+    if let Ok(number) = id.cast_exact::<PyInt>()
+        && let Ok(small) = number.extract::<i64>()
+    {
+        return then(self::id(itoa::Buffer::new().format(small))?);
+    }
+    then(self::id(&id_token(id)?)?)
+}
+
+/// What is to be a JSON object.
+enum Given<'a, 'py> {
+    Value(&'a Bound<'py, PyAny>),
+    /// Bytes that are proved to be one.
+    Text(&'a str),
+}
+
+impl<'a, 'py> Given<'a, 'py> {
+    fn of(value: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        let Ok(bytes) = value.cast::<PyBytes>() else {
+            return Ok(Self::Value(value));
+        };
+        let bytes = bytes.as_bytes();
+        json::validate(bytes, Limits::STDIO.max_depth)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let text = scan::text(bytes).unwrap_or_default().trim();
+        match text.starts_with('{') {
+            true => Ok(Self::Text(text)),
+            false => Err(PyTypeError::new_err("a JSON object: a dict, or its bytes")),
+        }
+    }
+}
+
 /// A JSON object: a mapping as text, bytes as they are once they are proved to be one.
 pub fn object(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text = match value.cast::<PyBytes>() {
-        Ok(bytes) => {
-            let bytes = bytes.as_bytes();
-            json::validate(bytes, Limits::STDIO.max_depth)
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            scan::text(bytes).unwrap_or_default().trim().to_owned()
+    match Given::of(value)? {
+        Given::Text(text) => Ok(text.to_owned()),
+        Given::Value(value) => {
+            let mut out = Vec::new();
+            write::append_object(&mut out, value)?;
+            String::from_utf8(out).map_err(|_| PyValueError::new_err("not Unicode"))
         }
-        Err(_) => write::json(value)?,
-    };
-    match text.starts_with('{') {
-        true => Ok(text),
-        false => Err(PyTypeError::new_err("a JSON object: a dict, or its bytes")),
     }
 }

@@ -1,7 +1,7 @@
 //! Messages as bytes, appended to a buffer, without a line end.
 //!
 //! Members are raw JSON or, by the functions whose names end in `_value`, whatever serde can
-//! serialise. Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
+//! serialise; those in `_by` have them written. Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
 //! pretty-printed text does), the whitespace between its tokens is dropped, so that the result
 //! fits on one line (R-STD-01).
 
@@ -56,6 +56,19 @@ pub fn request_value<T: Serialize + ?Sized>(
     method: &str,
     params: &T,
 ) -> serde_json::Result<()> {
+    request_by(out, id, method, |out| append_value(out, params))
+}
+
+/// Appends a request whose `params` are written by `write`: one JSON object, on one line.
+///
+/// # Errors
+/// As `write`; nothing is appended.
+pub fn request_by<E>(
+    out: &mut Vec<u8>,
+    id: impl WriteId,
+    method: &str,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     let head = |out: &mut Vec<u8>| {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         id.write_id(out);
@@ -63,7 +76,7 @@ pub fn request_value<T: Serialize + ?Sized>(
         string::append(out, method);
         out.extend_from_slice(b",\"params\":");
     };
-    ending_in(out, head, params)
+    ending_in(out, head, write)
 }
 
 /// Appends a notification whose `params` are a serde value: a struct or a map.
@@ -80,7 +93,7 @@ pub fn notification_value<T: Serialize + ?Sized>(
         string::append(out, method);
         out.extend_from_slice(b",\"params\":");
     };
-    ending_in(out, head, params)
+    ending_in(out, head, |out| append_value(out, params))
 }
 
 /// Appends a response whose `result` is a serde value: a struct or a map.
@@ -92,23 +105,35 @@ pub fn response_value<T: Serialize + ?Sized>(
     id: impl WriteId,
     result: &T,
 ) -> serde_json::Result<()> {
+    response_by(out, id, |out| append_value(out, result))
+}
+
+/// Appends a response whose `result` is written by `write`: one JSON object, on one line.
+///
+/// # Errors
+/// As `write`; nothing is appended.
+pub fn response_by<E>(
+    out: &mut Vec<u8>,
+    id: impl WriteId,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     let head = |out: &mut Vec<u8>| {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         id.write_id(out);
         out.extend_from_slice(b",\"result\":");
     };
-    ending_in(out, head, result)
+    ending_in(out, head, write)
 }
 
-/// A message whose last member is `value`, or nothing.
-fn ending_in<T: Serialize + ?Sized>(
+/// A message whose last member is what `write` appends, or nothing.
+fn ending_in<E>(
     out: &mut Vec<u8>,
     head: impl FnOnce(&mut Vec<u8>),
-    value: &T,
-) -> serde_json::Result<()> {
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     let start = out.len();
     head(out);
-    let done = append_value(out, value);
+    let done = write(out);
     match done {
         Ok(()) => out.push(b'}'),
         Err(_) => out.truncate(start),

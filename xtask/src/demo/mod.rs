@@ -1,7 +1,6 @@
 //! `cargo xtask demo`: a real session with the server of each language, and one table.
 
 mod contender;
-mod machine;
 mod script;
 mod table;
 
@@ -12,6 +11,7 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::load::{Revision, Start, as_client};
+use crate::machine;
 use crate::repo::Build;
 use crate::stage::spinner;
 use contender::Contender;
@@ -63,7 +63,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .iter()
         .map(|contender| (contender, prepare(contender)))
         .collect();
-    let machine = machine::describe(args.revision.name());
+    let what = format!("revision {} over stdio", args.revision.name());
+    let machine = machine::describe(&what);
     let bar = progress_bar(built.len() * script.steps.len());
     let mut reports = Vec::new();
     for (contender, start) in built {

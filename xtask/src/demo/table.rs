@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::script::{Report, State};
+use crate::columns::{align, in_micros, micros, millis, thousands};
 
 const HEAD: [&str; 9] = [
     "server",
@@ -56,7 +57,7 @@ pub fn text(reports: &[Report]) -> String {
             }
         }
     }
-    align(&rows) + "\n" + &notes
+    align(&rows, 2) + "\n" + &notes
 }
 
 /// What the columns do not tell: the cancelled sleep, the exit, and every fault.
@@ -133,69 +134,9 @@ pub fn json_lines(reports: &[Report]) -> String {
     lines
 }
 
-/// Columns side by side: the first two to the left, figures to the right.
-fn align(rows: &[[String; 9]]) -> String {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let mut text = String::new();
-    for row in rows {
-        let cells: Vec<String> = row
-            .iter()
-            .enumerate()
-            .map(|(column, cell)| match column {
-                0 | 1 => format!("{cell:<0$}", width(column)),
-                _ => format!("{cell:>0$}", width(column)),
-            })
-            .collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
-}
-
-fn in_micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}
-
-fn micros(time: Duration) -> String {
-    match in_micros(time) {
-        us if us < 100.0 => format!("{us:.1} µs"),
-        us if us < 10_000.0 => format!("{us:.0} µs"),
-        us => format!("{:.1} ms", us / 1e3),
-    }
-}
-
-fn millis(time: Duration) -> String {
-    format!("{:.1} ms", in_micros(time) / 1e3)
-}
-
-/// A whole number with its thousands apart.
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_read_well() {
-        assert_eq!(thousands(1_234_567.4), "1,234,567");
-        assert_eq!(thousands(999.6), "1,000");
-        assert_eq!(micros(Duration::from_nanos(7_640)), "7.6 µs");
-        assert_eq!(micros(Duration::from_millis(44)), "44.0 ms");
-    }
 
     #[test]
     fn a_missing_server_is_shown_and_told() {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::carrier::Carrier;
 use super::ledger::{Faults, Ledger};
 use super::session::Session;
 use super::wire::Workload;
@@ -31,14 +32,16 @@ pub struct Figures {
     pub p99: Duration,
     /// The server's CPU time for one call.
     pub cpu_per_call: Duration,
+    /// The part of it in threads that may run the server's language, as far as the system tells.
+    pub cpu_of_language: Option<Duration>,
     /// The most memory the server held.
     pub peak_bytes: u64,
     pub faults: Faults,
 }
 
 /// Runs a workload; `tick` is told now and then how many calls are answered.
-pub fn run(
-    session: &mut Session,
+pub fn run<C: Carrier>(
+    session: &mut Session<C>,
     workload: &Workload,
     window: Window,
     tick: &mut dyn FnMut(u64),
@@ -49,16 +52,17 @@ pub fn run(
     let mut last_answer = (0, begin);
     let mut last_tick = begin;
     // When measuring began, and what was answered and used by then.
-    let mut opened: Option<(Instant, u64, Duration)> = None;
+    let mut opened: Option<(Instant, u64, Duration, Option<Duration>)> = None;
     let mut figures = Figures::default();
     let mut measured = false;
     while !measured || ledger.in_flight() > 0 {
         let now = Instant::now();
         if opened.is_none() && now - begin >= window.warm_up {
-            opened = Some((now, ledger.answered, session.server.cpu()));
+            let (all, language) = (session.server.cpu(), session.server.cpu_of_language());
+            opened = Some((now, ledger.answered, all, language));
             ledger.timing = true;
         }
-        if let Some((at, answered, cpu)) = opened.filter(|_| !measured) {
+        if let Some((at, answered, cpu, language)) = opened.filter(|_| !measured) {
             let calls = ledger.answered - answered;
             let enough = now - at >= window.length && calls >= window.at_least;
             if enough || now - at >= window.length * 10 {
@@ -67,17 +71,22 @@ pub fn run(
                 figures.calls = calls;
                 figures.calls_per_second = calls as f64 / (now - at).as_secs_f64();
                 let used = session.server.cpu().saturating_sub(cpu);
-                figures.cpu_per_call = used.div_f64(calls.max(1) as f64);
+                let each = |used: Duration| used.div_f64(calls.max(1) as f64);
+                figures.cpu_per_call = each(used);
+                let now = session.server.cpu_of_language();
+                figures.cpu_of_language = now
+                    .zip(language)
+                    .map(|(now, then)| each(now.saturating_sub(then)));
             }
         }
         while !measured && ledger.in_flight() < window.in_flight {
             let id = session.next_id();
             ledger.sent(id, Instant::now());
-            session.pipe.queue(|out| workload.write(id, out));
+            session.carrier.queue(&mut |out| workload.write(id, out));
         }
         let wait = Duration::from_millis(20);
         if let Err(error) = session
-            .pipe
+            .carrier
             .turn(wait, &mut |line| ledger.line(line, Instant::now()))
         {
             ledger.faults.tell(format!("{error:#}"));

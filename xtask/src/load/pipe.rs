@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::carrier::Carrier;
+
 /// Bytes that one read asks for.
 const READ_BYTES: usize = 256 * 1024;
 
@@ -45,32 +47,6 @@ impl Pipe {
     /// Gives up the server's output and hands out its input, to be closed by dropping it.
     pub fn into_input(self) -> ChildStdin {
         self.to
-    }
-
-    /// Queues one message, written by `write`, and its newline.
-    pub fn queue(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.out);
-        self.out.push(b'\n');
-    }
-
-    /// Moves what can be moved, waiting at most `wait` for something to happen, and hands every
-    /// whole line that came to `on`.
-    pub fn turn(&mut self, wait: Duration, on: &mut dyn FnMut(&[u8])) -> Result<()> {
-        self.write()?;
-        let mut ends = [
-            PollFd::new(self.from.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.to.as_fd(), PollFlags::POLLOUT),
-        ];
-        let watched = if self.out.is_empty() { 1 } else { 2 };
-        let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
-        match poll(&mut ends[..watched], wait) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return Err(error).context("waiting for the server"),
-        }
-        self.write()?;
-        self.read()?;
-        self.deliver(on);
-        Ok(())
     }
 
     fn write(&mut self) -> Result<()> {
@@ -115,5 +91,30 @@ impl Pipe {
             self.filled -= start;
         }
         self.searched = self.filled;
+    }
+}
+
+impl Carrier for Pipe {
+    fn queue(&mut self, write: &mut dyn FnMut(&mut Vec<u8>)) {
+        write(&mut self.out);
+        self.out.push(b'\n');
+    }
+
+    fn turn(&mut self, wait: Duration, on: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.write()?;
+        let mut ends = [
+            PollFd::new(self.from.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.to.as_fd(), PollFlags::POLLOUT),
+        ];
+        let watched = if self.out.is_empty() { 1 } else { 2 };
+        let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
+        match poll(&mut ends[..watched], wait) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error).context("waiting for the server"),
+        }
+        self.write()?;
+        self.read()?;
+        self.deliver(on);
+        Ok(())
     }
 }

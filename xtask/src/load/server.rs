@@ -24,6 +24,21 @@ pub struct Start {
     pub stderr: Option<PathBuf>,
 }
 
+impl Start {
+    /// The same with the port for `{port}`.
+    pub fn on_port(&self, port: u16) -> Self {
+        let port = port.to_string();
+        Self {
+            words: self
+                .words
+                .iter()
+                .map(|word| word.replace("{port}", &port))
+                .collect(),
+            ..self.clone()
+        }
+    }
+}
+
 /// A running server. Dropping it ends it and whatever it started.
 pub struct Server {
     child: Child,
@@ -52,6 +67,24 @@ impl Server {
     /// CPU time that it and what it started have used, in all their threads.
     pub fn cpu(&self) -> Duration {
         process::tree(self.child.id()).into_iter().map(cpu).sum()
+    }
+
+    /// CPU time of those of its threads that may run the server's language: all but the engine's, of
+    /// which only the workers do. `None` where the system does not tell.
+    pub fn cpu_of_language(&self) -> Option<Duration> {
+        let folder = format!("/proc/{}/task", self.child.id());
+        let mut all = Duration::ZERO;
+        for thread in fs::read_dir(folder).ok()?.flatten() {
+            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let name = read("comm");
+            if name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-worker") {
+                continue;
+            }
+            let times = read("schedstat");
+            let nanos = times.split(' ').next().and_then(|first| first.parse().ok());
+            all += Duration::from_nanos(nanos.unwrap_or_default());
+        }
+        (!all.is_zero()).then_some(all)
     }
 
     /// The most memory it has held since [`Self::forget_peak`], in bytes.

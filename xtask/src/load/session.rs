@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::carrier::Carrier;
+use super::http::Http;
 use super::pipe::Pipe;
 use super::server::{Server, Start};
 use super::wire::{self, Revision, shorten};
@@ -13,10 +15,10 @@ use super::wire::{self, Revision, shorten};
 /// How long a server may think about one question.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An open conversation.
-pub struct Session {
+/// An open conversation, over whatever carries it.
+pub struct Session<C = Pipe> {
     pub server: Server,
-    pub pipe: Pipe,
+    pub carrier: C,
     pub revision: Revision,
     /// From the start of the process to its first `tools/list` answer.
     pub first_list: Duration,
@@ -25,14 +27,14 @@ pub struct Session {
     next_id: u64,
 }
 
-impl Session {
+impl Session<Pipe> {
     /// Starts the server, shakes hands where the revision does, and lists its tools.
     pub fn open(start: &Start, revision: Revision) -> Result<Self> {
         let started = Instant::now();
         let (server, to, from) = Server::start(start)?;
         let mut session = Self {
             server,
-            pipe: Pipe::new(to, from)?,
+            carrier: Pipe::new(to, from)?,
             revision,
             first_list: Duration::ZERO,
             tools: Vec::new(),
@@ -50,6 +52,40 @@ impl Session {
         Ok(session)
     }
 
+    /// Closes the server's input and waits for it to exit; how long that took, unless it did not.
+    pub fn close(self) -> Option<Duration> {
+        let Self {
+            mut server,
+            carrier,
+            ..
+        } = self;
+        drop::<ChildStdin>(carrier.into_input());
+        server.wait(Duration::from_secs(6))
+    }
+}
+
+impl Session<Http> {
+    /// Starts a server that listens on `port`, which stands as `{port}` in its words, and lists its
+    /// tools, as requests that stand alone.
+    pub fn open_http(start: &Start, port: u16) -> Result<Self> {
+        let start = start.on_port(port);
+        let started = Instant::now();
+        let (server, _to, _from) = Server::start(&start)?;
+        let mut session = Self {
+            server,
+            carrier: Http::new(port),
+            revision: Revision::Envelope,
+            first_list: Duration::ZERO,
+            tools: Vec::new(),
+            next_id: 1,
+        };
+        session.carrier.until_there(PATIENCE)?;
+        session.list(started)?;
+        Ok(session)
+    }
+}
+
+impl<C: Carrier> Session<C> {
     fn list(&mut self, started: Instant) -> Result<()> {
         let revision = self.revision;
         let mut cursor: Option<String> = None;
@@ -79,8 +115,8 @@ impl Session {
 
     /// Sends a message that has no answer.
     pub fn tell(&mut self, message: &str) {
-        self.pipe
-            .queue(|out| out.extend_from_slice(message.as_bytes()));
+        self.carrier
+            .queue(&mut |out| out.extend_from_slice(message.as_bytes()));
     }
 
     /// Sends a request and waits for its result; other messages are passed over.
@@ -94,7 +130,7 @@ impl Session {
             if left.is_zero() {
                 bail!("no answer within {} s", PATIENCE.as_secs());
             }
-            self.pipe.turn(left, &mut |line| {
+            self.carrier.turn(left, &mut |line| {
                 let Ok(message) = serde_json::from_slice::<Value>(line) else {
                     return;
                 };
@@ -116,14 +152,5 @@ impl Session {
         let result = self.ask(|id| wire::call(id, revision, tool, arguments, false))?;
         let raw = serde_json::value::to_raw_value(&result)?;
         Ok(wire::text(&raw)?.into_owned())
-    }
-
-    /// Closes the server's input and waits for it to exit; how long that took, unless it did not.
-    pub fn close(self) -> Option<Duration> {
-        let Self {
-            mut server, pipe, ..
-        } = self;
-        drop::<ChildStdin>(pipe.into_input());
-        server.wait(Duration::from_secs(6))
     }
 }

@@ -5,6 +5,7 @@ pub mod bindings;
 mod engine;
 mod package;
 mod readme;
+mod wheels;
 
 use crate::stage::Stage;
 
@@ -97,6 +98,18 @@ pub fn all() -> Vec<Stage> {
             "the Python package: tests, stubs, types",
             &["bindings-python/pyproject.toml"],
             bindings::python,
+        ),
+        stage(
+            "versions",
+            "the Python package beside other releases of the SDK and FastMCP",
+            &["bindings-python/pyproject.toml"],
+            bindings::versions,
+        ),
+        stage(
+            "wheels",
+            "the Python package as it is published, alone in empty environments",
+            &["bindings-python/pyproject.toml"],
+            wheels::wheels,
         ),
         stage(
             "node",

@@ -14,10 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._accelerate import accelerate as accelerate, Report as Report, report as report
     from ._client import stdio_client as stdio_client
+    from ._http_client import streamable_http_client as streamable_http_client
     from ._serve import listening as listening, run as run, serve as serve
 
 _HOMES = {
     "stdio_client": "_client",
+    "streamable_http_client": "_http_client",
     "serve": "_serve",
     "run": "_serve",
     "listening": "_serve",

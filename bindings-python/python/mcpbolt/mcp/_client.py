@@ -137,7 +137,7 @@ class Writing(Closing):
         if self._reading.ended.done():
             raise anyio.BrokenResourceError
         self._reading.room.clear()
-        if not self._wire.send(_encoded(item.message)):
+        if not self._wire.send(encoded(item.message)):
             await self._reading.room.wait()
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ def _message(kind: str, id: Any, method: Any, body: Any) -> types.JSONRPCMessage
     return types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=error)
 
 
-def _encoded(message: types.JSONRPCMessage) -> bytes:
+def encoded(message: types.JSONRPCMessage) -> bytes:
     """A message as it goes on the wire."""
     if isinstance(message, types.JSONRPCRequest):
         return _core.encode_request(message.id, message.method, message.params)

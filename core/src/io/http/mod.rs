@@ -105,7 +105,7 @@ use super::wait;
 #[cfg(feature = "http")]
 pub use self::body::HttpBody;
 #[cfg(feature = "http-client")]
-pub use self::client::{HttpClientOptions, Proxy};
+pub use self::client::{Along, Arrived, HttpClientOptions, Proxy, Relay, RelayOptions};
 #[cfg(feature = "http")]
 pub use self::options::HttpOptions;
 #[cfg(feature = "http")]

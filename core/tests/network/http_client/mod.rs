@@ -9,6 +9,7 @@ mod beginning;
 mod faults;
 mod headers;
 mod older;
+mod relay;
 mod scripted;
 mod served;
 mod serving;

@@ -10,7 +10,7 @@ use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
 
 /// Longest body of a refusal that is read, in bytes.
-const REFUSAL_BYTES: usize = 64 << 10;
+pub const REFUSAL_BYTES: usize = 64 << 10;
 
 /// How a body is to be read.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use super::mirror;
 use super::options::HttpClientOptions;
 use super::outgoing::Outgoing;
 use crate::client::Client;
-use crate::error::{CarrierError, CarrierFault};
+use crate::error::CarrierError;
 use crate::mcp::{Era, Method};
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+pub const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What all the tasks of one client share.
 pub struct Carrier {
@@ -56,10 +56,7 @@ impl Carrier {
 
     /// The session that the answer to `initialize` begins, which may give it a name (R-SES-01).
     pub fn next_session(&self, head: &HeaderMap) -> Session {
-        let id = head.get(SESSION);
-        // R-SES-02
-        let visible = |id: &&HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
-        let id = id.filter(|id| !id.is_empty()).filter(visible).cloned();
+        let id = named(head);
         let generation = self.session().generation + 1;
         Session { generation, id }
     }
@@ -117,17 +114,7 @@ impl Carrier {
                 mirror::say_arguments(&mut headers, &params, message.arguments());
             }
         }
-        let post = || {
-            let body = Some(message.body.clone());
-            self.link.send(Verb::POST, url, headers.clone(), body)
-        };
-        // A server that ends a connection may not have seen what was just sent on it.
-        match post().await {
-            Err(error) if error.fault == CarrierFault::Broken && message.is_repeatable() => {
-                post().await
-            }
-            outcome => outcome,
-        }
+        self.link.post(url, headers, message).await
     }
 
     /// Whether a message is one of the era without sessions.
@@ -154,4 +141,11 @@ impl Carrier {
         let url = self.link.url();
         self.link.send(Verb::GET, url, headers, None).await
     }
+}
+
+/// The name that an answer gives to the session, if it is one (R-SES-02).
+pub fn named(head: &HeaderMap) -> Option<HeaderValue> {
+    let visible = |id: &&HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
+    let id = head.get(SESSION).filter(|id| !id.is_empty());
+    id.filter(visible).cloned()
 }

@@ -63,6 +63,14 @@ impl Events {
         }
     }
 
+    /// The same, to go on from where somebody else has read to.
+    pub fn from(self, position: HeaderValue) -> Self {
+        Self {
+            position: Some(position),
+            ..self
+        }
+    }
+
     /// Why the stream is of no more use, if it has brought what could not be taken.
     pub fn fault(&self) -> Option<CarrierError> {
         let error = || CarrierError::new(CarrierFault::TooLong, "an event is longer than allowed");

@@ -16,7 +16,7 @@ use crate::mcp::Method;
 use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
 
 /// How long a stream may stay open behind the answer: one that ends gives its connection back.
-const LINGER: Duration = Duration::from_secs(1);
+pub const LINGER: Duration = Duration::from_secs(1);
 
 /// What became of a message, as far as somebody else has to go on with it.
 pub enum Outcome {

@@ -12,6 +12,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Request, Response, Url};
 
 use super::options::{HttpClientOptions, Proxy};
+use super::outgoing::Outgoing;
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::{Auth, trust};
 
@@ -31,6 +32,8 @@ pub struct Link {
     /// Headers for no other origin: credentials, and what the program adds.
     own: HeaderMap,
     max_redirects: usize,
+    /// No other origin is sent anything.
+    stays: bool,
 }
 
 impl Link {
@@ -89,7 +92,16 @@ impl Link {
             url,
             own,
             max_redirects: options.max_redirects,
+            stays: false,
         })
+    }
+
+    /// The same, with no redirect followed to another origin: for headers that may be secrets.
+    pub fn staying(self) -> Self {
+        Self {
+            stays: true,
+            ..self
+        }
     }
 
     /// Where the server is.
@@ -100,6 +112,33 @@ impl Link {
     /// Whether that is where the credentials belong.
     pub fn is_own(&self, url: &Url) -> bool {
         url.origin() == self.url.origin()
+    }
+
+    /// Posts a message; once more where the connection broke off under one that may come twice, since
+    /// a server that ends a connection may not have seen what was just sent on it.
+    ///
+    /// # Errors
+    /// What failed before there was an answer.
+    pub async fn post(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        message: &Outgoing,
+    ) -> Result<Response, CarrierError> {
+        let post = || {
+            self.send(
+                Method::POST,
+                url,
+                headers.clone(),
+                Some(message.body.clone()),
+            )
+        };
+        match post().await {
+            Err(error) if error.fault == CarrierFault::Broken && message.is_repeatable() => {
+                post().await
+            }
+            outcome => outcome,
+        }
     }
 
     /// Sends one request and waits for the head of its answer, whatever its status. Redirects are
@@ -145,6 +184,9 @@ impl Link {
             let to = to.ok_or_else(|| refused("the server redirects to no URL"))?;
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
+            }
+            if self.stays && !self.is_own(&to) {
+                return Err(refused("the server redirects to another origin"));
             }
             if redirects == self.max_redirects {
                 return Err(refused("the server redirects on and on"));

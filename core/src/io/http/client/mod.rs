@@ -21,6 +21,7 @@
 //! | `exchange`, `standing`, `renewal`, `pair` | the tasks of the drawing |
 //! | `driver` | who has which turn |
 //! | `known` | servers that were found to open with a handshake |
+//! | `relay` | all of it for somebody else's client: no connection of the engine's |
 //! | `open` | [`ClientBuilder::http`](crate::client::ClientBuilder::http) |
 
 mod answer;
@@ -36,7 +37,9 @@ mod open;
 mod options;
 mod outgoing;
 mod pair;
+mod relay;
 mod renewal;
 mod standing;
 
 pub use self::options::{HttpClientOptions, Proxy};
+pub use self::relay::{Along, Arrived, Relay, RelayOptions};

@@ -59,9 +59,12 @@ impl Outgoing {
         self.method.is_some_and(Method::is_repeatable)
     }
 
+    fn text(&self) -> &str {
+        simdutf8::basic::from_utf8(&self.body).unwrap_or("{}")
+    }
+
     fn params(&self) -> &str {
-        let text = simdutf8::basic::from_utf8(&self.body).unwrap_or("{}");
-        reader::find(text, "params").unwrap_or("{}")
+        reader::find(self.text(), "params").unwrap_or("{}")
     }
 
     /// A string in the params.
@@ -82,10 +85,21 @@ impl Outgoing {
 
     /// Which request of this side a `notifications/cancelled` gives up.
     pub fn cancels(&self) -> Option<u64> {
+        self.cancels_token().and_then(number::as_u64)
+    }
+
+    /// The same, as the id is spelled.
+    pub fn cancels_token(&self) -> Option<&str> {
         if self.method != Some(Method::Cancelled) || self.id.is_some() {
             return None;
         }
-        reader::find(self.params(), "requestId").and_then(number::as_u64)
+        reader::find(self.params(), "requestId")
+    }
+
+    /// The id of a request as it is spelled, which need not be one of this engine's.
+    pub fn token(&self) -> Option<&str> {
+        self.method_name()?;
+        reader::find(self.text(), "id").filter(|id| *id != "null")
     }
 }
 
@@ -106,14 +120,17 @@ mod tests {
         assert_eq!(call.param(&["name"]).as_deref(), Some("a\"b"));
         assert_eq!(call.version().as_deref(), Some("2026-07-28"));
         assert_eq!((call.arguments(), call.cancels()), ("{}", None));
+        assert_eq!(call.token(), Some("7"));
 
         let answer = of(r#"{"jsonrpc":"2.0","id":7,"result":{"method":"x","id":8}}"#);
         assert_eq!((answer.id, answer.method_name()), (None, None));
+        assert_eq!(answer.token(), None);
 
         let cancel = of(
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"x"}}"#,
         );
         assert_eq!((cancel.id, cancel.cancels()), (None, Some(9)));
+        assert_eq!((cancel.token(), cancel.cancels_token()), (None, Some("9")));
 
         let unknown = of(r#"{"jsonrpc":"2.0","id":1,"method":"acme/x"}"#);
         assert_eq!(

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// One line: processor, cores, system, and how the two sides share them.
-pub fn describe(revision: &str) -> String {
+/// One line: processor, cores, system, what is done, and how the two sides share the cores.
+pub fn describe(what: &str) -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
         .lines()
@@ -16,7 +16,7 @@ pub fn describe(revision: &str) -> String {
         _ => "the server has one core, its client another",
     };
     format!(
-        "{model}, {cores} cores, {} {}; revision {revision} over stdio; {shared}",
+        "{model}, {cores} cores, {} {}; {what}; {shared}",
         std::env::consts::OS,
         system.trim()
     )

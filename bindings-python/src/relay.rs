@@ -1,0 +1,132 @@
+//! A server's messages over HTTP as they are, for a client that has a protocol of its own.
+
+use std::sync::Arc;
+
+use mcpbolt::error::CarrierError;
+use mcpbolt::io::http::{Along, Arrived, Relay as Carried, RelayOptions};
+use mcpbolt::limits::Limits;
+use pyo3::prelude::*;
+
+use crate::engine::codec;
+use crate::future::tell;
+use crate::inbox::Inbox;
+use crate::opening::Credentials;
+use crate::setup::wrong;
+
+/// Messages handed over in one turn of the event loop.
+const DRAIN: usize = 256;
+
+/// Whom the face wants told.
+#[derive(FromPyObject)]
+struct Ears {
+    on_message: Py<PyAny>,
+    on_bad: Py<PyAny>,
+    on_position: Py<PyAny>,
+    on_done: Py<PyAny>,
+    on_ended: Py<PyAny>,
+}
+
+/// The way to a server on HTTP.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Relay {
+    inbox: Arc<Inbox<Arrived>>,
+    carried: Carried,
+    ears: Ears,
+}
+
+#[pymethods]
+impl Relay {
+    #[new]
+    fn new(
+        url: &str,
+        credentials: Credentials,
+        max_event_bytes: Option<usize>,
+        ends_session: bool,
+        ears: Ears,
+    ) -> PyResult<Self> {
+        let inbox = Arc::new(Inbox::new()?);
+        let defaults = RelayOptions::default();
+        let options = RelayOptions {
+            http: credentials.http()?,
+            max_event_bytes: max_event_bytes.unwrap_or(defaults.max_event_bytes),
+            ends_session,
+            ..defaults
+        };
+        let arrives = inbox.clone();
+        let carried = Carried::open(url, options, move |arrived| arrives.push(arrived));
+        let carried = carried.map_err(wrong)?;
+        Ok(Self {
+            inbox,
+            carried,
+            ears,
+        })
+    }
+
+    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
+    fn fileno(&self) -> i32 {
+        self.inbox.signal().fd()
+    }
+
+    /// Hands over what has come.
+    fn drain(&self, py: Python<'_>) {
+        let Ears {
+            on_message,
+            on_bad,
+            on_position,
+            on_done,
+            on_ended,
+        } = &self.ears;
+        for arrived in self.inbox.take(DRAIN) {
+            match arrived {
+                Arrived::Message { of, message } => {
+                    self.carried.was_read(message.bytes().len());
+                    match codec::parts(py, message.bytes(), (*message).as_ref().envelope(), None) {
+                        Ok((kind, id, method, body)) => {
+                            tell(py, Some(on_message), (kind, id, method, body, of));
+                        }
+                        Err(error) => tell(py, Some(on_bad), (error.into_value(py), of)),
+                    }
+                }
+                Arrived::Bad(error) => {
+                    let error = codec::bad(py, &error.to_string(), None, error.code(), None);
+                    tell(py, Some(on_bad), (error.into_value(py),));
+                }
+                Arrived::Position { of, position } => tell(py, Some(on_position), (of, position)),
+                Arrived::Done { of, outcome } => {
+                    let why = outcome.err().map(
+                        |CarrierError {
+                             fault, status, why, ..
+                         }| (fault.name(), status, String::from(why)),
+                    );
+                    tell(py, Some(on_done), (of, why));
+                }
+                Arrived::Ended => tell(py, Some(on_ended), ("closed by this side",)),
+                // The face has no use for the rest.
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends a message, with these headers, or asks for the rest of a stream in its place; gives its
+    /// number.
+    fn send(&self, message: &[u8], headers: Vec<(String, String)>, resume: Option<String>) -> u64 {
+        let along = Along { headers, resume };
+        self.carried.send(message.to_vec(), along)
+    }
+
+    /// Whether so much is on its way that requests are to wait.
+    fn is_full(&self) -> bool {
+        self.carried.unsent_bytes() > Limits::STDIO.output_mark_bytes
+    }
+
+    /// Gives up what is under way, and ends the session.
+    fn close(&self) {
+        self.carried.close();
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.inbox.close();
+    }
+}

@@ -1,0 +1,285 @@
+//! Who has which turn: requests beside each other, notifications one after the other.
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::timeout;
+
+use super::exchange::{Headers, Shared, Unsent};
+use super::{Along, Arrived};
+use crate::error::CarrierError;
+use crate::io::http::client::outgoing::Outgoing;
+use crate::mcp::Method;
+
+/// How long the last words may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What the host wants.
+#[derive(Debug)]
+pub enum Command {
+    Send(Box<Sent>),
+    EndSession(u64),
+    Close,
+}
+
+/// A message as the host gave it.
+pub type Sent = (u64, Outgoing, Along, Unsent);
+
+/// The same on its way.
+pub struct Sending {
+    pub of: u64,
+    pub message: Outgoing,
+    pub headers: Headers,
+    pub resume: Option<String>,
+    /// Whether it was sent in the era without sessions.
+    pub is_stateless: bool,
+    pub unsent: Unsent,
+}
+
+pub struct Driver {
+    shared: Arc<Shared>,
+    tasks: FuturesUnordered<Task>,
+    /// The requests under way, by their ids as they are spelled.
+    requests: HashMap<Box<str>, Request>,
+    /// How many of them count.
+    busy: usize,
+    waiting: VecDeque<Sending>,
+    words: VecDeque<Sending>,
+    is_speaking: bool,
+    /// How many `notifications/initialized` have not been taken: requests wait for that.
+    beginnings: usize,
+    standing: Option<AbortHandle>,
+}
+
+struct Request {
+    of: u64,
+    abort: AbortHandle,
+    counts: bool,
+    is_stateless: bool,
+}
+
+type Task = Abortable<Pin<Box<dyn Future<Output = Done> + Send>>>;
+
+enum Done {
+    Request(Box<Sending>, Result<(), CarrierError>),
+    Said(Box<Sending>, Result<(), CarrierError>),
+    Session(u64, Result<(), CarrierError>),
+    Stood,
+}
+
+impl Driver {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            tasks: FuturesUnordered::new(),
+            requests: HashMap::new(),
+            busy: 0,
+            waiting: VecDeque::new(),
+            words: VecDeque::new(),
+            is_speaking: false,
+            beginnings: 0,
+            standing: None,
+        }
+    }
+
+    /// Carries until it is closed.
+    pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+        loop {
+            self.start();
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(Command::Send(sent)) => self.sort(*sent),
+                    Some(Command::EndSession(of)) => {
+                        let shared = self.shared.clone();
+                        self.task(async move { Done::Session(of, shared.end_session().await) });
+                    }
+                    Some(Command::Close) | None => break,
+                },
+                Some(done) = self.tasks.next() => {
+                    // One that was given up has been told of.
+                    if let Ok(done) = done {
+                        self.done(done);
+                    }
+                }
+            }
+        }
+        self.tasks.clear();
+        let _ = timeout(FAREWELL, self.leave()).await;
+        self.shared.tell(Arrived::Ended);
+    }
+
+    /// What was still to be said, and that the session is not needed any more.
+    async fn leave(&mut self) {
+        for word in self.words.drain(..).collect::<Vec<_>>() {
+            let _ = self.shared.say(&word).await;
+        }
+        if self.shared.options.ends_session {
+            let _ = self.shared.end_session().await;
+        }
+    }
+
+    fn sort(&mut self, (of, message, along, unsent): Sent) {
+        let headers = Headers::of(along.headers);
+        let is_stateless = self.shared.note(&message, &headers);
+        let sending = Sending {
+            of,
+            message,
+            headers,
+            resume: along.resume,
+            is_stateless,
+            unsent,
+        };
+        if let Some(id) = sending.message.cancels_token() {
+            let cancelled = self.cancelled(id);
+            // Closing its stream is what says so there, and the only thing that may (R-CAN-05).
+            if cancelled.unwrap_or(is_stateless) {
+                return self.over(&sending, Ok(()));
+            }
+        }
+        match sending.message.method {
+            Some(Method::Initialized) => {
+                self.beginnings += 1;
+                self.words.push_back(sending);
+            }
+            Some(Method::Listen) if self.beginnings == 0 => self.request(sending),
+            _ if sending.message.token().is_some() => self.waiting.push_back(sending),
+            // An answer of the client's: who waits for it may be what others wait for.
+            _ if sending.message.method_name().is_none() => self.say(sending),
+            _ => self.words.push_back(sending),
+        }
+    }
+
+    /// Nobody waits for that request any more: whether it was one of the era without sessions, if it is
+    /// under way.
+    fn cancelled(&mut self, id: &str) -> Option<bool> {
+        let is_it = |each: &Sending| each.message.token() == Some(id);
+        if let Some(at) = self.waiting.iter().position(is_it) {
+            let gone = self.waiting.remove(at)?;
+            self.over(&gone, Ok(()));
+            // The server has not heard of it.
+            return Some(true);
+        }
+        let request = self.requests.remove(id)?;
+        self.busy -= usize::from(request.counts);
+        request.abort.abort();
+        let of = request.of;
+        self.shared.tell(Arrived::Done {
+            of,
+            outcome: Ok(()),
+        });
+        Some(request.is_stateless)
+    }
+
+    /// Begins what may begin.
+    fn start(&mut self) {
+        if !self.is_speaking
+            && let Some(word) = self.words.pop_front()
+        {
+            self.is_speaking = true;
+            self.say(word);
+        }
+        let most = self.shared.options.http.max_concurrent.max(1);
+        while self.beginnings == 0
+            && self.busy < most
+            && let Some(sending) = self.waiting.pop_front()
+        {
+            self.request(sending);
+        }
+    }
+
+    fn say(&mut self, sending: Sending) {
+        let shared = self.shared.clone();
+        self.task(async move {
+            let outcome = shared.say(&sending).await;
+            Done::Said(Box::new(sending), outcome)
+        });
+    }
+
+    fn request(&mut self, sending: Sending) {
+        let Some(id) = sending.message.token().map(Box::from) else {
+            return;
+        };
+        // It stays for long, and there are few.
+        let counts = sending.message.method != Some(Method::Listen);
+        let (of, is_stateless) = (sending.of, sending.is_stateless);
+        let shared = self.shared.clone();
+        let abort = self.task(async move {
+            let outcome = shared.request(&sending).await;
+            Done::Request(Box::new(sending), outcome)
+        });
+        self.busy += usize::from(counts);
+        let request = Request {
+            of,
+            abort,
+            counts,
+            is_stateless,
+        };
+        if let Some(before) = self.requests.insert(id, request) {
+            // Two of one id: who answers the first would answer the second.
+            self.busy -= usize::from(before.counts);
+            before.abort.abort();
+            let of = before.of;
+            self.shared.tell(Arrived::Done {
+                of,
+                outcome: Ok(()),
+            });
+        }
+    }
+
+    fn task(&mut self, task: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
+        let (abort, registration) = AbortHandle::new_pair();
+        self.tasks
+            .push(Abortable::new(Box::pin(task), registration));
+        abort
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Request(sending, outcome) => {
+                let id = sending.message.token().unwrap_or_default();
+                if let Some(request) = self.requests.remove(id) {
+                    self.busy -= usize::from(request.counts);
+                }
+                self.over(&sending, outcome);
+            }
+            Done::Said(sending, outcome) => {
+                let is_word = sending.message.method_name().is_some();
+                self.is_speaking &= !is_word;
+                if sending.message.method == Some(Method::Initialized) {
+                    self.beginnings -= 1;
+                    if outcome.is_ok() {
+                        self.stand(sending.headers.clone());
+                    }
+                }
+                self.over(&sending, outcome);
+            }
+            Done::Session(of, outcome) => self.shared.tell(Arrived::Done { of, outcome }),
+            Done::Stood => {}
+        }
+    }
+
+    fn over(&self, sending: &Sending, outcome: Result<(), CarrierError>) {
+        sending.unsent.taken();
+        let of = sending.of;
+        self.shared.tell(Arrived::Done { of, outcome });
+    }
+
+    /// Asks for the stream of what belongs to no request.
+    fn stand(&mut self, headers: Headers) {
+        if let Some(before) = self.standing.take() {
+            before.abort();
+        }
+        if self.shared.options.http.standing_stream {
+            let shared = self.shared.clone();
+            self.standing = Some(self.task(async move {
+                shared.stand(&headers).await;
+                Done::Stood
+            }));
+        }
+    }
+}
