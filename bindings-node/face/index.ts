@@ -12,7 +12,11 @@ export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
 export type {
+    AuditEvent,
     ClientInfo,
+    Patterns,
+    Policy,
+    Profile,
     PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,

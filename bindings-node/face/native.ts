@@ -10,6 +10,9 @@ export interface NativeOfferOptions {
     cacheIsPublic: boolean;
     extensions?: string;
     stateKey?: Uint8Array;
+    profile?: string;
+    policy?: string;
+    experimental?: string;
     delegate?: NativeDelegate;
     tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
 }
@@ -168,7 +171,12 @@ export interface NativeCredentials {
 }
 
 interface Native {
-    Offer: new (name: string, version: string, options: NativeOfferOptions) => NativeOffer;
+    Offer: new (
+        name: string,
+        version: string,
+        options: NativeOfferOptions,
+        audit?: (event: string) => void
+    ) => NativeOffer;
     serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
     serveAddress(
         offer: NativeOffer,

@@ -52,7 +52,9 @@ export abstract class Offer<State> {
 
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
-        this.offer = guarded(() => new native.Offer(name, version, offered(options)));
+        const { audit } = options.policy ?? {};
+        const told = audit && ((event: string) => audit(JSON.parse(event)));
+        this.offer = guarded(() => new native.Offer(name, version, offered(options), told));
         this.#enter(Kind.Completion, 0, {
             what: 'completion',
             isTool: false,
@@ -206,6 +208,7 @@ export abstract class Offer<State> {
 
 function offered(options: ServerOptions<any>): NativeOfferOptions {
     const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks, delegate } = options;
+    const { profile, policy, experimental } = options;
     return {
         listChanges: options.listChanges ?? false,
         subscriptions: options.subscriptions ?? false,
@@ -216,6 +219,9 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
         ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(stateKey && { stateKey }),
         ...(delegate && { delegate }),
+        ...(profile && { profile }),
+        ...(policy && { policy: JSON.stringify({ ...policy, audit: undefined }) }),
+        ...(experimental && { experimental: JSON.stringify(Object.entries(experimental)) }),
         ...(tasks && { tasks })
     };
 }

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
+use mcpbolt::policy::{AuditEvent, Policy};
 use mcpbolt::server::{
     CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
 };
-use napi::bindgen_prelude::Uint8Array;
+use napi::Status;
+use napi::bindgen_prelude::{FnArgs, Function, Uint8Array};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -42,6 +45,12 @@ pub struct OfferOptions {
     pub tasks: Option<TaskOptions>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
+    /// Whose reading of the protocol is spoken.
+    pub profile: Option<String>,
+    /// What clients may do, as JSON.
+    pub policy: Option<String>,
+    /// What is declared as `experimental`: names and settings in pairs, as JSON.
+    pub experimental: Option<String>,
     /// Another library carries it out, as this says.
     pub delegate: Option<DelegateOptions>,
 }
@@ -69,6 +78,23 @@ impl TaskOptions {
             poll_interval: self.poll_ms.map_or(Ok(usual.poll_interval), duration)?,
         })
     }
+}
+
+/// Hands each event of an audit to JavaScript, as JSON; does not keep the process alive.
+fn teller(
+    audit: &Function<'_, FnArgs<(String,)>, ()>,
+) -> Result<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
+    let tell = audit
+        .build_threadsafe_function::<FnArgs<(String,)>>()
+        .weak::<true>()
+        .build()
+        .map_err(|why| error("ERR_MCP_MISUSE", why))?;
+    Ok(move |event: &AuditEvent<'_>| {
+        let _: Status = tell.call(
+            FnArgs::from((event.to_json(),)),
+            ThreadsafeFunctionCallMode::NonBlocking,
+        );
+    })
 }
 
 /// A server's registry.
@@ -103,8 +129,31 @@ pub struct Served {
 impl Offer {
     /// An empty one.
     #[napi(constructor)]
-    pub fn new(name: String, version: String, options: OfferOptions) -> Result<Self> {
+    pub fn new(
+        name: String,
+        version: String,
+        options: OfferOptions,
+        audit: Option<Function<'_, FnArgs<(String,)>, ()>>,
+    ) -> Result<Self> {
         let mut registry = Registry::new();
+        let wrong = |why: &dyn std::fmt::Display| error("ERR_MCP_MISUSE", why);
+        if let Some(profile) = &options.profile {
+            registry.set_profile(profile.parse().map_err(|why| wrong(&why))?);
+        }
+        if let Some(json) = &options.policy {
+            let policy = Policy::from_json(json).map_err(|why| wrong(&why))?;
+            let policy = match audit {
+                None => policy,
+                Some(audit) => policy.audit(teller(&audit)?),
+            };
+            registry.set_policy(Arc::new(policy));
+        }
+        if let Some(json) = &options.experimental {
+            for (name, settings) in read::<Vec<(String, Box<RawValue>)>>(json)? {
+                let added = registry.add_experimental(&name, settings.get());
+                added.map_err(|why| error::registry(&why))?;
+            }
+        }
         if options.list_changes {
             registry.announce_changes();
         }

@@ -47,7 +47,7 @@ impl Catalog {
 impl Catalog {
     #[new]
     fn new(py: Python<'_>, mut setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
-        let (mut registry, mut targets) = (setup.registry()?, Targets::default());
+        let (mut registry, mut targets) = (setup.registry(py)?, Targets::default());
         for entry in entries.into_iter().chain(setup.completion_entry.take()) {
             targets.add(&mut registry, entry).map_err(wrong)?;
         }

@@ -9,6 +9,7 @@ mod answer;
 mod asgi;
 mod ask;
 mod asked;
+mod audit;
 mod blocks;
 mod bridge;
 mod call;

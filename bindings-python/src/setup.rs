@@ -2,14 +2,17 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::connection::Config;
 use mcpbolt::io::trace_to;
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{CacheScope, Registry, Seal, Skill, TaskLimits};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::audit;
 use crate::definition::Definition;
 
 /// All but the entries. What is JSON is text.
@@ -31,8 +34,28 @@ pub struct ServerSetup {
     pub skills: Vec<SkillFolder>,
     pub kernel: Option<Py<PyAny>>,
     implementation: Option<String>,
+    profile: String,
+    policy: Option<PolicySetup>,
+    experimental: Vec<(String, String)>,
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
+}
+
+/// The rules of a server: JSON, and who is told of what is done.
+#[derive(FromPyObject)]
+struct PolicySetup {
+    json: String,
+    audit: Option<Py<PyAny>>,
+}
+
+impl PolicySetup {
+    fn read(&self, py: Python<'_>) -> PyResult<Policy> {
+        let policy = Policy::from_json(&self.json).map_err(wrong)?;
+        Ok(match &self.audit {
+            None => policy,
+            Some(audit) => policy.audit(audit::teller(audit.clone_ref(py))?),
+        })
+    }
 }
 
 /// What is kept of tasks. Times are in seconds.
@@ -70,8 +93,15 @@ impl SkillFolder {
 
 impl ServerSetup {
     /// A registry that offers nothing yet.
-    pub fn registry(&self) -> PyResult<Registry> {
+    pub fn registry(&self, py: Python<'_>) -> PyResult<Registry> {
         let mut registry = Registry::new();
+        registry.set_profile(self.profile.parse().map_err(wrong)?);
+        if let Some(policy) = &self.policy {
+            registry.set_policy(Arc::new(policy.read(py)?));
+        }
+        for (name, settings) in &self.experimental {
+            registry.add_experimental(name, settings).map_err(wrong)?;
+        }
         if self.list_changes {
             registry.announce_changes();
         }

@@ -63,6 +63,8 @@ pub mod json;
 pub mod limits;
 pub mod mcp;
 pub mod message;
+#[cfg(feature = "server")]
+pub mod policy;
 #[allow(unsafe_code)]
 pub mod scan;
 #[cfg(any(feature = "server", feature = "client"))]

@@ -194,6 +194,10 @@ pub const MAX_USED_STATES: usize = 65_536;
 /// How often clients are told to ask how far a task is.
 pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Most clients whose rates a policy keeps apart; beyond it those that are new share one. Stops
+/// clients from pinning memory with names.
+pub const MAX_RATED_CLIENTS: usize = 10_000;
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

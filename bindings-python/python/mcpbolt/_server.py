@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from . import _core
 from ._offer import Offer
-from ._settings import Settings, TaskLimits
+from ._settings import Policy, Settings, TaskLimits
+
+Profile = Literal["official", "seed-001", "seed-002", "seed-003", "seed-004"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +53,11 @@ class Server(Offer):
             `asgi`, its connections included; what it gives is the `state` of every `Context`.
         trace: A file that gets a line for each frame of the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
+        profile: Whose reading of the protocol is spoken up to 2025-11-25: "seed-001" to "seed-004", documents
+            that have codes, words and methods of their own.
+        policy: What clients may do, how often and for how long, what is masked and what is written down.
+        experimental: What is declared as `experimental`: settings by name. `batch` lets clients of
+            "seed-003" send several requests as one.
     """
 
     def __init__(
@@ -71,6 +78,9 @@ class Server(Offer):
         on_roots_changed: Hook | None = None,
         lifespan: Lifespan | None = None,
         trace: str | PathLike[str] | None = None,
+        profile: Profile = "official",
+        policy: Policy | None = None,
+        experimental: Mapping[str, Mapping[str, Any]] = {},
     ) -> None:
         super().__init__(
             Settings(
@@ -88,6 +98,9 @@ class Server(Offer):
                 on_initialized=on_initialized,
                 on_roots_changed=on_roots_changed,
                 trace=trace,
+                profile=profile,
+                policy=policy,
+                experimental=experimental,
             )
         )
         self.name = name

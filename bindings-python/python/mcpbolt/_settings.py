@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,61 @@ class TaskLimits:
         self.poll_interval = poll_interval
 
 
+class Policy:
+    """What a server allows, bounds, masks and writes down, whoever asks.
+
+    What clients may not call or read is not there for them: no list shows it. Credentials are masked in what
+    handlers say of failures.
+
+    Args:
+        permissions: `{"tools": {"allowed": […], "denied": […]}, "resources": {…}}`. Nothing is allowed but what is
+            named; what is denied wins. Tools are named exactly, or `*` for all; resources are patterns of URIs, in
+            which `*` stands for anything within one segment and `**` for anything. Also `maxResourceSize` (bytes),
+            `maxToolExecutionTime` (milliseconds) and `toolPatterns`.
+        rate: How often each client may ask: so often at once, and so often in each second.
+        tool_timeout: Seconds that a call of any tool may take.
+        timeouts: The same by tool.
+        secrets: What is masked wherever it stands.
+        audit: Called with a dict for each call, read, prompt, completion and subscription when it is answered:
+            `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`. On a
+            thread of its own, one after another.
+        audit_arguments: Whether it is shown arguments, credentials masked.
+
+    Raises:
+        ValueError: When it is given to a server, and is not of that shape.
+    """
+
+    __slots__ = ("json", "audit")
+
+    def __init__(
+        self,
+        *,
+        permissions: Mapping[str, Any] | None = None,
+        rate: tuple[int, int] | None = None,
+        tool_timeout: float | None = None,
+        timeouts: Mapping[str, float] = {},
+        secrets: Iterable[str] = (),
+        audit: Callable[[dict[str, Any]], object] | None = None,
+        audit_arguments: bool = False,
+    ) -> None:
+        def ms(seconds: float) -> int:
+            return round(seconds * 1000)
+
+        said: dict[str, Any] = {
+            "timeouts": {tool: ms(seconds) for tool, seconds in timeouts.items()},
+            "secrets": list(secrets),
+            "auditArguments": audit_arguments,
+        }
+        if permissions is not None:
+            said["permissions"] = dict(permissions)
+        if rate is not None:
+            said["rate"] = {"burst": rate[0], "perSecond": rate[1]}
+        if tool_timeout is not None:
+            said["toolTimeout"] = ms(tool_timeout)
+        self.json = to_json(said)
+        self.audit = audit
+
+
 class Settings:
     """What the engine reads of a server, but for its entries. What is JSON is text."""
 
@@ -63,6 +118,9 @@ class Settings:
         on_initialized: Hook | None = None,
         on_roots_changed: Hook | None = None,
         trace: str | PathLike[str] | None = None,
+        profile: str = "official",
+        policy: Policy | None = None,
+        experimental: Mapping[str, Mapping[str, Any]] = {},
     ) -> None:
         self.name = name
         self.version = version
@@ -78,6 +136,9 @@ class Settings:
         self.on_initialized = on_initialized
         self.on_roots_changed = on_roots_changed
         self.trace = trace
+        self.profile = profile
+        self.policy = policy
+        self.experimental = [(name, to_json(settings)) for name, settings in experimental.items()]
         self.kernel: object = None
         self.implementation: str | None = None
         self.completion_entry: Entry | None = None

@@ -12,7 +12,9 @@ use crate::connection::{Config, Handle, Opening, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
-use crate::mcp::{Elicitation, Elicited, Revision, Revisions, Root, Sampled, Sampling, extension};
+use crate::mcp::{
+    Elicitation, Elicited, Profile, Revision, Revisions, Root, Sampled, Sampling, extension,
+};
 
 /// Gathers what a client brings to a connection. See [`Client::builder`].
 #[derive(Debug)]
@@ -63,6 +65,15 @@ impl ClientBuilder {
     /// The revisions to speak; all of them by default.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.config.revisions = revisions;
+        self
+    }
+
+    /// Speaks as that profile has it: opens with the handshake of its revision, up to 2025-11-25.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.config.profile = profile;
+        if profile != Profile::Official {
+            self.config.opening = Opening::Handshake;
+        }
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::experimental::Advice;
 use crate::json::{number, reader};
 use crate::limits::{MAX_CACHED_BYTES, MAX_CACHED_PAGES};
 use crate::mcp::Method;
@@ -40,16 +41,28 @@ impl Cache {
         }
     }
 
-    /// Keeps a page as long as it says itself, unless the list has changed since it was asked for.
-    pub fn keep(&self, list: Method, cursor: Option<&str>, page: &str, changes: u64) {
+    /// Keeps a page as long as it says itself, or as its server advises for all, unless the list
+    /// has changed since it was asked for.
+    pub fn keep(
+        &self,
+        list: Method,
+        cursor: Option<&str>,
+        page: &str,
+        (changes, advice): (u64, Option<Advice>),
+    ) {
         let ttl = reader::find(page, "ttlMs").and_then(number::as_u64);
-        let Some(ttl) = ttl.filter(|ttl| *ttl > 0) else {
+        let own = ttl.map(Duration::from_millis);
+        let ttl = own.or(advice.map(|advice| advice.ttl));
+        let Some(ttl) = ttl.filter(|ttl| !ttl.is_zero()) else {
             return;
         };
-        let until = crate::limits::later(Instant::now(), Duration::from_millis(ttl));
+        let until = crate::limits::later(Instant::now(), ttl);
+        let most = advice.map_or(MAX_CACHED_PAGES, |advice| {
+            advice.pages.min(MAX_CACHED_PAGES)
+        });
         let mut lists = self.lists();
         let pages = lists.entry(list).or_default();
-        let fits = pages.kept.len() < MAX_CACHED_PAGES && page.len() < MAX_CACHED_BYTES;
+        let fits = pages.kept.len() < most && page.len() < MAX_CACHED_BYTES;
         if pages.changes == changes && fits {
             pages
                 .kept

@@ -81,6 +81,17 @@ impl CallTool {
         self
     }
 
+    /// Asks for the result in pieces, where the server declares `experimental.streaming`: the first
+    /// is the result; the others come as notifications, to
+    /// [`on_raw_notice`](super::ClientBuilder::on_raw_notice).
+    pub fn in_pieces(mut self) -> Self {
+        if let Ok(params) = &mut self.params {
+            params.pop();
+            params.push_str(",\"_experimental\":{\"stream\":true}}");
+        }
+        self
+    }
+
     /// Asks for a task (2025-11-25).
     pub(super) fn ask_for_task(&mut self) {
         if let Ok(params) = &mut self.params {

@@ -8,6 +8,7 @@ mod builder;
 mod cache;
 mod call;
 mod context;
+mod experimental;
 mod extend;
 mod handlers;
 mod hints;
@@ -36,6 +37,7 @@ pub use self::builder::{ClientBuilder, Prepared};
 use self::cache::Cache;
 pub use self::call::{CallTool, Calling, block_on};
 pub use self::context::Context;
+pub use self::experimental::{BatchError, BatchRequest, BatchResponse};
 use self::handlers::Handlers;
 pub use self::hints::{Hints, Trust};
 pub use self::host::ClientHost;
@@ -284,6 +286,11 @@ impl Client {
             .is_some_and(|revision| revision.rules().completion_context);
         if known && !context.is_empty() {
             params["context"] = serde_json::json!({ "arguments": strings(context) });
+        }
+        if self.handle.config().profile.overlay().names_resources
+            && let Some(uri) = params["ref"].get_mut("uri").map(Value::take)
+        {
+            params["ref"] = serde_json::json!({"type": "ref/resource", "name": uri});
         }
         let params = params.to_string();
         let answer = self.ask(Method::Complete, Some(&params)).await?;

@@ -112,7 +112,12 @@ impl<T: DeserializeOwned> Pages<T> {
         let (method, cursor) = (self.list.method, self.cursor.as_deref());
         let revision = self.client.revision();
         let hints = revision.is_some_and(|revision| revision.rules().cache_hints);
-        let cached = self.client.cache.as_ref().filter(|_| hints);
+        let advice = self.client.advice().filter(|_| !hints);
+        let cached = self
+            .client
+            .cache
+            .as_ref()
+            .filter(|_| hints || advice.is_some());
         let kept = cached.map(|cache| cache.page(method, cursor));
         if let Some(Ok(page)) = kept {
             self.kept = true;
@@ -122,7 +127,7 @@ impl<T: DeserializeOwned> Pages<T> {
         let answer = self.client.ask(method, params.as_deref()).await?;
         let page = answer.as_ref().result().unwrap_or("{}");
         if let (Some(cache), Some(Err(changes))) = (cached, kept) {
-            cache.keep(method, cursor, page, changes);
+            cache.keep(method, cursor, page, (changes, advice));
         }
         Ok(page.into())
     }

@@ -153,6 +153,7 @@ impl Core {
             revision,
             target,
             cancel,
+            watch: None,
         });
     }
 
@@ -195,6 +196,9 @@ impl Core {
         key: IncomingKey,
     ) -> Option<Entry> {
         let (_, entry) = exchange.incoming.remove(key)?;
+        if let Some((timer, _)) = &entry.limit {
+            self.timers.cancel(*timer);
+        }
         match &entry.waiting {
             None => self.in_flight -= 1,
             Some(waiting) => exchange.waiting.left(waiting.cost()),
@@ -316,6 +320,7 @@ impl Core {
                 revision,
                 target,
                 cancel,
+                watch: None,
             }),
         }
     }

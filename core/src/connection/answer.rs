@@ -1,11 +1,9 @@
 //! Answers as the bytes of one frame: what a result and an error look like in each revision.
 
+use super::config::Config;
 use crate::json::{string, writer};
-use crate::mcp::{Codes, ErrorKind, Revision, meta};
-use crate::message::{
-    RequestId,
-    encode::{self, ErrorId},
-};
+use crate::mcp::{Profile, Revision, Side, meta};
+use crate::message::RequestId;
 
 /// Writes the members of one result object. Dropping it unfinished is not possible: it only
 /// exists inside the call that writes it.
@@ -13,6 +11,7 @@ use crate::message::{
 pub struct ResultWriter<'a> {
     out: &'a mut Vec<u8>,
     revision: Revision,
+    profile: Profile,
     empty: bool,
     result_type: bool,
     meta: bool,
@@ -23,6 +22,11 @@ impl ResultWriter<'_> {
     /// The revision the answer is written for.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// The profile it is written for, as far as it has a say in that revision.
+    pub fn profile(&self) -> Profile {
+        self.profile.in_revision(self.revision)
     }
 
     fn key(&mut self, name: &str) {
@@ -144,12 +148,12 @@ fn push_member(out: &mut Vec<u8>, empty: &mut bool, key: &str, value: &str) {
     writer::append_compact(out, value);
 }
 
-/// Appends one result. `server_info` is this side's `Implementation`, empty for a client.
+/// Appends one result.
 pub(crate) fn result(
     out: &mut Vec<u8>,
     id: RequestId<'_>,
     revision: Revision,
-    server_info: &str,
+    config: &Config,
     write: impl FnOnce(&mut ResultWriter<'_>),
 ) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -158,10 +162,11 @@ pub(crate) fn result(
     let mut writer = ResultWriter {
         out,
         revision,
+        profile: config.profile,
         empty: true,
         result_type: false,
         meta: false,
-        server_info,
+        server_info: server_info(config),
     };
     write(&mut writer);
     writer.finish();
@@ -175,6 +180,7 @@ pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_
     let mut writer = ResultWriter {
         out: &mut out,
         revision,
+        profile: Profile::Official,
         empty: true,
         result_type: false,
         meta: false,
@@ -186,14 +192,10 @@ pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends one error of a neutral kind.
-pub(crate) fn error(
-    out: &mut Vec<u8>,
-    id: ErrorId<'_>,
-    (codes, revision): (Codes, Revision),
-    kind: ErrorKind,
-    message: &str,
-    data: Option<&str>,
-) {
-    encode::error(out, id, kind.code_in(codes, revision), message, data);
+/// This side's `Implementation`, empty for a client.
+fn server_info(config: &Config) -> &str {
+    match config.side {
+        Side::Server => &config.implementation,
+        Side::Client => "",
+    }
 }

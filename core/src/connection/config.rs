@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::budget::Budget;
 use super::trace::Trace;
 use crate::limits::Limits;
-use crate::mcp::{Codes, Revision, Revisions, Side};
+use crate::mcp::{Era, Profile, Revision, Revisions, Side};
 
 /// How a client opens a pipe or socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub struct Config {
     /// Answer a cancelled request once, with error -32800, as peers of one dialect expect; no
     /// official revision answers it at all (R-CAN-02, R-ERR-27).
     pub answer_cancelled: bool,
-    /// Whose error codes this side speaks.
-    pub codes: Codes,
+    /// Whose reading of the protocol this side speaks, up to 2025-11-25.
+    pub profile: Profile,
     /// Sees every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,
     /// The bounds of each connection.
@@ -72,11 +72,19 @@ impl Config {
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,
-            codes: Codes::Official,
+            profile: Profile::Official,
             trace: None,
             limits: Limits::STDIO,
             budget: Arc::default(),
         }
+    }
+
+    /// The revision of the handshake that this side asks for, or falls back to; `None` when it
+    /// speaks none that has one.
+    pub(crate) fn handshake(&self) -> Option<Revision> {
+        let preferred = self.profile.overlay().preferred;
+        let spoken = preferred.filter(|preferred| self.revisions.contains(*preferred));
+        spoken.or_else(|| self.revisions.newest(Era::Handshake))
     }
 
     /// The capabilities announced in that revision, a JSON object.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::budget::Share;
+use super::bundle;
 use super::config::Config;
 use super::drain::Drain;
 use super::handle::Handle;
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     waits_to_report: bool,
     /// Streams that a handler has let go, and how soon their readers may come back.
     pub(super) released: Vec<(StreamId, Duration)>,
+    /// Requests that came as one and are not answered yet.
+    pub(super) bundles: Vec<bundle::Open>,
     pub begun: Instant,
 }
 
@@ -74,6 +77,7 @@ impl Core {
             waits_to_report: false,
             handle,
             released: Vec::new(),
+            bundles: Vec::new(),
             begun: now,
         };
         core.set_paces(now);
@@ -148,6 +152,14 @@ impl Core {
                 self.timers
                     .insert(later(now, duration), Timer::Sleep(alarm));
             }
+            Submission::Limit { limit, overdue } => {
+                let key = overdue.key;
+                let exchange = streams.exchange(key.stream);
+                if let Some(entry) = exchange.and_then(|it| it.incoming.get_mut(key.incoming)) {
+                    let timer = self.timers.insert(later(now, limit), Timer::Overdue(key));
+                    entry.limit = Some((timer, overdue));
+                }
+            }
             #[cfg(feature = "server")]
             Submission::Release { key, retry } => {
                 let exchange = streams.exchange(key.stream);
@@ -156,7 +168,7 @@ impl Core {
                     self.released.push((key.stream, retry));
                 }
             }
-            Submission::Close | Submission::Drain(_) => {}
+            Submission::Bundle(_) | Submission::Close | Submission::Drain(_) => {}
         }
     }
 
@@ -262,6 +274,19 @@ impl Core {
                 }
                 Timer::Sleep(alarm) => {
                     drop(alarm);
+                    None
+                }
+                Timer::Bundle(stream) => {
+                    let mut bundles = self.bundles.iter_mut();
+                    if let Some(bundle) = bundles.find(|bundle| bundle.is_on(stream)) {
+                        bundle.overdue = true;
+                    }
+                    None
+                }
+                Timer::Overdue(key) => {
+                    if let Some(exchange) = streams.exchange(key.stream) {
+                        self.overdue(exchange, key, host);
+                    }
                     None
                 }
             };

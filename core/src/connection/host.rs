@@ -1,13 +1,17 @@
 //! The application's side of a connection, called on the driver's thread.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::answer::{self, ResultWriter};
 use super::config::Config;
 use super::stream::Wire;
+use super::watch::{self, Watch};
 use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
 use crate::error::ConnectionError;
+use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
 use crate::message::{
     Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
@@ -141,9 +145,23 @@ pub struct Answer<'a> {
     pub(crate) revision: Revision,
     pub(crate) config: &'a Config,
     pub(crate) wire: &'a Wire,
+    pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 impl Answer<'_> {
+    /// Has `watch` look at what is answered here.
+    #[must_use]
+    pub fn watched(mut self, watch: Option<Arc<dyn Watch>>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Whether the request came by itself, with a carrier that has a word for how it was answered.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_exchange(&self) -> bool {
+        self.wire.framing == crate::frame::Framing::Whole
+    }
+
     /// Answers with a result object.
     pub fn result(self, write: impl FnOnce(&mut ResultWriter<'_>)) -> Disposition {
         let Self {
@@ -152,34 +170,50 @@ impl Answer<'_> {
             revision,
             config,
             wire,
+            watch,
         } = self;
         wire.append(output, |out| {
-            answer::result(out, id, revision, server_info(config), write)
+            let at = out.len();
+            answer::result(out, id, revision, config, write);
+            if let Some(watch) = &watch {
+                watch::review(out, at, id, watch.as_ref());
+            }
         });
         Disposition::Answered
     }
 
     /// Answers with an error.
     pub fn error(self, kind: ErrorKind, message: &str, data: Option<&str>) -> Disposition {
+        self.refuse(Failure {
+            kind,
+            about: "",
+            why: message,
+            data,
+        })
+    }
+
+    /// The same, where it matters what the error is about.
+    pub fn refuse(self, failure: Failure<'_>) -> Disposition {
         let Self {
             output,
             id,
             revision,
             config,
             wire,
+            watch,
         } = self;
-        let codes = (config.codes, revision);
-        wire.append(output, |out| {
-            answer::error(out, ErrorId::Id(id), codes, kind, message, data)
-        });
+        let spelt = match &watch {
+            None => config.profile.spell(revision, failure),
+            Some(watch) => watch.error(Failure {
+                about: match failure.about {
+                    "" => watch.about(),
+                    about => about,
+                },
+                ..failure
+            }),
+        };
+        wire.append(output, |out| watch::write(out, ErrorId::Id(id), &spelt));
         Disposition::Answered
-    }
-}
-
-pub(crate) fn server_info(config: &Config) -> &str {
-    match config.side {
-        crate::mcp::Side::Server => &config.implementation,
-        crate::mcp::Side::Client => "",
     }
 }
 
@@ -192,6 +226,7 @@ pub struct ReplyTo {
     pub(crate) progress_token: Option<OwnedId>,
     /// The level that the request itself asks for, where the revision has it so.
     pub(crate) log_level: Option<Option<LogLevel>>,
+    pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 impl ReplyTo {
@@ -242,9 +277,28 @@ pub(crate) struct Record {
     pub revision: Revision,
     pub target: u32,
     pub cancel: CancelToken,
+    pub watch: Option<Arc<dyn Watch>>,
 }
 
 impl Batch {
+    /// Has `watch` say of each request who looks at its answer.
+    pub fn watch(
+        &mut self,
+        mut watch: impl FnMut(&Incoming<'_>, CallKey) -> Option<Arc<dyn Watch>>,
+    ) {
+        for record in &mut self.records {
+            let frame = self.block.get(record.start as usize..);
+            let frame = frame.and_then(|frame| Frame::new(frame, record.len as usize));
+            let Some(frame) = frame else { continue };
+            let request = Incoming {
+                message: MessageRef::new(frame, &record.envelope),
+                method: record.method,
+                revision: record.revision,
+            };
+            record.watch = watch(&request, record.key);
+        }
+    }
+
     /// How many requests.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -273,6 +327,7 @@ impl Batch {
                         .and_then(|level| LogLevel::parse(&level)),
                 ),
             },
+            watch: record.watch.clone(),
         };
         Some(Call {
             message: Message::from_block(self.block.slice(start..), len, record.envelope)?,

@@ -16,6 +16,7 @@
 mod admission;
 mod answer;
 mod budget;
+mod bundle;
 mod config;
 mod core;
 mod deadlines;
@@ -25,6 +26,7 @@ mod host;
 mod liveness;
 mod lost;
 mod opening;
+mod overdue;
 mod pace;
 mod params;
 mod pending;
@@ -43,6 +45,7 @@ mod stall;
 mod stream;
 mod streams;
 mod trace;
+mod watch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,16 +54,24 @@ pub use self::answer::ResultWriter;
 #[cfg(feature = "server")]
 pub(crate) use self::answer::object as answer_object;
 pub use self::budget::Budget;
+#[cfg(feature = "server")]
+pub(crate) use self::bundle::BATCH;
+pub use self::bundle::Bundle;
 pub use self::config::{Config, Opening};
 pub use self::handle::{Handle, Peer, Progress, ProgressFn, RequestOptions};
 pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
+#[cfg(feature = "server")]
+pub(crate) use self::pace::Pace;
 pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
 pub use self::trace::{Direction, Trace, redact};
+#[cfg(feature = "server")]
+pub(crate) use self::trace::{is_secret, mask_with};
+pub use self::watch::{Verdict, Watch};
 pub use crate::frame::Framing;
 
 use self::core::Core;
@@ -192,6 +203,7 @@ impl Connection {
                     Submission::Drain(grace) => {
                         self.drain(now, grace, ConnectionError::ShuttingDown, host);
                     }
+                    Submission::Bundle(bundle) => self.begin_bundle(*bundle, now, host),
                     other => self
                         .core
                         .submitted(&mut self.streams, other, &mut frames, now),
@@ -235,6 +247,7 @@ impl Connection {
         for (id, stream) in self.streams.iter_mut() {
             self.core.cancel_all(id, &mut stream.exchange, host);
         }
+        self.core.bundles.clear();
         self.core.shared().close(reason.clone());
         self.core.stop_timers();
         self.core.release_share();
@@ -249,6 +262,9 @@ impl Connection {
     fn settle(&mut self, now: Instant, host: &mut dyn Host) {
         if self.is_closed() {
             return;
+        }
+        if !self.core.bundles.is_empty() {
+            self.gather_bundles(host);
         }
         if let Some(reason) = self.core.settle(&mut self.streams, now, host) {
             self.close(reason, host);

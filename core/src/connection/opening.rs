@@ -71,7 +71,7 @@ impl Core {
         let newest = |era| self.config.revisions.newest(era);
         let begun = match (
             newest(Era::Stateless),
-            newest(Era::Handshake),
+            self.config.handshake(),
             self.config.opening,
         ) {
             (Some(stateless), _, Opening::Stateless) => {
@@ -288,7 +288,7 @@ impl Core {
     }
 
     fn fall_back(&mut self, exchange: &mut Exchange, now: Instant) -> Result<(), ConnectionError> {
-        match self.config.revisions.newest(Era::Handshake) {
+        match self.config.handshake() {
             Some(handshake) => self.ask_initialize(exchange, handshake, now),
             None => Err(ConnectionError::NoCommonRevision),
         }
@@ -316,7 +316,8 @@ impl Core {
             // R-LIF-11
             return Err(ConnectionError::NoCommonRevision);
         };
-        if member("serverInfo").is_none() && !self.config.lenient {
+        let overlay = self.config.profile.overlay();
+        if member("serverInfo").is_none() && !self.config.lenient && !overlay.lenient {
             return failed("the server's answer lacks serverInfo".into());
         }
         let peer = Peer {
@@ -326,7 +327,12 @@ impl Core {
                 .and_then(reader::as_str)
                 .map(|text| text.into()),
         };
-        exchange.write(|out| encode::notification(out, Method::Initialized.name(), None));
+        // R-LIF-07
+        let ready = match overlay.bare_initialized {
+            true => Method::InitializedBare,
+            false => Method::Initialized,
+        };
+        exchange.write(|out| encode::notification(out, ready.name(), None));
         self.opened(revision, peer, host);
         Ok(())
     }
@@ -412,11 +418,7 @@ impl Core {
     ) -> Opened {
         let params = message.params().unwrap_or("{}");
         let member = |name| reader::find(params, name);
-        let fallback = self
-            .config
-            .revisions
-            .newest(Era::Handshake)
-            .unwrap_or(Revision::V2025_11_25);
+        let fallback = self.config.handshake().unwrap_or(Revision::V2025_11_25);
         let config = self.config.clone();
         let Exchange { output, wire, .. } = &mut *exchange;
         let reply = |output, revision| Answer {
@@ -425,7 +427,9 @@ impl Core {
             id,
             revision,
             config: &config,
+            watch: None,
         };
+        let overlay = config.profile.overlay();
         if self.handle.revision().is_some() {
             // R-LIF-14
             reply(output, fallback).error(ErrorKind::InvalidRequest, "already initialized", None);
@@ -441,14 +445,31 @@ impl Core {
         };
         let object = |name| member(name).is_some_and(|value| value.starts_with('{'));
         let complete = object("capabilities") && object("clientInfo");
-        if !config.lenient && !complete {
+        if !config.lenient && !overlay.lenient && !complete {
             let why = "capabilities and clientInfo must be objects";
             reply(output, fallback).error(ErrorKind::InvalidParams, why, None);
             return Opened::Answered;
         }
-        let revision = Revision::parse(&version)
-            .filter(|r| r.era() == Era::Handshake && config.revisions.contains(*r))
-            .unwrap_or(fallback);
+        let spoken = Revision::parse(&version)
+            .filter(|r| r.era() == Era::Handshake && config.revisions.contains(*r));
+        if spoken.is_none() && overlay.refuses_versions {
+            // R-ERR-20
+            let spoken = config
+                .revisions
+                .iter()
+                .filter(|r| r.era() == Era::Handshake);
+            let supported = spoken.collect::<Revisions>().to_json();
+            let requested = member("protocolVersion").unwrap_or("null");
+            let data = format!("{{\"supported\":{supported},\"requested\":{requested}}}");
+            reply(output, fallback).error(
+                ErrorKind::UnsupportedVersion,
+                "Unsupported protocol version",
+                Some(&data),
+            );
+            return Opened::Answered;
+        }
+        let revision = spoken.unwrap_or(fallback);
+        let is_named = object("clientInfo");
         let by_host = host.opens(Method::Initialize);
         if !by_host {
             reply(output, revision).result(|result| {
@@ -456,7 +477,10 @@ impl Core {
                     string::append(out, revision.name())
                 });
                 result.raw("capabilities", config.capabilities(revision));
-                result.raw("serverInfo", &config.implementation);
+                // R-LIF-08: as the client has it.
+                if is_named || !overlay.lenient {
+                    result.raw("serverInfo", &config.implementation);
+                }
                 if let Some(instructions) = &config.instructions {
                     result.string("instructions", instructions);
                 }

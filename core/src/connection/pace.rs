@@ -36,6 +36,14 @@ impl Pace {
         taken
     }
 
+    /// Whether there is all that may be had at once.
+    #[cfg(feature = "server")]
+    pub fn is_full(&self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.since);
+        let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
+        self.left + gained >= f64::from(self.rate.burst.max(1))
+    }
+
     /// How long from when it was asked last until there is one again.
     pub fn wait(&self) -> Duration {
         let missing = (1.0 - self.left).max(0.0);

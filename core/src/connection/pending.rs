@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::deadlines::Deadlines;
 use super::handle::{Progress, ProgressFn};
-use super::host::StreamId;
+use super::host::{CallKey, StreamId};
 use super::queue::Request;
 use super::shared::Shared;
 use super::sleep::Alarm;
@@ -34,6 +34,10 @@ pub(crate) enum Timer {
     Report,
     /// A handler sleeps.
     Sleep(Alarm),
+    /// A request of the peer is to be answered by now.
+    Overdue(CallKey),
+    /// The requests that came as one on that stream are to be answered by now.
+    Bundle(StreamId),
 }
 
 struct Own {

@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::bundle::Bundle;
 use super::handle::ProgressFn;
 use super::host::{CallKey, StreamId};
+use super::overdue::Overdue;
 use super::sleep::Alarm;
 use crate::correlate::RequestKey;
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
@@ -36,6 +38,10 @@ pub(crate) enum Submission {
     },
     /// Rouse a handler that sleeps.
     Sleep { alarm: Alarm, duration: Duration },
+    /// Serve requests that came as one.
+    Bundle(Box<Bundle>),
+    /// Answer a request of the peer if its handler has not after so long.
+    Limit { limit: Duration, overdue: Overdue },
     /// End the stream of a call whose client comes back for the rest, after so long.
     #[cfg(feature = "server")]
     Release { key: CallKey, retry: Duration },

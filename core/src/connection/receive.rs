@@ -8,10 +8,12 @@ use super::session::Elsewhere;
 use super::stream::{Exchange, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
+use super::watch;
 use crate::correlate::RequestKey;
 use crate::frame::{Event, Framing};
 use crate::json::DecodeError;
 use crate::limits::COPY_OUT_BYTES;
+use crate::mcp::profile::Failure;
 use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{
     self, Envelope, Fault, Frame, Kind, Message, MessageRef,
@@ -298,7 +300,26 @@ impl Core {
             (None, UnreadableId::Null) => ErrorId::Null,
             (None, UnreadableId::Omitted) => ErrorId::Omit,
         };
-        exchange.write(|out| encode::error(out, id, code, why, None));
+        let kind = [
+            ErrorKind::Parse,
+            ErrorKind::InvalidRequest,
+            ErrorKind::InvalidParams,
+        ]
+        .into_iter()
+        .find(|kind| kind.code(self.fallback()) == code);
+        let spelt = kind.map(|kind| {
+            let failure = Failure {
+                kind,
+                about: "",
+                why,
+                data: None,
+            };
+            self.config.profile.spell(self.fallback(), failure)
+        });
+        exchange.write(|out| match &spelt {
+            Some(spelt) => watch::write(out, id, spelt),
+            None => encode::error(out, id, code, why, None),
+        });
     }
 
     pub(super) fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {

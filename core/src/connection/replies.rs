@@ -6,12 +6,14 @@ use smallvec::SmallVec;
 use super::answer::{self, ResultWriter};
 use super::config::Config;
 use super::handle::{Handle, Progress};
-use super::host::{ReplyTo, server_info};
+use super::host::ReplyTo;
 use super::queue::{FrameKind, Place, Submission, is_long};
 use super::scratch;
 use super::shared::Wake;
 use super::trace::mask;
+use super::watch;
 use crate::json::{number, string, writer};
+use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::encode::{self, ErrorId};
 
@@ -64,31 +66,56 @@ impl Replies {
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
         self.push(FrameKind::Answer(to.key), |out, config| {
-            answer::result(out, to.id(), to.revision, server_info(config), write);
+            let at = out.len();
+            answer::result(out, to.id(), to.revision, config, write);
+            reviewed(out, at, to);
         });
     }
 
     /// Answers with a result that is complete: a JSON object, to which nothing is added.
     pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
         self.push(FrameKind::Answer(to.key), |out, _| {
+            let at = out.len();
             out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
             out.extend_from_slice(to.id().raw().as_bytes());
             out.extend_from_slice(b",\"result\":");
             writer::append_compact(out, object);
             out.push(b'}');
+            reviewed(out, at, to);
         });
     }
 
     /// Answers with an error of a neutral kind.
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
-        let code = kind.code_in(self.handle.config().codes, to.revision);
-        self.error_code(to, code, message, data);
+        let failure = Failure {
+            kind,
+            about: to.watch.as_ref().map_or("", |watch| watch.about()),
+            why: message,
+            data,
+        };
+        let spelt = match &to.watch {
+            None => self.handle.config().profile.spell(to.revision, failure),
+            Some(watch) => watch.error(failure),
+        };
+        self.spelt(to, &spelt);
     }
 
     /// Answers with an error of a code of the application's own.
     pub fn error_code(&mut self, to: &ReplyTo, code: i64, message: &str, data: Option<&str>) {
+        let spelt = Spelt {
+            code,
+            message: message.into(),
+            data: data.map(Into::into),
+        };
+        match &to.watch {
+            None => self.spelt(to, &spelt),
+            Some(watch) => self.spelt(to, &watch.coded(spelt)),
+        }
+    }
+
+    fn spelt(&mut self, to: &ReplyTo, error: &Spelt<'_>) {
         self.push(FrameKind::Answer(to.key), |out, _| {
-            encode::error(out, ErrorId::Id(to.id()), code, message, data);
+            watch::write(out, ErrorId::Id(to.id()), error);
         });
     }
 
@@ -186,6 +213,13 @@ impl Drop for Replies {
     fn drop(&mut self) {
         self.submit();
         scratch::put(std::mem::take(&mut self.bytes));
+    }
+}
+
+/// Has who watches the call look at its result, which begins at `at`.
+fn reviewed(out: &mut Vec<u8>, at: usize, to: &ReplyTo) {
+    if let Some(watch) = &to.watch {
+        watch::review(out, at, to.id(), watch.as_ref());
     }
 }
 

@@ -16,6 +16,7 @@ use crate::error::{PeerError, RequestError};
 use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
 use crate::mcp::code::REQUEST_CANCELLED;
+use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{Field, Kind, Message, MessageRef, RequestId};
 
@@ -60,11 +61,12 @@ impl Core {
         let unknown = |answer: Answer<'_>| {
             // A method that is no Unicode string is unknown like any other.
             let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
-            answer.error(
-                ErrorKind::MethodNotFound,
-                &format!("no method {name:?} here"),
-                None,
-            );
+            answer.refuse(Failure {
+                kind: ErrorKind::MethodNotFound,
+                about: &name,
+                why: &format!("no method {name:?} here"),
+                data: None,
+            });
         };
         match method {
             Some(method)
@@ -172,7 +174,7 @@ impl Core {
             exchange.unreadable = negotiated.rules().unreadable_id;
             return Ok(negotiated);
         }
-        let handshake = self.config.revisions.newest(Era::Handshake);
+        let handshake = self.config.handshake();
         match (handshake, method) {
             (Some(newest), Some(Method::Initialize | Method::Ping)) => Ok(newest),
             // R-LIF-15

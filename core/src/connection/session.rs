@@ -103,7 +103,9 @@ impl Core {
 
     /// The one answer to a cancelled request, for peers that expect it (R-ERR-27).
     pub(super) fn answer_cancelled(&self, exchange: &mut Exchange, id: RequestId<'_>) {
-        if self.config.answer_cancelled {
+        let profile = self.handle.revision().map(|_| self.config.profile);
+        let own = profile.is_some_and(|profile| profile.overlay().answers_cancelled);
+        if own || self.config.answer_cancelled {
             self.refuse(exchange, Some(id), REQUEST_CANCELLED, "Request cancelled");
         }
     }

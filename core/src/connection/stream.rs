@@ -5,10 +5,11 @@ use bytes::Bytes;
 use super::admission::{Queue, Waiting};
 use super::config::Config;
 use super::host::Answer;
+use super::overdue::Overdue;
 use super::queue::Encoded;
 use super::trace::{Direction, Trace};
 use crate::buffer::{Input, Output};
-use crate::correlate::{CancelToken, Incoming, IncomingKey};
+use crate::correlate::{CancelToken, Incoming, IncomingKey, TimerKey};
 use crate::frame::{Deframer, Framing, length, websocket};
 use crate::mcp::revision::UnreadableId;
 use crate::mcp::{Era, Revision};
@@ -23,6 +24,11 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
+    /// Nobody sees what goes out here.
+    pub fn hide(&mut self) {
+        self.trace = None;
+    }
+
     /// Appends one framed message that `write` writes without its framing.
     pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
         output.append_with(|out| {
@@ -82,6 +88,8 @@ pub(crate) struct Entry {
     pub waiting: Option<Box<Waiting>>,
     /// The newest progress notification that back-pressure held back (R-PRG-05).
     pub held: Option<Box<[u8]>>,
+    /// What happens if it is not answered in time.
+    pub limit: Option<(TimerKey, Overdue)>,
 }
 
 impl Entry {
@@ -90,6 +98,7 @@ impl Entry {
             cancel,
             waiting,
             held: None,
+            limit: None,
         }
     }
 }
@@ -195,6 +204,7 @@ impl Exchange {
             id,
             revision,
             config,
+            watch: None,
         }
     }
 

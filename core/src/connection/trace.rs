@@ -71,7 +71,11 @@ const SECRET: [&str; 9] = [
 /// any depth), long strings and what is nested deeply are cut. `progressToken` is no secret.
 pub fn redact(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len().min(4096));
-    value(&mut out, json.trim_ascii(), 0, MAX_STRING_BYTES);
+    let cut = |out: &mut Vec<u8>, token: &str| match token.len() > MAX_STRING_BYTES {
+        true => string::append(out, &format!("<{} bytes>", token.len() - 2)),
+        false => out.extend_from_slice(token.as_bytes()),
+    };
+    value(&mut out, json.trim_ascii(), 0, &cut);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -79,11 +83,25 @@ pub fn redact(json: &str) -> String {
 /// the peer in a log message (R-LOG-05).
 pub(super) fn mask(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len());
-    value(&mut out, json.trim_ascii(), 0, usize::MAX);
+    value(&mut out, json.trim_ascii(), 0, &|out, token| {
+        out.extend_from_slice(token.as_bytes());
+    });
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn is_secret(name: &str) -> bool {
+/// The same, and each string as `text` has it.
+#[cfg(feature = "server")]
+pub(crate) fn mask_with(json: &str, text: impl Fn(&str) -> String) -> String {
+    let mut out = Vec::with_capacity(json.len());
+    value(&mut out, json.trim_ascii(), 0, &|out, token| {
+        let decoded = reader::as_str(token).unwrap_or_default();
+        string::append(out, &text(&decoded));
+    });
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Whether a name speaks of secrets.
+pub(crate) fn is_secret(name: &str) -> bool {
     let plain: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)
@@ -99,7 +117,9 @@ fn is_count(json: &str) -> bool {
     matches!(json, "true" | "false" | "null") || json.len() < 16 && json.parse::<f64>().is_ok()
 }
 
-fn value(out: &mut Vec<u8>, json: &str, depth: usize, longest: usize) {
+type Strings<'a> = &'a dyn Fn(&mut Vec<u8>, &str);
+
+fn value(out: &mut Vec<u8>, json: &str, depth: usize, strings: Strings<'_>) {
     match json.as_bytes().first() {
         Some(b'{') if depth < MAX_DEPTH => {
             out.push(b'{');
@@ -112,7 +132,7 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize, longest: usize) {
                 out.push(b':');
                 match is_secret(&name) && !is_count(member) {
                     true => out.extend_from_slice(b"\"***\""),
-                    false => value(out, member, depth + 1, longest),
+                    false => value(out, member, depth + 1, strings),
                 }
             }
             out.push(b'}');
@@ -123,13 +143,11 @@ fn value(out: &mut Vec<u8>, json: &str, depth: usize, longest: usize) {
                 if i > 0 {
                     out.push(b',');
                 }
-                value(out, element, depth + 1, longest);
+                value(out, element, depth + 1, strings);
             }
             out.push(b']');
         }
-        Some(b'"') if json.len() > longest => {
-            string::append(out, &format!("<{} bytes>", json.len() - 2));
-        }
+        Some(b'"') => strings(out, json),
         Some(b'{' | b'[') => string::append(out, &format!("<{} bytes>", json.len())),
         _ => out.extend_from_slice(json.as_bytes()),
     }

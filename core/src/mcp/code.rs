@@ -1,5 +1,6 @@
 //! Neutral error kinds and their codes per revision (requirements table F.1).
 
+use super::profile::Profile;
 use super::revision::Revision;
 
 /// Invalid JSON.
@@ -28,6 +29,10 @@ pub const OVERLOADED: i64 = -31999;
 /// The side that was asked is shutting down and begins nothing new. Outside the range that MCP
 /// reserves (R-ERR-07).
 pub const SHUTTING_DOWN: i64 = -31998;
+
+/// A client asks more often than it may; `data.retryAfter` says when to try again, in seconds.
+/// Outside the range that MCP reserves (R-ERR-07).
+pub const RATE_LIMITED: i64 = -31997;
 
 /// What went wrong, whatever the revision calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,104 +65,131 @@ pub enum ErrorKind {
     Internal,
     /// The user does not want it (R-ERR-22).
     Rejected,
+    /// Arguments that break the schema of a tool, where that is an error of the protocol
+    /// (R-TOL-05).
+    ToolArguments,
+    /// A tool failed, where that is an error of the protocol.
+    ToolFailed,
+    /// A resource is there, and cannot be read.
+    ResourceFailed,
+    /// A tool that this client may not call.
+    ToolDenied,
+    /// A resource that this client may not read.
+    ResourceDenied,
+    /// A handler took longer than it may.
+    TimedOut,
+    /// The client asks more often than it may.
+    RateLimited,
 }
 
-/// Whose codes are spoken: those of the protocol, or those that a dialect of it puts in place of
-/// some (table F.1). A dialect has no effect from 2026-07-28 on (R-ERR-28).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codes {
-    /// Those of the revision.
-    #[default]
-    Official,
-    /// Unknown tools and prompts have codes of their own.
-    OwnNames,
-    /// An unknown tool has a code of its own, and what fails to be read another.
-    OwnTools,
-    /// An unknown tool is an unknown method.
-    ToolsAreMethods,
-}
-
-/// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the dialects.
-const CODES: [(ErrorKind, [i64; 5]); 14] = {
+/// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the profiles in their order.
+const CODES: [(ErrorKind, [i64; 6]); 21] = {
     use ErrorKind::*;
+    const MISSING: i64 = -32002;
     [
-        (Parse, [PARSE_ERROR; 5]),
-        (InvalidRequest, [INVALID_REQUEST; 5]),
-        (MethodNotFound, [METHOD_NOT_FOUND; 5]),
-        (InvalidParams, [INVALID_PARAMS; 5]),
+        (Parse, [PARSE_ERROR; 6]),
+        (InvalidRequest, [INVALID_REQUEST; 6]),
+        (MethodNotFound, [METHOD_NOT_FOUND; 6]),
+        (InvalidParams, [INVALID_PARAMS; 6]),
         (
             ToolNotFound,
-            [
+            spelt(
                 INVALID_PARAMS,
-                INVALID_PARAMS,
-                -32001,
-                -32003,
-                METHOD_NOT_FOUND,
-            ],
+                [INVALID_PARAMS, -32001, -32003, METHOD_NOT_FOUND],
+            ),
         ),
         (
             PromptNotFound,
-            [
+            spelt(
                 INVALID_PARAMS,
-                INVALID_PARAMS,
-                -32003,
-                INVALID_PARAMS,
-                INVALID_PARAMS,
-            ],
+                [INVALID_PARAMS, -32003, INVALID_PARAMS, INVALID_PARAMS],
+            ),
         ),
         (
             ResourceNotFound,
-            [-32002, INVALID_PARAMS, -32002, -32002, -32002],
+            [MISSING, INVALID_PARAMS, MISSING, MISSING, MISSING, MISSING],
         ),
-        (HeaderMismatch, [HEADER_MISMATCH; 5]),
+        (HeaderMismatch, [HEADER_MISMATCH; 6]),
         (
             UnsupportedVersion,
-            [
-                INVALID_PARAMS,
-                UNSUPPORTED_VERSION,
-                INVALID_PARAMS,
-                INVALID_PARAMS,
-                INVALID_PARAMS,
-            ],
+            since_2026(INVALID_PARAMS, UNSUPPORTED_VERSION),
         ),
         (
             MissingClientCapability,
-            [
-                INVALID_REQUEST,
-                MISSING_CLIENT_CAPABILITY,
-                INVALID_REQUEST,
-                INVALID_REQUEST,
-                INVALID_REQUEST,
-            ],
+            since_2026(INVALID_REQUEST, MISSING_CLIENT_CAPABILITY),
         ),
-        (Overloaded, [OVERLOADED; 5]),
-        (ShuttingDown, [SHUTTING_DOWN; 5]),
-        (Internal, [INTERNAL_ERROR; 5]),
-        (Rejected, [REJECTED; 5]),
+        (Overloaded, [OVERLOADED; 6]),
+        (ShuttingDown, [SHUTTING_DOWN; 6]),
+        (Internal, [INTERNAL_ERROR; 6]),
+        (Rejected, [REJECTED; 6]),
+        (ToolArguments, [INVALID_PARAMS; 6]),
+        (
+            ToolFailed,
+            spelt(
+                INTERNAL_ERROR,
+                [INTERNAL_ERROR, -32004, -32004, INTERNAL_ERROR],
+            ),
+        ),
+        (
+            ResourceFailed,
+            spelt(
+                INTERNAL_ERROR,
+                [INTERNAL_ERROR, INTERNAL_ERROR, -32001, INTERNAL_ERROR],
+            ),
+        ),
+        // Masked as not found where no profile has a word for it (R-PER-05).
+        (
+            ToolDenied,
+            spelt(
+                INVALID_PARAMS,
+                [INVALID_PARAMS, -32004, -32005, METHOD_NOT_FOUND],
+            ),
+        ),
+        (
+            ResourceDenied,
+            [MISSING, INVALID_PARAMS, MISSING, -32005, -32005, MISSING],
+        ),
+        (
+            TimedOut,
+            spelt(
+                INTERNAL_ERROR,
+                [INTERNAL_ERROR, -32004, -32004, INTERNAL_ERROR],
+            ),
+        ),
+        (RateLimited, [RATE_LIMITED; 6]),
     ]
 };
+
+/// The official code, then those of the profiles.
+const fn spelt(official: i64, [one, two, three, four]: [i64; 4]) -> [i64; 6] {
+    [official, official, one, two, three, four]
+}
+
+/// A code that is another since 2026-07-28, and that no profile changes.
+const fn since_2026(before: i64, since: i64) -> [i64; 6] {
+    [before, since, before, before, before, before]
+}
 
 impl ErrorKind {
     /// The code on the wire of that revision.
     pub fn code(self, revision: Revision) -> i64 {
-        self.code_in(Codes::Official, revision)
+        self.code_in(Profile::Official, revision)
     }
 
-    /// The code on the wire of that revision, as a dialect has it.
+    /// The code on the wire of that revision, as a profile has it. Profiles have no effect from
+    /// 2026-07-28 on (R-ERR-28).
     ///
     /// ```
-    /// use mcpbolt::mcp::{Codes, ErrorKind, Revision};
+    /// use mcpbolt::mcp::{ErrorKind, Profile, Revision};
     /// let unknown = ErrorKind::ToolNotFound;
-    /// assert_eq!(unknown.code_in(Codes::OwnNames, Revision::V2025_03_26), -32001);
-    /// assert_eq!(unknown.code_in(Codes::OwnNames, Revision::V2026_07_28), -32602);
+    /// assert_eq!(unknown.code_in(Profile::Seed002, Revision::V2025_03_26), -32001);
+    /// assert_eq!(unknown.code_in(Profile::Seed002, Revision::V2026_07_28), -32602);
     /// ```
-    pub fn code_in(self, codes: Codes, revision: Revision) -> i64 {
-        let column = match codes {
+    pub fn code_in(self, profile: Profile, revision: Revision) -> i64 {
+        let column = match profile {
             _ if revision.rules().result_type => 1,
-            Codes::Official => 0,
-            Codes::OwnNames => 2,
-            Codes::OwnTools => 3,
-            Codes::ToolsAreMethods => 4,
+            Profile::Official => 0,
+            other => 1 + other as usize,
         };
         CODES[self as usize].1[column]
     }
@@ -179,17 +211,12 @@ mod tests {
             ToolNotFound,
             PromptNotFound,
         ];
-        let more = [
-            ResourceNotFound,
-            HeaderMismatch,
-            UnsupportedVersion,
-            MissingClientCapability,
-            Overloaded,
-            ShuttingDown,
-            Internal,
-            Rejected,
-        ];
-        for kind in kinds.into_iter().chain(more) {
+        assert!(
+            kinds
+                .iter()
+                .all(|kind| CODES.iter().any(|(row, _)| row == kind))
+        );
+        for (kind, _) in CODES {
             let code = kind.code(Revision::V2026_07_28);
             let of_json_rpc = matches!(code, -32700 | -32603..=-32600);
             let of_mcp = matches!(code, -32022..=-32020);
@@ -204,28 +231,29 @@ mod tests {
         assert_eq!(ResourceNotFound.code(Revision::V2025_11_25), -32002);
     }
 
-    /// R-ERR-28: dialects have codes of their own, up to 2025-11-25.
+    /// R-ERR-28: profiles have codes of their own, up to 2025-11-25.
     #[test]
-    fn the_table_is_in_the_order_of_the_kinds_and_dialects_end_with_the_handshake() {
+    fn the_table_is_in_the_order_of_the_kinds_and_profiles_end_with_the_handshake() {
         for (i, (kind, _)) in CODES.iter().enumerate() {
             assert_eq!(*kind as usize, i);
-            for codes in [Codes::OwnNames, Codes::OwnTools, Codes::ToolsAreMethods] {
+            for profile in Profile::ALL {
                 let newest = Revision::V2026_07_28;
-                assert_eq!(kind.code_in(codes, newest), kind.code(newest), "{kind:?}");
+                assert_eq!(kind.code_in(profile, newest), kind.code(newest), "{kind:?}");
             }
         }
         let old = Revision::V2025_06_18;
-        let tool = |codes| ErrorKind::ToolNotFound.code_in(codes, old);
-        let all = [
-            Codes::Official,
-            Codes::OwnNames,
-            Codes::OwnTools,
-            Codes::ToolsAreMethods,
-        ];
-        assert_eq!(all.map(tool), [-32602, -32001, -32003, -32601]);
+        let of = |kind: ErrorKind| Profile::ALL.map(|profile| kind.code_in(profile, old));
         assert_eq!(
-            ErrorKind::PromptNotFound.code_in(Codes::OwnNames, old),
-            -32003
+            of(ErrorKind::ToolNotFound),
+            [-32602, -32602, -32001, -32003, -32601]
+        );
+        assert_eq!(
+            of(ErrorKind::PromptNotFound),
+            [-32602, -32602, -32003, -32602, -32602]
+        );
+        assert_eq!(
+            of(ErrorKind::ResourceFailed),
+            [-32603, -32603, -32603, -32001, -32603]
         );
     }
 }

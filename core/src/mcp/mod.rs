@@ -12,6 +12,7 @@ pub(crate) mod header;
 pub mod level;
 pub mod meta;
 pub mod method;
+pub mod profile;
 pub mod revision;
 #[cfg(all(feature = "skills", any(feature = "server", feature = "client")))]
 pub(crate) mod skill;
@@ -23,9 +24,10 @@ pub use ask::{
     Block, Elicitation, Elicited, MAX_TOOL_ROUNDS, ModelHint, ModelPreferences, Role, Root,
     Sampled, Sampling, SamplingMessage,
 };
-pub use code::{Codes, ErrorKind};
+pub use code::ErrorKind;
 pub use level::LogLevel;
 pub use method::{Method, Side};
+pub use profile::Profile;
 pub use revision::{Era, Revision, Revisions};
 pub use task::{TaskForm, TaskStatus, TaskSupport};
 pub use trace_context::TraceContext;

@@ -1,5 +1,6 @@
 //! Who may do what: the one place where a server asks before it serves.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,16 +23,8 @@ pub struct Access<'a> {
     /// Who, where the carrier knows: see
     /// [`Connection::set_principal`](crate::connection::Connection::set_principal).
     pub principal: Option<&'a str>,
-}
-
-impl<'a> Access<'a> {
-    pub(super) fn new(method: Method, name: &'a str, principal: Option<&'a str>) -> Self {
-        Self {
-            method,
-            name,
-            principal,
-        }
-    }
+    /// The arguments of a tool or a prompt, raw JSON: to look for what has no business there.
+    pub arguments: Option<&'a str>,
 }
 
 /// What a program says of each access.
@@ -61,15 +54,9 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// Has `check` judge a request for one thing; others are for everybody.
-///
-/// # Errors
-/// Its own.
-pub(super) fn judge<E>(
-    request: &Incoming<'_>,
-    principal: Option<&str>,
-    check: impl FnOnce(&Access<'_>) -> Result<(), E>,
-) -> Result<(), E> {
+/// What a request for one thing is for: a tool, a prompt or a URI. Others are for everybody; and
+/// without a name there is nothing to do, as whoever looks closer will say.
+pub(super) fn subject<'a>(request: &Incoming<'a>) -> Option<(Method, Cow<'a, str>)> {
     let message = request.message;
     let of_target = |member| {
         let params = message.params()?;
@@ -87,8 +74,7 @@ pub(super) fn judge<E>(
             let name = of_target("name").or_else(|| of_target("uri"));
             (Method::Complete, name)
         }
-        _ => return Ok(()),
+        _ => return None,
     };
-    // Without a name there is nothing to do, as whoever looks closer will say.
-    name.map_or(Ok(()), |name| check(&Access::new(method, &name, principal)))
+    Some((method, name?))
 }

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::approval::Approval;
 use super::arguments::FromArguments;
 use super::cache::CacheScope;
 use super::completion::{CompletionRequest, Completions};
@@ -23,7 +24,8 @@ use crate::handler::guarded::Made;
 use crate::handler::{HandlerError, Operation};
 use crate::json::reader;
 use crate::limits::Limits;
-use crate::mcp::{Codes, Revisions};
+use crate::mcp::{Profile, Revisions};
+use crate::policy::Policy;
 
 type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
 type Notice = Arc<dyn Fn(&str, &Handle) + Send + Sync>;
@@ -36,11 +38,24 @@ pub(super) enum ToolHandler {
     Inline(InlineTool),
 }
 
+impl ToolHandler {
+    pub fn call(&self, call: Call, context: Context) -> Made<ToolResult> {
+        match self {
+            Self::Spawned(handler) => handler(call, context),
+            Self::Inline(handler) => {
+                let result = handler(call.message.as_ref().arguments().unwrap_or("{}"));
+                Box::pin(std::future::ready(result))
+            }
+        }
+    }
+}
+
 #[derive(Clone, Default)]
 pub(super) struct Handlers {
     pub initialized: Option<Hook>,
     pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
+    pub approval: Option<Approval>,
     pub tools: Numbered<ToolHandler>,
     pub resources: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
     pub templates: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
@@ -127,7 +142,6 @@ pub struct Builder {
     instructions: Option<String>,
     limits: Limits,
     revisions: Revisions,
-    codes: Codes,
     pub(super) registry: Registry,
     pub(super) handlers: Handlers,
     trace: Option<Trace>,
@@ -145,7 +159,6 @@ impl Builder {
             instructions: None,
             limits: Limits::STDIO,
             revisions: Revisions::ALL,
-            codes: Codes::Official,
             registry,
             handlers,
             trace: None,
@@ -292,9 +305,24 @@ impl Builder {
         self
     }
 
-    /// Speaks the error codes of a dialect, up to 2025-11-25.
-    pub fn codes(mut self, codes: Codes) -> Self {
-        self.codes = codes;
+    /// Speaks as that profile has it, up to 2025-11-25: see [`Profile`].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.registry.set_profile(profile);
+        self
+    }
+
+    /// Holds what clients ask, and what they are answered, against these rules: permissions, rates,
+    /// timeouts, what is masked and what is written down. See [`policy`](crate::policy).
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.registry.set_policy(Arc::new(policy));
+        self
+    }
+
+    /// Declares something as `experimental`, with these settings, a JSON object.
+    pub fn experimental(mut self, name: &str, settings: &str) -> Self {
+        if let Err(error) = self.registry.add_experimental(name, settings) {
+            self.fail(error);
+        }
         self
     }
 
@@ -476,7 +504,9 @@ impl Builder {
         self.registry.offer_completion();
         self.handlers.completion = Some(Arc::new(move |call, context| {
             let params = call.message.as_ref().params().unwrap_or("{}");
-            let request = CompletionRequest::parse(params).map_err(HandlerError::new);
+            let profile = context.connection().config().profile;
+            let request = CompletionRequest::parse(params, profile.in_revision(context.revision()))
+                .map_err(HandlerError::new);
             let made = request.map(|request| handler(request, context));
             Box::pin(async move { Ok(made?.await?.into()) })
         }));
@@ -511,7 +541,6 @@ impl Builder {
         config.limits = self.limits.clone();
         config.trace = self.trace.take();
         config.revisions = self.revisions;
-        config.codes = self.codes;
         let seal = self.seal.take().or_else(Seal::random);
         let once = self.single_use;
         let seal = seal.map(|seal| if once { seal.single_use() } else { seal });

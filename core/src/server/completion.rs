@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::connection::ResultWriter;
 use crate::json::{number, reader, string};
+use crate::mcp::Profile;
 
 /// Most values that one answer may carry (R-CMP-02).
 pub const MAX_VALUES: usize = 100;
@@ -44,14 +45,19 @@ impl CompletionRequest {
     ///
     /// # Errors
     /// What is wrong with them, as a sentence for the client.
-    pub(super) fn parse(params: &str) -> Result<Self, &'static str> {
+    pub(super) fn parse(params: &str, profile: Profile) -> Result<Self, &'static str> {
         let text = |path: &[&str]| {
             let raw = reader::find_path(params, path)?;
             Some(reader::as_str(raw)?.into_owned())
         };
         let target = match text(&["ref", "type"]).as_deref() {
             Some("ref/prompt") => text(&["ref", "name"]).map(CompletionTarget::Prompt),
-            Some("ref/resource") => text(&["ref", "uri"]).map(CompletionTarget::Resource),
+            Some("ref/resource") => {
+                let named = profile.overlay().names_resources;
+                let name = || text(&["ref", "name"]).filter(|_| named);
+                let uri = text(&["ref", "uri"]).or_else(name);
+                uri.map(CompletionTarget::Resource)
+            }
             _ => return Err("the type of ref is neither ref/prompt nor ref/resource"),
         };
         let pair = |(key, value): (crate::json::JsonStr<'_>, &str)| {
@@ -110,6 +116,7 @@ mod tests {
     fn a_request_is_read_or_told_what_is_wrong() {
         let request = CompletionRequest::parse(
             r#"{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":"W\u006f"},"context":{"arguments":{"lang":"en"}}}"#,
+            Profile::Official,
         )
         .unwrap();
         assert_eq!(request.target, CompletionTarget::Prompt("greet".into()));
@@ -127,7 +134,7 @@ mod tests {
                 "value is missing",
             ),
         ] {
-            let error = CompletionRequest::parse(params).unwrap_err();
+            let error = CompletionRequest::parse(params, Profile::Official).unwrap_err();
             assert!(error.contains(why), "{params}: {error}");
         }
     }

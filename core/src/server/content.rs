@@ -289,6 +289,10 @@ impl PromptResult {
             result.string("description", description);
         }
         let revision = result.revision();
+        let system = match result.profile().overlay().system_role {
+            true => "\"system\"",
+            false => "\"user\"",
+        };
         result.with("messages", |out| {
             out.push(b'[');
             write_all(out, &self.messages, |(role, content), out| {
@@ -298,6 +302,7 @@ impl PromptResult {
                     Some(match role {
                         Role::User => "\"user\"",
                         Role::Assistant => "\"assistant\"",
+                        Role::System => system,
                     }),
                 );
                 content.write(object.key("content"), revision);

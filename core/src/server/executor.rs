@@ -1,5 +1,6 @@
 //! Carries out the operations of one connection with the handlers of a [`Server`].
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -66,6 +67,14 @@ impl Executor for HandlerExecutor {
             return Err(answer);
         };
         let offer = self.view.offer();
+        if let Some(approval) = &offer.handlers.approval
+            && request
+                .message
+                .name()
+                .is_some_and(|name| approval.covers(&name))
+        {
+            return Err(answer);
+        }
         let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number) else {
             return Err(answer);
         };
@@ -188,12 +197,12 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
             {
                 return debt.refuse(ErrorKind::Overloaded, "too many tasks");
             }
-            let made = || match handler {
-                ToolHandler::Spawned(handler) => handler(call, context),
-                ToolHandler::Inline(handler) => {
-                    let result = handler(call.message.as_ref().arguments().unwrap_or("{}"));
-                    Box::pin(std::future::ready(result))
-                }
+            let name = |call: &Call| call.message.as_ref().name().map(Cow::into_owned);
+            let approval = handlers.approval.as_ref();
+            let approval = approval.filter(|it| name(&call).is_some_and(|name| it.covers(&name)));
+            let made = || match approval {
+                None => handler.call(call, context),
+                Some(approval) => approval.before(handler.clone(), call, context),
             };
             match attended(&debt.context, made).await {
                 None => debt.ask(),
@@ -337,9 +346,10 @@ impl Debt {
 
     /// R-TOL-05
     fn refuse_arguments(mut self, why: String) {
-        match self.context.revision().rules().bad_arguments_is_tool_error {
+        let profile = self.context.connection().config().profile;
+        match profile.arguments_are_tool_errors(self.context.revision()) {
             true => self.pay(|writer| ToolResult::error(why).write(writer)),
-            false => self.refuse(ErrorKind::InvalidParams, &why),
+            false => self.refuse(ErrorKind::ToolArguments, &why),
         }
     }
 

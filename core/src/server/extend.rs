@@ -100,6 +100,12 @@ impl Builder {
         self
     }
 
+    /// Offers tools even if there are none.
+    pub fn offer_tools(mut self) -> Self {
+        self.registry.offer_tools();
+        self
+    }
+
     /// Offers resources even if there are none: for tools that embed resources in what they give
     /// back (R-TOL-13).
     pub fn offer_resources(mut self) -> Self {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::access::judge;
+use super::access::{Access, subject};
 use super::audience::Listener;
+use super::batch::BUNDLE;
 use super::builder::Server;
 use super::completion::{CompletionRequest, CompletionTarget};
 use super::content::ToolResult;
@@ -14,11 +15,14 @@ use super::registry::{Pages, Registry, level, page, quoted};
 #[cfg(feature = "skills")]
 use super::skills::{Skills, file_of};
 use super::tasks::{RESULT, Rule, declares, missing_extension};
-use crate::connection::{Answer, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray};
+use crate::connection::{
+    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray,
+};
 use crate::error::ConnectionError;
 use crate::handler::{Executor, Operation};
 use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
+use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, Method, TaskSupport, extension};
 use crate::message::{Field, MessageRef};
 
@@ -26,14 +30,16 @@ use crate::message::{Field, MessageRef};
 /// that break the schema) never reaches the executor.
 #[derive(Debug)]
 pub struct ServerHost<E> {
-    registry: Arc<Registry>,
+    pub(super) registry: Arc<Registry>,
     /// Where the registry comes from, if it may change, and which it is.
     source: Option<(Arc<dyn Source>, u64)>,
     /// Made when there is first something to tell it.
     listener: Option<Arc<Listener>>,
-    handle: Handle,
+    pub(super) handle: Handle,
     executor: E,
     initialized: bool,
+    /// What a policy calls this client, if nobody knows who it is.
+    pub(super) client: Option<String>,
 }
 
 impl<E: Executor> ServerHost<E> {
@@ -46,6 +52,7 @@ impl<E: Executor> ServerHost<E> {
             handle,
             executor,
             initialized: false,
+            client: None,
         }
     }
 
@@ -138,8 +145,7 @@ impl<E: Executor> ServerHost<E> {
             );
         };
         let Some(number) = self.registry.tool(&name) else {
-            let text = format!("unknown tool {}", quoted(&name));
-            return answer.error(ErrorKind::ToolNotFound, &text, None);
+            return unknown_tool(answer, ErrorKind::ToolNotFound, &name);
         };
         let arguments = match request.message.arguments() {
             // R-TOL-12
@@ -165,9 +171,10 @@ impl<E: Executor> ServerHost<E> {
         let later = arguments.len() > CHECK_HERE_BYTES && self.executor.checks_arguments(operation);
         if !later && let Err(why) = self.registry.check_arguments(number, arguments) {
             // R-TOL-05
-            return match request.revision.rules().bad_arguments_is_tool_error {
+            let profile = self.handle.config().profile;
+            return match profile.arguments_are_tool_errors(request.revision) {
                 true => answer.result(|result| ToolResult::error(why).write(result)),
-                false => answer.error(ErrorKind::InvalidParams, &why, None),
+                false => answer.error(ErrorKind::ToolArguments, &why, None),
             };
         }
         if support != TaskSupport::Forbidden {
@@ -187,7 +194,7 @@ impl<E: Executor> ServerHost<E> {
         });
         match found {
             Some(operation) => self.operate(operation, request, answer),
-            None => missing(answer, &uri),
+            None => missing(answer, ErrorKind::ResourceNotFound, &uri),
         }
     }
 
@@ -200,8 +207,12 @@ impl<E: Executor> ServerHost<E> {
             );
         };
         let Some(number) = self.registry.prompt(&name) else {
-            let text = format!("unknown prompt {}", quoted(&name));
-            return answer.error(ErrorKind::PromptNotFound, &text, None);
+            return answer.refuse(Failure {
+                kind: ErrorKind::PromptNotFound,
+                about: &name,
+                why: &format!("unknown prompt {}", quoted(&name)),
+                data: None,
+            });
         };
         let arguments = request.message.arguments().unwrap_or("{}");
         if reader::members(arguments).any(|(_, value)| reader::as_str(value).is_none()) {
@@ -268,7 +279,7 @@ impl<E: Executor> ServerHost<E> {
             return answer.result(|_| ());
         }
         if !self.registry.reads(&uri) {
-            return missing(answer, &uri);
+            return missing(answer, ErrorKind::ResourceNotFound, &uri);
         }
         match self.listener().subscribe(&uri) {
             true => answer.result(|_| ()),
@@ -294,7 +305,8 @@ impl<E: Executor> ServerHost<E> {
     /// R-CMP-03
     fn complete(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
-        let asked = match CompletionRequest::parse(params) {
+        let profile = self.handle.config().profile.in_revision(request.revision);
+        let asked = match CompletionRequest::parse(params, profile) {
             Ok(asked) => asked,
             Err(why) => return answer.error(ErrorKind::InvalidParams, why, None),
         };
@@ -312,16 +324,27 @@ impl<E: Executor> ServerHost<E> {
 impl<E: Executor> Host for ServerHost<E> {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
+        let registry = self.registry.clone();
+        let answer = match self.admit(&registry, &request, answer) {
+            Ok(answer) => answer,
+            Err(disposition) => return disposition,
+        };
         let answer = match self.executor.first(&request, answer) {
             Ok(disposition) => return disposition,
             Err(answer) => answer,
         };
-        let registry = self.registry.clone();
         let lists = || registry.lists(request.revision);
         let resources = registry.has_resources();
-        if registry.has_guard() {
-            let judged = judge(&request, self.handle.principal(), |it| registry.admits(it));
-            if let Err(refusal) = judged {
+        if registry.has_guard()
+            && let Some((method, name)) = subject(&request)
+        {
+            let access = Access {
+                method,
+                name: &name,
+                principal: self.handle.principal(),
+                arguments: request.message.arguments(),
+            };
+            if let Err(refusal) = registry.admits(&access) {
                 return answer.error(refusal.kind(), &refusal.to_string(), refusal.data());
             }
         }
@@ -381,6 +404,11 @@ impl<E: Executor> Host for ServerHost<E> {
                 // R-ERR-14
                 None => answer.error(ErrorKind::InvalidParams, "unknown log level", None),
             },
+            None if request.message.method().as_deref() == Some(BATCH)
+                && self.takes_batches(&request) =>
+            {
+                self.batch(&request, answer)
+            }
             None => self.extension(request, answer),
             _ => not_offered(answer, &request),
         }
@@ -391,6 +419,7 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn dispatch(&mut self, mut batch: Batch) {
+        self.watch(&mut batch);
         for call in batch.take(LISTEN) {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // It was read before; what changed since then changes nothing.
@@ -403,6 +432,9 @@ impl<E: Executor> Host for ServerHost<E> {
             for call in batch.take(RESULT) {
                 self.registry.tasks().answer_at_end(&self.handle, call);
             }
+        }
+        for call in batch.take(BUNDLE) {
+            self.serve_batch(&call);
         }
         if !batch.is_empty() {
             self.executor.run(batch);
@@ -471,21 +503,32 @@ fn leads_out(uri: &str) -> bool {
 
 fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposition {
     let name = request.message.method().unwrap_or(Cow::Borrowed("?"));
-    answer.error(
-        ErrorKind::MethodNotFound,
-        &format!("no method {} here", quoted(&name)),
-        None,
-    )
+    answer.refuse(Failure {
+        kind: ErrorKind::MethodNotFound,
+        about: &name,
+        why: &format!("no method {} here", quoted(&name)),
+        data: None,
+    })
 }
 
-/// The answer for a resource that is not there, from anywhere (R-ERR-09, R-ERR-10).
-fn missing(answer: Answer<'_>, uri: &str) -> Disposition {
-    let data = missing_data(uri);
-    answer.error(
-        ErrorKind::ResourceNotFound,
-        "resource not found",
-        Some(&data),
-    )
+/// The answer for a resource that is not there, or not for this client (R-ERR-09, R-ERR-10).
+pub(super) fn missing(answer: Answer<'_>, kind: ErrorKind, uri: &str) -> Disposition {
+    answer.refuse(Failure {
+        kind,
+        about: uri,
+        why: "resource not found",
+        data: Some(&missing_data(uri)),
+    })
+}
+
+/// The answer for a tool that is not there, or not for this client (R-ERR-11).
+pub(super) fn unknown_tool(answer: Answer<'_>, kind: ErrorKind, name: &str) -> Disposition {
+    answer.refuse(Failure {
+        kind,
+        about: name,
+        why: &format!("unknown tool {}", quoted(name)),
+        data: None,
+    })
 }
 
 pub(super) fn missing_data(uri: &str) -> String {

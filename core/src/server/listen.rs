@@ -39,9 +39,16 @@ impl Interests {
         if registry.subscribes {
             let wanted = reader::find(filter, "resourceSubscriptions").unwrap_or("[]");
             for uri in reader::elements(wanted).filter_map(reader::as_str) {
-                let (method, name) = (Method::Subscribe, &*uri);
-                let access = Access::new(method, name, principal);
-                if registry.reads(&uri) && registry.admits(&access).is_ok() {
+                let access = Access {
+                    method: Method::Subscribe,
+                    name: &uri,
+                    principal,
+                    arguments: None,
+                };
+                let policy = registry.policy.as_ref();
+                let allowed =
+                    policy.is_none_or(|policy| policy.admits(access.method, &uri).is_ok());
+                if registry.reads(&uri) && allowed && registry.admits(&access).is_ok() {
                     uris.insert(uri.into_owned());
                 }
                 if uris.len() > MAX_SUBSCRIPTIONS {

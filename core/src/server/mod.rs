@@ -23,9 +23,12 @@
 //! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
 
 mod access;
+mod admission;
+mod approval;
 mod arguments;
 mod ask;
 mod audience;
+mod batch;
 mod builder;
 mod cache;
 mod completion;
@@ -45,6 +48,7 @@ mod rounds;
 mod seal;
 #[cfg(feature = "skills")]
 mod skills;
+mod streaming;
 mod tasks;
 mod template;
 mod used;
@@ -53,6 +57,7 @@ pub use crate::handler::HandlerError;
 pub use crate::mcp::{Role, TaskSupport};
 pub use crate::schema::{InvalidSchema, Schema};
 pub use access::Access;
+pub use approval::Pending;
 pub use arguments::{Arguments, FromArguments};
 pub use audience::Change;
 pub use builder::{Builder, Server};
@@ -70,6 +75,7 @@ pub use registry::{Registry, RegistryError};
 pub use seal::Seal;
 #[cfg(feature = "skills")]
 pub use skills::{InvalidSkill, Skill};
+pub use streaming::Pieces;
 pub use tasks::{TaskCall, TaskLimits};
 pub use template::{InvalidTemplate, Template};
 pub use {schemars, serde, serde_json};

@@ -1,6 +1,6 @@
 //! What a server owes every client, seen on the wire in each revision.
 
-use mcpbolt::mcp::{Codes, Era, ErrorKind, LogLevel, Revision};
+use mcpbolt::mcp::{Era, ErrorKind, LogLevel, Profile, Revision};
 use mcpbolt::server::{
     Arguments, Content, Context, Json, Prompt, PromptResult, Resource, ResourceContents, Role,
     Server, Tool,
@@ -335,17 +335,17 @@ fn a_completion_is_never_answered_with_a_question() {
     assert_eq!(code(&answer), -32603, "{answer}");
 }
 
-/// R-ERR-28: the codes of a dialect, up to 2025-11-25.
+/// R-ERR-28: the codes of a profile, up to 2025-11-25.
 #[test]
-fn a_server_speaks_the_codes_of_a_dialect() {
-    let of = |codes: Codes, revision: Revision| {
-        let server = server(1).codes(codes).build().unwrap();
+fn a_server_speaks_the_codes_of_a_profile() {
+    let of = |profile: Profile, revision: Revision| {
+        let server = server(1).profile(profile).build().unwrap();
         let mut wire = Wire::open(&server, revision, json!({}));
         code(&wire.ask(revision, "tools/call", json!({"name": "nobody"})))
     };
-    assert_eq!(of(Codes::OwnNames, Revision::V2025_03_26), -32001);
-    assert_eq!(of(Codes::ToolsAreMethods, Revision::V2025_06_18), -32601);
-    assert_eq!(of(Codes::OwnNames, Revision::V2026_07_28), -32602);
+    assert_eq!(of(Profile::Seed002, Revision::V2025_03_26), -32001);
+    assert_eq!(of(Profile::Seed004, Revision::V2025_06_18), -32601);
+    assert_eq!(of(Profile::Seed002, Revision::V2026_07_28), -32602);
 }
 
 /// R-RES-03, R-RES-05: a template of files gives out none that lie elsewhere.

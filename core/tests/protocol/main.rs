@@ -10,9 +10,12 @@ mod calls;
 mod changes;
 mod clients;
 mod duties;
+mod experimental;
 mod extend;
 mod flow;
 mod measure;
+mod policy;
+mod profiles;
 mod rounds;
 mod scenarios;
 #[path = "../shared/schema.rs"]

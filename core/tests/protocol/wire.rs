@@ -20,6 +20,8 @@ pub struct Wire {
     asked: u64,
     /// What the client declares.
     pub capabilities: Value,
+    /// All that was heard, as it came.
+    pub lines: Vec<String>,
 }
 
 impl Wire {
@@ -42,6 +44,7 @@ impl Wire {
             now,
             asked: 0,
             capabilities: json!({}),
+            lines: Vec::new(),
         }
     }
 
@@ -149,12 +152,10 @@ impl Wire {
             output.advance(output.head().len());
         }
         self.connection.handle_timeout(self.now, &mut self.host);
-        let lines = bytes
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty());
-        lines
-            .map(|line| serde_json::from_slice(line).unwrap())
-            .collect()
+        let said = String::from_utf8(bytes).unwrap();
+        self.lines.extend(said.lines().map(str::to_owned));
+        let parsed = said.lines().map(serde_json::from_str);
+        parsed.map(Result::unwrap).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is said in HTTP's own words: statuses, headers and refusals.
 
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use smallvec::smallvec;
 
@@ -86,6 +86,7 @@ pub fn status(message: &Message, reached: bool) -> StatusCode {
             | code::UNSUPPORTED_VERSION,
         ) => StatusCode::BAD_REQUEST,
         Some(code::OVERLOADED | code::SHUTTING_DOWN) => StatusCode::SERVICE_UNAVAILABLE,
+        Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
         Some(code::INVALID_PARAMS) if !reached => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
@@ -96,6 +97,7 @@ pub fn session_status(message: &Message) -> StatusCode {
     match code(message) {
         Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
         Some(code::OVERLOADED | code::SHUTTING_DOWN) => StatusCode::SERVICE_UNAVAILABLE,
+        Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::OK,
     }
 }
@@ -111,6 +113,28 @@ pub fn json(status: StatusCode, body: HttpBody) -> Response<HttpBody> {
     let kind = HeaderValue::from_static(JSON);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+/// One message; where it says when to try again, so does a header.
+pub fn message(status: StatusCode, message: Message) -> Response<HttpBody> {
+    let wait = match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => retry_after(&message),
+        _ => None,
+    };
+    let mut response = json(status, HttpBody::whole(message));
+    if let Some(seconds) = wait {
+        let seconds = HeaderValue::from(seconds);
+        response.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    response
+}
+
+fn retry_after(message: &Message) -> Option<u64> {
+    let [piece] = &message[..] else {
+        return None;
+    };
+    let error = std::str::from_utf8(piece).ok()?;
+    number::as_u64(reader::find_path(error, &["error", "data", "retryAfter"])?)
 }
 
 pub fn stream(body: HttpBody) -> Response<HttpBody> {

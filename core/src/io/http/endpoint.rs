@@ -177,7 +177,7 @@ impl Endpoint {
             [] => refused(NO_MESSAGE),
             [message] => {
                 let status = answers::status(message, reached_server);
-                answers::json(status, HttpBody::whole(message.clone()))
+                answers::message(status, message.clone())
             }
             _ => {
                 let mut events = Encoder::default();
@@ -263,7 +263,7 @@ impl Endpoint {
             Said::Nothing => with(StatusCode::ACCEPTED, HttpBody::empty()),
             Said::Answer(message) => {
                 let status = answers::session_status(&message);
-                answers::json(status, HttpBody::whole(message))
+                answers::message(status, message)
             }
             Said::Stream => {
                 let revision = session.revision();

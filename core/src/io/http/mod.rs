@@ -40,6 +40,7 @@
 //! | 408, 413 | the body did not come to its end in time; it is too long |
 //! | 409 | what is to be resumed is gone, and the other stream has its reader |
 //! | 426 | a WebSocket of another version |
+//! | 429 | the client asks more often than its server's policy lets it; `Retry-After` says how long to wait |
 //! | 503 | there is no room for it now |
 //!
 //! Whatever is refused is told why by an error of JSON-RPC.

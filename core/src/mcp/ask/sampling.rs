@@ -20,6 +20,10 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
+    /// The system, in the prompts of a [profile](crate::mcp::Profile) that has it; elsewhere what it
+    /// says is the user's (R-PRM-06).
+    #[serde(skip)]
+    System,
 }
 
 /// A conversation that the client's model is to continue: the params of

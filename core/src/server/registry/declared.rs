@@ -7,7 +7,7 @@ use crate::mcp::{Era, Revision, Side, TaskForm};
 impl Registry {
     /// Whether tools are offered.
     pub fn has_tools(&self) -> bool {
-        self.may_change || !self.tool_names.is_empty()
+        self.may_change || self.promises_tools || !self.tool_names.is_empty()
     }
 
     /// Whether resources or templates are offered.
@@ -28,6 +28,7 @@ impl Registry {
     /// The configuration of a server that offers this.
     pub fn config(&self, name: &str, version: &str) -> Config {
         let mut config = Config::new(Side::Server, name, version);
+        config.profile = self.profile;
         config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
         config
     }
@@ -51,7 +52,14 @@ impl Registry {
         if self.has_prompts() {
             declare("prompts", [changes, None]);
         }
-        declare("logging", [None, None]);
+        if self
+            .profile
+            .in_revision(revision)
+            .overlay()
+            .declares_logging
+        {
+            declare("logging", [None, None]);
+        }
         if self.completes && rules.completions {
             declare("completions", [None, None]);
         }
@@ -61,6 +69,14 @@ impl Registry {
                 r#""tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#.to_owned(),
             ),
             _ => {}
+        }
+        if !self.experimental.is_empty() {
+            let member = |(name, settings): (&String, &String)| {
+                let name = serde_json::Value::from(name.as_str());
+                format!("{name}:{settings}")
+            };
+            let all: Vec<_> = self.experimental.iter().map(member).collect();
+            members.push(format!("\"experimental\":{{{}}}", all.join(",")));
         }
         // R-TSX-01
         if rules.era == Era::Stateless

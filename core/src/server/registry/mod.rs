@@ -28,7 +28,8 @@ use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
 use crate::handler::Operation;
-use crate::mcp::{LogLevel, Revision, TaskSupport};
+use crate::mcp::{LogLevel, Profile, Revision, TaskSupport};
+use crate::policy::{Permissions, Policy};
 use crate::schema::{InvalidSchema, Schema};
 
 /// Why something cannot be registered.
@@ -97,6 +98,12 @@ pub struct Registry {
     pub(super) subscribes: bool,
     /// Resources are offered even if there are none.
     embeds: bool,
+    /// Tools are, too.
+    promises_tools: bool,
+    profile: Profile,
+    pub(super) policy: Option<Arc<Policy>>,
+    /// What is declared as `experimental`, by name.
+    experimental: BTreeMap<String, String>,
     may_change: bool,
     /// Some tool opted in.
     has_tasks: bool,
@@ -288,6 +295,42 @@ impl Registry {
         self.embeds = true;
     }
 
+    /// Offers tools even if there are none.
+    pub fn offer_tools(&mut self) {
+        self.promises_tools = true;
+    }
+
+    /// Speaks as that profile has it, up to 2025-11-25.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = profile;
+    }
+
+    /// Holds everything against `policy`: see
+    /// [`Builder::policy`](crate::server::Builder::policy).
+    pub fn set_policy(&mut self, policy: Arc<Policy>) {
+        self.policy = Some(policy);
+        self.changed();
+    }
+
+    /// Declares something as `experimental`, with these settings, a JSON object.
+    ///
+    /// # Errors
+    /// When the settings are no object.
+    pub fn add_experimental(&mut self, name: &str, settings: &str) -> Result<(), RegistryError> {
+        let valid = crate::json::validate(settings.as_bytes(), 64).is_ok();
+        if !valid || !settings.trim_start().starts_with('{') {
+            return Err(RegistryError::Json(name.to_owned(), "settings"));
+        }
+        self.experimental
+            .insert(name.to_owned(), settings.to_owned());
+        Ok(())
+    }
+
+    /// What was declared as `experimental` under that name.
+    pub(super) fn experimental(&self, name: &str) -> Option<&str> {
+        self.experimental.get(name).map(String::as_str)
+    }
+
     /// Tells the clients on all connections that something is another now: every one of a list,
     /// those who subscribed of a resource.
     pub fn tell(&self, change: Change<'_>) {
@@ -415,6 +458,13 @@ impl Registry {
         self.prompt_names.get(name).copied()
     }
 
+    /// The permissions, where lists do not show what they deny (R-PER-05).
+    fn hidden_by(&self, revision: Revision) -> Option<&Permissions> {
+        let told = self.profile.in_revision(revision).overlay().tells_denied;
+        let policy = self.policy.as_ref().filter(|_| !told);
+        policy.and_then(|policy| policy.allowed())
+    }
+
     pub(super) fn lists(&self, revision: Revision) -> &Lists {
         self.lists[revision as usize].get_or_init(|| {
             let hints = match revision.rules().cache_hints {
@@ -426,14 +476,15 @@ impl Registry {
                 hints: &hints,
             };
             let templates: Vec<_> = self.templates().collect();
-            #[allow(unused_mut, reason = "without skills")]
-            let mut resources = self.resources();
+            let (mut tools, mut resources) = (self.tools(), self.resources());
             #[cfg(feature = "skills")]
             resources.extend(self.skills.manifests());
+            if let Some(permissions) = self.hidden_by(revision) {
+                tools.retain(|tool| permissions.may_call(&tool.name));
+                resources.retain(|resource| permissions.may_read(&resource.uri));
+            }
             Arc::new(Lists {
-                tools: pages.of("tools", &self.tools(), |tool, out| {
-                    tool.write(out, revision)
-                }),
+                tools: pages.of("tools", &tools, |tool, out| tool.write(out, revision)),
                 resources: pages.of("resources", &resources, |resource, out| {
                     resource.write(out, revision, "uri");
                 }),

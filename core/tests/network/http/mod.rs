@@ -21,8 +21,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcpbolt::io::http::{HttpOptions, HttpServer};
-use mcpbolt::limits::Limits;
+use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::{Elicitation, TaskSupport};
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{Arguments, Context, HandlerError, Resource, ResourceContents, Server, Tool};
 use serde_json::{Value, json};
 
@@ -283,6 +284,27 @@ fn no_header_is_proof_of_authority() {
         (dressed.status, &dressed.json()["error"]["code"]),
         (400, &json!(-32020))
     );
+    serving.end();
+}
+
+/// R-S14-05: who asks too often is told so by HTTP's own word, and when to come back; those whom nobody
+/// knows share one rate.
+#[test]
+fn who_asks_too_often_is_told_so_by_the_status() {
+    let rate = Rate {
+        burst: 2,
+        per_second: 0,
+    };
+    let server = Server::builder("rated", "1.0.0")
+        .policy(Policy::new().rate(rate))
+        .tool(Tool::new("open"), |_: Arguments, _| async { "open" })
+        .build()
+        .unwrap();
+    let serving = Serving::of(server, HttpOptions::default());
+    let asked: Vec<_> = (0..3).map(|n| ask(serving.at, &call(n, "open", json!({})))).collect();
+    assert_eq!(asked.iter().map(|it| it.status).collect::<Vec<_>>(), [200, 200, 429]);
+    assert_eq!(asked[2].header("retry-after"), "1");
+    assert_eq!(asked[2].json()["error"]["data"], json!({"retryAfter": 1}));
     serving.end();
 }
 

@@ -1,0 +1,60 @@
+// What a server allows, bounds, masks and writes down, and profiles of the protocol.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, ToolError } from 'mcpbolt';
+import { connect, failsWith } from './wire.mjs';
+
+const permissions = {
+    tools: { allowed: ['*'], denied: ['erase'] },
+    resources: { allowed: ['file:///srv/**'] }
+};
+
+const offer = options =>
+    new Server('disk', '1', options)
+        .tool('erase', {}, () => 'erased')
+        .tool('look', {}, () => {
+            throw new ToolError('password=hunter2 is wrong, so is open sesame');
+        })
+        .tool('slow', {}, () => sleep(60_000, 'late', { ref: false }))
+        .resource('file:///srv/a.txt', {}, () => 'a')
+        .resource('file:///etc/shadow', {}, () => 'b');
+
+test('what is denied is not there (R-PER-01 to R-PER-05)', async () => {
+    const client = await connect(offer({ policy: { permissions } }));
+    assert.deepEqual((await client.listTools()).map(({ name }) => name), ['look', 'slow']);
+    assert.deepEqual((await client.listResources()).map(({ uri }) => uri), ['file:///srv/a.txt']);
+    assert.equal((await client.readResource('file:///srv/a.txt'))[0].text, 'a');
+    await assert.rejects(client.callTool('erase'), failsWith('ERR_MCP_PEER'));
+    await assert.rejects(client.readResource('file:///etc/shadow'), failsWith('ERR_MCP_PEER'));
+    await client.close();
+});
+
+test('secrets are told to nobody, and the audit says what was done (R-ERR-29, R-S14-05)', async () => {
+    const seen = [];
+    const policy = { permissions, secrets: ['open sesame'], auditArguments: true, audit: event => seen.push(event) };
+    const client = await connect(offer({ policy }));
+    const look = await client.callTool('look', { token: 'hunter2' });
+    assert.equal(look.content[0].text, 'password=*** is wrong, so is ***');
+    await assert.rejects(client.callTool('erase'), failsWith('ERR_MCP_PEER'));
+    for (let waits = 0; seen.length < 2 && waits < 3000; waits += 1) await sleep(10);
+    assert.deepEqual(seen.map(({ name, outcome }) => [name, outcome]), [['look', 'tool_failed'], ['erase', 'denied']]);
+    assert.ok(!JSON.stringify(seen).includes('hunter2'));
+    assert.deepEqual(JSON.parse(seen[0].arguments), { token: '***' });
+    await client.close();
+});
+
+test('calls are bounded in time and number (R-PER-06, R-S14-05)', async () => {
+    const client = await connect(offer({ policy: { toolTimeout: 100, rate: { burst: 2, perSecond: 0 } } }));
+    const slow = await client.callTool('slow');
+    assert.ok(slow.isError && slow.content[0].text.includes('longer than'));
+    const answers = [];
+    for (let n = 0; n < 3; n += 1) answers.push(await client.callTool('erase'));
+    assert.ok(answers.some(({ isError, content }) => isError && content[0].text.includes('too many requests')));
+    await client.close();
+});
+
+test('a policy or profile that is misspelt is refused', () => {
+    assert.throws(() => offer({ policy: { permission: {} } }), failsWith('ERR_MCP_MISUSE'));
+    assert.throws(() => offer({ profile: 'seed-005' }), failsWith('ERR_MCP_MISUSE'));
+});

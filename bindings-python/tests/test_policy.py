@@ -1,0 +1,115 @@
+"""What a server allows, bounds, masks and writes down, and profiles of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from mcpbolt import Client, PeerError, Policy, Server, ToolError
+from support import Raw, coroutine
+
+
+def offer(server: Server) -> Server:
+    @server.tool
+    def erase() -> str:
+        return "erased"
+
+    @server.tool
+    def look() -> str:
+        raise ToolError("password=hunter2 is wrong, so is open sesame")
+
+    @server.tool
+    async def slow() -> str:
+        await asyncio.sleep(60)
+        return "late"
+
+    @server.resource("file:///srv/a.txt")
+    def a() -> str:
+        return "a"
+
+    @server.resource("file:///etc/shadow")
+    def shadow() -> str:
+        return "b"
+
+    return server
+
+
+PERMISSIONS: dict[str, Any] = {
+    "tools": {"allowed": ["*"], "denied": ["erase"]},
+    "resources": {"allowed": ["file:///srv/**"]},
+}
+
+
+@coroutine
+async def test_what_is_denied_is_not_there() -> None:
+    """R-PER-01 to R-PER-05."""
+    server = offer(Server("disk", policy=Policy(permissions=PERMISSIONS)))
+    async with Client(server) as client:
+        assert [tool["name"] for tool in await client.list_tools()] == ["look", "slow"]
+        assert [one["uri"] for one in await client.list_resources()] == ["file:///srv/a.txt"]
+        assert (await client.read_resource("file:///srv/a.txt"))[0].text == "a"
+        for refused in (client.call_tool("erase"), client.read_resource("file:///etc/shadow")):
+            with pytest.raises(PeerError):
+                await refused
+
+
+@coroutine
+async def test_secrets_are_told_to_nobody_and_the_audit_says_what_was_done() -> None:
+    """R-ERR-29, R-S14-05."""
+    seen: list[dict[str, Any]] = []
+    policy = Policy(permissions=PERMISSIONS, secrets=["open sesame"], audit=seen.append, audit_arguments=True)
+    async with Client(offer(Server("disk", policy=policy))) as client:
+        look = await client.call_tool("look", {"token": "hunter2"})
+        assert look.text == "password=*** is wrong, so is ***"
+        with pytest.raises(PeerError):
+            await client.call_tool("erase")
+        for _ in range(3000):
+            if len(seen) == 2:
+                break
+            await asyncio.sleep(0.01)
+    assert [(one["name"], one["outcome"]) for one in seen] == [("look", "tool_failed"), ("erase", "denied")]
+    assert "hunter2" not in json.dumps(seen)
+    assert json.loads(seen[0]["arguments"]) == {"token": "***"}
+
+
+@coroutine
+async def test_calls_are_bounded_in_time_and_number() -> None:
+    """R-PER-06, R-S14-05."""
+    server = offer(Server("disk", policy=Policy(tool_timeout=0.1, rate=(2, 0))))
+    async with Client(server) as client:
+        slow = await client.call_tool("slow")
+        assert slow.is_error and "longer than" in slow.text
+        answers = [await client.call_tool("erase") for _ in range(3)]
+        assert any(answer.is_error and "too many requests" in answer.text for answer in answers)
+
+
+def test_a_policy_that_is_misspelt_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown field"):
+        offer(Server("disk", policy=Policy(permissions={"tool": {}})))._catalog()
+    with pytest.raises(ValueError, match="known are"):
+        Server("disk", profile="seed-005")._catalog()  # type: ignore[arg-type]
+
+
+def test_a_profile_is_spoken_literally() -> None:
+    """R-CHN-05, R-B3X-01, R-PER-07."""
+    code = """
+from mcpbolt import Server
+server = Server("s", profile="seed-002")
+@server.tool
+def t() -> str: return "t"
+server.run()
+"""
+    with Raw(code) as raw:
+        raw.send({"jsonrpc": "2.0", "id": 123, "method": "tools/call", "params": {"name": "unknown_tool"}})
+        error = {"code": -32001, "message": "Tool not found", "data": "Tool 'unknown_tool' does not exist"}
+        assert raw.receive() == {"jsonrpc": "2.0", "id": 123, "error": error}
+    code = code.replace('profile="seed-002"', 'profile="seed-003", experimental={"batch": {}}')
+    with Raw(code.replace('return "t"', 'raise OSError("no disk")')) as raw:
+        call = {"method": "tools/call", "params": {"name": "t"}}
+        raw.send({"jsonrpc": "2.0", "id": 1, "method": "batch/execute", "params": {"requests": [call, {"id": 7, "method": "tools/list"}]}})
+        failed, listed = raw.receive()["result"]["responses"]
+        assert failed["code"] == -32004 and failed["data"] == {"tool": "t"}
+        assert listed["id"] == 7 and listed["result"]["tools"][0]["name"] == "t"

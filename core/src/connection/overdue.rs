@@ -1,0 +1,70 @@
+//! A bound on how long the handler of a request may take: when it is over, the request is answered
+//! without it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::core::Core;
+use super::handle::Handle;
+use super::host::{Answer, CallKey, Disposition, Host};
+use super::queue::Submission;
+use super::stream::Exchange;
+use crate::mcp::Revision;
+use crate::message::{OwnedId, RequestId};
+
+/// What is known of a request that may be answered without its handler.
+pub(crate) struct Overdue {
+    pub key: CallKey,
+    id: OwnedId,
+    revision: Revision,
+    answer: Box<Late>,
+}
+
+type Late = dyn FnOnce(Answer<'_>) -> Disposition + Send;
+
+impl fmt::Debug for Overdue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overdue")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Has a request of the peer answered by `answer`, on the driver's thread, unless it is answered
+    /// within `limit` from now. Its handler is cancelled then.
+    pub fn limit(
+        &self,
+        (key, id, revision): (CallKey, RequestId<'_>, Revision),
+        limit: Duration,
+        answer: impl FnOnce(Answer<'_>) -> Disposition + Send + 'static,
+    ) {
+        let overdue = Overdue {
+            key,
+            id: id.to_owned(),
+            revision,
+            answer: Box::new(answer),
+        };
+        self.submit(Submission::Limit { limit, overdue });
+    }
+}
+
+impl Core {
+    /// The time of a request of the peer is over.
+    pub(super) fn overdue(&mut self, exchange: &mut Exchange, key: CallKey, host: &mut dyn Host) {
+        let Some(entry) = self.end_incoming(exchange, key.incoming) else {
+            return;
+        };
+        if let Some(held) = &entry.held {
+            exchange.append(held);
+        }
+        if let Some((_, overdue)) = entry.limit {
+            let answer = exchange.answer(&self.config, overdue.id.as_ref(), overdue.revision);
+            // There is nothing left to defer it to.
+            let _ = (overdue.answer)(answer);
+        }
+        const WHY: Option<&str> = Some("it took too long");
+        entry.cancel.cancel(WHY);
+        host.cancelled(key, WHY);
+    }
+}

@@ -1,0 +1,248 @@
+//! Credentials in texts, masked: what a handler says of a failure, what an audit keeps of a call.
+
+use std::borrow::Cow;
+
+use crate::connection::{is_secret, mask_with};
+
+const MASK: &str = "***";
+
+/// How tokens begin that are known for what they are.
+const PREFIXES: [&str; 17] = [
+    "sk-",
+    "sk_",
+    "rk_",
+    "pk_live_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "npm_",
+];
+/// Shortest token that one of them begins.
+const SHORTEST: usize = 12;
+
+/// Finds credentials in texts: what follows a name that speaks of secrets, `Bearer` and `Basic`,
+/// tokens of a known form, passwords in URLs, private keys, and the secrets that a program names.
+#[derive(Clone, Debug, Default)]
+pub struct Redaction {
+    secrets: Vec<String>,
+}
+
+impl Redaction {
+    /// One that knows no secret by itself.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Masks `secret` wherever it stands. Empty ones are none.
+    #[must_use]
+    pub fn secret(mut self, secret: impl Into<String>) -> Self {
+        let secret = secret.into();
+        if !secret.is_empty() {
+            self.secrets.push(secret);
+            // One may be a part of another.
+            self.secrets
+                .sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        }
+        self
+    }
+
+    /// A text without its credentials.
+    ///
+    /// ```
+    /// use mcpbolt::policy::Redaction;
+    /// let redaction = Redaction::new().secret("hunter2");
+    /// assert_eq!(redaction.text("no hunter2 at postgres://me:pw@db/x"), "no *** at postgres://***@db/x");
+    /// assert_eq!(redaction.text("Authorization: Bearer a1b2c3d4"), "Authorization: Bearer ***");
+    /// ```
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            if text.contains(&**secret) {
+                text = Cow::Owned(text.replace(&**secret, MASK));
+            }
+        }
+        if let Some(keyless) = without_keys(&text) {
+            text = Cow::Owned(keyless);
+        }
+        let masked = words(&text);
+        if masked == *text {
+            return text;
+        }
+        Cow::Owned(masked)
+    }
+
+    /// JSON without its credentials: in strings, and in members whose names speak of secrets.
+    pub fn json(&self, json: &str) -> String {
+        mask_with(json, |text| self.text(text).into_owned())
+    }
+}
+
+/// Private keys in PEM.
+fn without_keys(text: &str) -> Option<String> {
+    const KIND: &str = "PRIVATE KEY-----";
+    let begin = text.find("-----BEGIN ")?;
+    let head = text[begin..].find(KIND)? + begin + KIND.len();
+    let end = text[head..]
+        .find(KIND)
+        .map_or(text.len(), |at| head + at + KIND.len());
+    let rest = &text[end..];
+    let rest = without_keys(rest).unwrap_or_else(|| rest.to_owned());
+    Some(format!("{}{MASK}{rest}", &text[..begin]))
+}
+
+/// What the next word is, going by those before it.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    Plain,
+    /// The value of a name that speaks of secrets.
+    Secret,
+    /// What follows `Bearer` or `Basic`, if it looks like it.
+    Credential,
+}
+
+fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut next = Next::Plain;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let len = rest.find(parts).unwrap_or(rest.len());
+        let (found, after) = rest.split_at(len);
+        if !found.is_empty() {
+            next = word(&mut out, found, next);
+        }
+        let gap = after.find(|c| !parts(c)).unwrap_or(after.len());
+        out.push_str(&after[..gap]);
+        rest = &after[gap..];
+    }
+    out
+}
+
+fn parts(c: char) -> bool {
+    c.is_whitespace() || "\"'`,;(){}[]<>|&?".contains(c)
+}
+
+fn word(out: &mut String, word: &str, expected: Next) -> Next {
+    if matches!(word.to_ascii_lowercase().as_str(), "bearer" | "basic") {
+        out.push_str(word);
+        return Next::Credential;
+    }
+    if expected == Next::Secret || expected == Next::Credential && is_credential(word) {
+        out.push_str(MASK);
+        return Next::Plain;
+    }
+    if let Some((scheme, rest)) = word.split_once("://") {
+        let authority = rest.find('/').unwrap_or(rest.len());
+        if let Some(at) = rest[..authority].rfind('@') {
+            out.push_str(scheme);
+            out.push_str("://");
+            out.push_str(MASK);
+            out.push_str(&rest[at..]);
+            return Next::Plain;
+        }
+    }
+    if let Some(at) = word.find(['=', ':']) {
+        let (name, value) = (&word[..at], &word[at + 1..]);
+        if is_secret(name) {
+            out.push_str(&word[..=at]);
+            if value.is_empty() {
+                return Next::Secret;
+            }
+            out.push_str(MASK);
+            return Next::Plain;
+        }
+        if is_token(value) {
+            out.push_str(&word[..=at]);
+            out.push_str(MASK);
+            return Next::Plain;
+        }
+    }
+    out.push_str(if is_token(word) { MASK } else { word });
+    Next::Plain
+}
+
+/// Whether that is more than a word of a sentence.
+fn is_credential(word: &str) -> bool {
+    let odd = |byte: u8| byte.is_ascii_digit() || b"=_+/.~".contains(&byte);
+    word.len() >= 16 || word.trim_end_matches('.').bytes().any(odd)
+}
+
+/// Whether a token tells by its form that it is one.
+fn is_token(word: &str) -> bool {
+    let jwt = word.starts_with("eyJ") && word.matches('.').count() >= 2;
+    let known = PREFIXES.iter().any(|prefix| word.starts_with(prefix));
+    word.len() >= SHORTEST && (jwt || known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-ERR-29
+    #[test]
+    fn credentials_are_masked_wherever_they_are_planted() {
+        let redaction = Redaction::new().secret("correct horse").secret("");
+        for (text, shown) in [
+            ("the correct horse knows", "the *** knows"),
+            ("password=hunter2 was wrong", "password=*** was wrong"),
+            ("password: hunter2", "password: ***"),
+            ("X-Api-Key: 12345", "X-Api-Key: ***"),
+            (
+                "Authorization: Bearer abc.def_1",
+                "Authorization: Bearer ***",
+            ),
+            (
+                "Authorization: Basic dXNlcjpwdw==",
+                "Authorization: Basic ***",
+            ),
+            (
+                "GET https://u:p@host/x?access_token=t&n=1",
+                "GET https://***@host/x?access_token=***&n=1",
+            ),
+            ("key sk-1234567890abcdef", "key ***"),
+            ("got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "got ***"),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----!",
+                "***!",
+            ),
+            ("ghp_0123456789abcdef, and more", "***, and more"),
+        ] {
+            assert_eq!(redaction.text(text), shown);
+        }
+    }
+
+    #[test]
+    fn ordinary_sentences_stay_as_they_are() {
+        let redaction = Redaction::new();
+        for text in [
+            "",
+            "the token has expired",
+            "Basic auth is off, use Bearer tokens.",
+            "no tool \"x\": see https://example.com/a?b=c",
+            "at 12:30:05 in file:///a/b.txt",
+            "task-force sk-8",
+        ] {
+            assert!(
+                matches!(redaction.text(text), Cow::Borrowed(same) if same == text),
+                "{text}"
+            );
+        }
+    }
+
+    /// R-ERR-29
+    #[test]
+    fn json_stays_json() {
+        let redaction = Redaction::new().secret("hunter2");
+        let json = r#"{"why":"at\nsk-1234567890abcdef","nested":[{"api_key":"k","n":1}],"t":"a hunter2\""}"#;
+        let shown = r#"{"why":"at\n***","nested":[{"api_key":"***","n":1}],"t":"a ***\""}"#;
+        assert_eq!(redaction.json(json), shown);
+    }
+}

@@ -1,0 +1,96 @@
+//! A policy as data, as configuration files and other languages have it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Permissions, Policy, Redaction};
+use crate::limits::Rate;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Settings {
+    permissions: Option<Permissions>,
+    rate: Option<PerSecond>,
+    tool_timeout: Option<u64>,
+    timeouts: BTreeMap<String, u64>,
+    secrets: Vec<String>,
+    audit_arguments: bool,
+    audit_to_tracing: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PerSecond {
+    burst: u32,
+    per_second: u32,
+}
+
+impl Policy {
+    /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `toolTimeout`, and
+    /// `timeouts` by tool, in milliseconds; `secrets` to be masked; `auditArguments` and
+    /// `auditToTracing`. Every member may be left out.
+    ///
+    /// ```
+    /// use mcpbolt::policy::Policy;
+    /// let policy = Policy::from_json(r#"{
+    ///     "permissions": {"tools": {"allowed": ["search"]}},
+    ///     "rate": {"burst": 20, "perSecond": 5},
+    ///     "timeouts": {"search": 2000}
+    /// }"#)?;
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a member is not known, or not what it must be.
+    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        let said: Settings = serde_json::from_str(json)?;
+        let timeouts = said.timeouts.into_iter();
+        Ok(Self {
+            permissions: said.permissions,
+            tool_timeout: said.tool_timeout.map(Duration::from_millis),
+            timeouts: timeouts
+                .map(|(tool, ms)| (tool, Duration::from_millis(ms)))
+                .collect(),
+            keeps_arguments: said.audit_arguments,
+            traces: said.audit_to_tracing,
+            redaction: said
+                .secrets
+                .into_iter()
+                .fold(Redaction::new(), Redaction::secret),
+            ..match said.rate {
+                None => Self::new(),
+                Some(PerSecond { burst, per_second }) => {
+                    Self::new().rate(Rate { burst, per_second })
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_read_or_refused() {
+        let policy = Policy::from_json(
+            r#"{"rate":{"burst":1,"perSecond":1},"toolTimeout":50,"timeouts":{"a":7},"secrets":["x"],"permissions":{"maxToolExecutionTime":20}}"#,
+        )
+        .unwrap();
+        assert!(policy.has_rates() && policy.has_limits());
+        assert_eq!(policy.limit("a"), Some(Duration::from_millis(7)));
+        assert_eq!(policy.limit("b"), Some(Duration::from_millis(20)));
+        assert_eq!(policy.redaction.text("x"), "***");
+        let empty = Policy::from_json("{}").unwrap();
+        assert!(!empty.has_rates() && !empty.has_limits() && !empty.audits());
+        for wrong in [
+            "[1]",
+            r#"{"rates":{}}"#,
+            r#"{"rate":{"burst":-1,"perSecond":1}}"#,
+        ] {
+            assert!(Policy::from_json(wrong).is_err(), "{wrong}");
+        }
+    }
+}

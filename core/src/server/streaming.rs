@@ -1,0 +1,135 @@
+//! Results in pieces: the first answers the call, the others follow it as notifications
+//! (`experimental.streaming`; R-XST-01, R-XST-02).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::content::{Content, ToolResult};
+use super::context::Context;
+use crate::connection::Handle;
+use crate::json::{number, reader, string};
+use crate::mcp::{Era, Revision};
+
+/// The notification that brings a piece.
+const PIECE: &str = "notifications/_experimental/stream";
+
+/// The pieces that follow the first. Dropped, it says that there are no more.
+#[derive(Debug)]
+pub struct Pieces {
+    handle: Handle,
+    revision: Revision,
+    id: String,
+    sent: u64,
+    ended: bool,
+}
+
+impl Context {
+    /// Answers the call of a tool with a first piece, if the client asked for pieces and the server
+    /// [declared](super::Builder::experimental) `streaming` with `tools`; the others are sent through
+    /// what this gives. What the handler gives back in the end is discarded then. `None` where the
+    /// result is to come whole.
+    ///
+    /// ```
+    /// use mcpbolt::mcp::Profile;
+    /// use mcpbolt::server::{Arguments, Content, Context, Server, Tool};
+    ///
+    /// let server = Server::builder("tales", "1.0.0")
+    ///     .profile(Profile::Seed003)
+    ///     .experimental("streaming", r#"{"tools":true}"#)
+    ///     .tool(Tool::new("tell"), |_: Arguments, context: Context| async move {
+    ///         match context.begin_pieces(&[Content::text("Once upon a time ")]) {
+    ///             Some(mut pieces) => pieces.send(&[Content::text("there was an engine.")]),
+    ///             None => return "Once upon a time there was an engine.",
+    ///         }
+    ///         ""
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn begin_pieces(&self, first: &[Content]) -> Option<Pieces> {
+        static STREAMS: AtomicU64 = AtomicU64::new(1);
+        if !self.takes_pieces() || self.is_cancelled() {
+            return None;
+        }
+        let id = format!("stream-{}", STREAMS.fetch_add(1, Ordering::Relaxed));
+        let result = ToolResult {
+            content: first.to_vec(),
+            ..ToolResult::default()
+        };
+        let mut replies = self.connection().replies();
+        replies.result(self.reply_to(), |writer| {
+            result.write(writer);
+            writer.raw(
+                "_experimental",
+                &format!("{{\"streamId\":\"{id}\",\"hasMore\":true}}"),
+            );
+        });
+        replies.submit();
+        Some(Pieces {
+            handle: self.connection().clone(),
+            revision: self.revision(),
+            id,
+            sent: 0,
+            ended: false,
+        })
+    }
+
+    /// R-XST-01, R-CAP-09
+    fn takes_pieces(&self) -> bool {
+        let Some(message) = self
+            .message()
+            .filter(|_| self.revision().era() == Era::Handshake)
+        else {
+            return false;
+        };
+        let config = self.connection().config();
+        let is_true = |json: &str, path: &[&str]| reader::find_path(json, path) == Some("true");
+        let params = message.params().unwrap_or("{}");
+        let declared = config.capabilities(self.revision());
+        let theirs = self.connection().peer().is_some_and(|peer| {
+            reader::find_path(&peer.capabilities, &["experimental", "streaming"]).is_some()
+        });
+        is_true(params, &["_experimental", "stream"])
+            && is_true(declared, &["experimental", "streaming", "tools"])
+            && (theirs || config.profile.overlay().experimental)
+    }
+}
+
+impl Pieces {
+    /// Sends the next piece.
+    pub fn send(&mut self, content: &[Content]) {
+        self.say(content, true);
+    }
+
+    /// Sends the last one.
+    pub fn end(mut self, content: &[Content]) {
+        self.say(content, false);
+        self.ended = true;
+    }
+
+    fn say(&mut self, content: &[Content], has_more: bool) {
+        self.sent += 1;
+        let mut params = b"{\"streamId\":".to_vec();
+        string::append(&mut params, &self.id);
+        params.extend_from_slice(b",\"seq\":");
+        number::append(&mut params, self.sent as i64);
+        params.extend_from_slice(b",\"content\":[");
+        for (i, block) in content.iter().enumerate() {
+            if i > 0 {
+                params.push(b',');
+            }
+            block.write(&mut params, self.revision);
+        }
+        params.extend_from_slice(format!("],\"hasMore\":{has_more}}}").as_bytes());
+        let params = String::from_utf8(params).unwrap_or_default();
+        // The params are an object.
+        let _ = self.handle.notify(PIECE, Some(&params));
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.say(&[], false);
+        }
+    }
+}
