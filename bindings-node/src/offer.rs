@@ -13,7 +13,7 @@ use mcpbolt::server::{
     CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
 };
 use napi::Status;
-use napi::bindgen_prelude::{FnArgs, Function, Uint8Array};
+use napi::bindgen_prelude::{Function, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use serde::Deserialize;
@@ -82,18 +82,15 @@ impl TaskOptions {
 
 /// Hands each event of an audit to JavaScript, as JSON; does not keep the process alive.
 fn teller(
-    audit: &Function<'_, FnArgs<(String,)>, ()>,
+    audit: &Function<'_, String, ()>,
 ) -> Result<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
     let tell = audit
-        .build_threadsafe_function::<FnArgs<(String,)>>()
+        .build_threadsafe_function::<String>()
         .weak::<true>()
         .build()
         .map_err(|why| error("ERR_MCP_MISUSE", why))?;
     Ok(move |event: &AuditEvent<'_>| {
-        let _: Status = tell.call(
-            FnArgs::from((event.to_json(),)),
-            ThreadsafeFunctionCallMode::NonBlocking,
-        );
+        let _: Status = tell.call(event.to_json(), ThreadsafeFunctionCallMode::NonBlocking);
     })
 }
 
@@ -133,7 +130,7 @@ impl Offer {
         name: String,
         version: String,
         options: OfferOptions,
-        audit: Option<Function<'_, FnArgs<(String,)>, ()>>,
+        audit: Option<Function<'_, String, ()>>,
     ) -> Result<Self> {
         let mut registry = Registry::new();
         let wrong = |why: &dyn std::fmt::Display| error("ERR_MCP_MISUSE", why);

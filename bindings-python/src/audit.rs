@@ -13,9 +13,7 @@ use crate::read;
 ///
 /// # Errors
 /// When there can be no thread more.
-pub fn teller(
-    report: Py<PyAny>,
-) -> PyResult<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
+pub fn teller(report: Py<PyAny>) -> PyResult<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
     let (sender, events) = channel::<String>();
     let teller = thread::Builder::new().name("mcpbolt audit".into());
     teller.spawn(move || tell(&report, &events))?;

@@ -301,8 +301,13 @@ fn who_asks_too_often_is_told_so_by_the_status() {
         .build()
         .unwrap();
     let serving = Serving::of(server, HttpOptions::default());
-    let asked: Vec<_> = (0..3).map(|n| ask(serving.at, &call(n, "open", json!({})))).collect();
-    assert_eq!(asked.iter().map(|it| it.status).collect::<Vec<_>>(), [200, 200, 429]);
+    let asked: Vec<_> = (0..3)
+        .map(|n| ask(serving.at, &call(n, "open", json!({}))))
+        .collect();
+    assert_eq!(
+        asked.iter().map(|it| it.status).collect::<Vec<_>>(),
+        [200, 200, 429]
+    );
     assert_eq!(asked[2].header("retry-after"), "1");
     assert_eq!(asked[2].json()["error"]["data"], json!({"retryAfter": 1}));
     serving.end();
