@@ -20,7 +20,7 @@ pub(crate) struct Overdue {
     answer: Box<Late>,
 }
 
-type Late = dyn FnOnce(Answer<'_>) -> Disposition + Send;
+type Late = dyn FnOnce(Answer<'_>) -> Disposition + Send + Sync;
 
 impl fmt::Debug for Overdue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,7 +37,7 @@ impl Handle {
         &self,
         (key, id, revision): (CallKey, RequestId<'_>, Revision),
         limit: Duration,
-        answer: impl FnOnce(Answer<'_>) -> Disposition + Send + 'static,
+        answer: impl FnOnce(Answer<'_>) -> Disposition + Send + Sync + 'static,
     ) {
         let overdue = Overdue {
             key,
