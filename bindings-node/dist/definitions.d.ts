@@ -33,6 +33,15 @@ export interface ServerOptions<State = unknown> {
      * the same to processes that a client may reach in turn, and keep it secret.
      */
     stateKey?: Uint8Array;
+    /**
+     * Whose reading of the protocol is spoken up to 2025-11-25: documents that have codes, words and methods of their
+     * own; `official` by default.
+     */
+    profile?: Profile;
+    /** What clients may do, how often and for how long, what is masked and what is written down. */
+    policy?: Policy;
+    /** What is declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several requests as one. */
+    experimental?: Readonly<Record<string, object>>;
     /** A client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
     /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
@@ -41,6 +50,68 @@ export interface ServerOptions<State = unknown> {
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
+}
+/** Documents that describe the protocol a little differently. */
+export type Profile = 'official' | 'seed-001' | 'seed-002' | 'seed-003' | 'seed-004';
+/** What is allowed, and what of it is denied. */
+export interface Patterns {
+    /** Without any, nothing is. */
+    allowed?: readonly string[];
+    /** Wins. */
+    denied?: readonly string[];
+}
+/**
+ * What a server allows, bounds, masks and writes down, whoever asks. What clients may not call or read is not there for
+ * them: no list shows it. Credentials are masked in what handlers say of failures.
+ */
+export interface Policy {
+    permissions?: {
+        /** Named exactly; `*` is all of them. */
+        tools?: Patterns;
+        /** Patterns of URIs: `*` stands for anything within one segment, `**` for anything. */
+        resources?: Patterns;
+        /** Largest resource that is given out, in bytes. */
+        maxResourceSize?: number;
+        /** Longest that a tool may take, in ms. */
+        maxToolExecutionTime?: number;
+        /** Whether the names of tools are patterns, too. */
+        toolPatterns?: boolean;
+    };
+    /** How often each client may ask: so often at once, and so often in each second. */
+    rate?: {
+        burst: number;
+        perSecond: number;
+    };
+    /** Longest that a call of any tool may take, in ms. */
+    toolTimeout?: number;
+    /** The same by tool. */
+    timeouts?: Readonly<Record<string, number>>;
+    /** What is masked wherever it stands. */
+    secrets?: readonly string[];
+    /** Whether the audit is shown arguments, credentials masked. */
+    auditArguments?: boolean;
+    /** Called for each call, read, prompt, completion and subscription when it is answered. */
+    audit?: (event: AuditEvent) => void;
+}
+/** One request, and what came of it. */
+export interface AuditEvent {
+    method: string;
+    /** The tool or prompt, or the URI. */
+    name: string;
+    /** Who asked, as the carrier has verified. */
+    principal: string | null;
+    /** The request's id, as it stands on the wire. */
+    id: string;
+    revision: Revision;
+    outcome: 'done' | 'tool_failed' | 'failed' | 'denied' | 'limited' | 'timed_out' | 'cancelled';
+    /** The code of the error, if it is one. */
+    code: number | null;
+    /** What was said of the failure, if it is one. */
+    message: string | null;
+    /** From when the request came to when it was answered. */
+    seconds: number;
+    /** The arguments in JSON, where they are kept. */
+    arguments: string | null;
 }
 /** How much of its tasks a server keeps. */
 export interface TaskLimits {

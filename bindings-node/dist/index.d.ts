@@ -11,7 +11,7 @@ export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export type { ClientInfo, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
+export type { AuditEvent, ClientInfo, Patterns, Policy, Profile, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
 export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
 export { McpError, ProtocolError, ToolError } from './errors';
 export type { CarrierFault, ErrorCode } from './errors';
