@@ -39,6 +39,13 @@ pub struct CallKey {
     pub(crate) incoming: IncomingKey,
 }
 
+impl CallKey {
+    /// The stream it came on.
+    pub fn stream(self) -> StreamId {
+        self.stream
+    }
+}
+
 /// A request of the peer, borrowed from the input buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {

@@ -7,12 +7,15 @@
 mod error;
 #[cfg(any(feature = "server", feature = "client"))]
 pub(crate) mod guarded;
+mod head;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub use self::error::HandlerError;
-use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming};
+pub use self::head::Head;
+use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, StreamId};
 use crate::mcp::Method;
 use crate::message::MessageRef;
 
@@ -87,6 +90,13 @@ pub trait Executor {
     fn opens(&self, method: Method) -> bool {
         let _ = method;
         false
+    }
+
+    /// What comes on that stream from now on is brought by a request of HTTP with that head; `None` when
+    /// the stream has ended. Only for who
+    /// [wants heads](crate::server::Hosting::wants_heads).
+    fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        let _ = (stream, head);
     }
 
     /// Looks at a notification before anything else is made of it. Whether it was for nobody else.

@@ -15,10 +15,14 @@ use super::registry::{Pages, Registry, level, page, quoted};
 #[cfg(feature = "skills")]
 use super::skills::{Skills, file_of};
 use super::tasks::{RESULT, Rule, declares, missing_extension};
+#[cfg(feature = "http")]
+use crate::connection::StreamId;
 use crate::connection::{
     Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray,
 };
 use crate::error::ConnectionError;
+#[cfg(feature = "http")]
+use crate::handler::Head;
 use crate::handler::{Executor, Operation};
 use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
@@ -88,6 +92,12 @@ impl<E: Executor> ServerHost<E> {
         let (registry, handle) = (&self.registry, &self.handle);
         self.listener
             .get_or_insert_with(|| registry.audience.join(handle.clone()))
+    }
+
+    /// What brings the messages of a stream.
+    #[cfg(feature = "http")]
+    pub(crate) fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        self.executor.carried(stream, head);
     }
 
     /// What is offered now.

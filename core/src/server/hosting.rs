@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::builder::Server;
 use super::executor::HandlerExecutor;
 use super::host::ServerHost;
-use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Incoming};
-use crate::handler::{Executor, Operation, Spawner};
+use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, StreamId};
+use crate::handler::{Executor, Head, Operation, Spawner};
 use crate::mcp::Method;
 use crate::message::MessageRef;
 
@@ -23,6 +23,12 @@ pub trait Hosting: Send + Sync + 'static {
     /// The server's side of the connection of `handle`. Where that is shorter than the tasks of the
     /// protocol that begin on it (an HTTP exchange of 2026-07-28), those sleep by `timers`.
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor>;
+
+    /// Whether its executors are told of the [`Head`] of each request of HTTP, which costs a copy of
+    /// its headers.
+    fn wants_heads(&self) -> bool {
+        false
+    }
 }
 
 impl Server {
@@ -62,6 +68,10 @@ impl Executor for AnyExecutor {
 
     fn opens(&self, method: Method) -> bool {
         (**self).opens(method)
+    }
+
+    fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        (**self).carried(stream, head);
     }
 
     fn hear(&mut self, message: MessageRef<'_>) -> bool {

@@ -14,6 +14,7 @@ mod experimental;
 mod extend;
 mod flow;
 mod measure;
+mod own_handshake;
 mod policy;
 mod profiles;
 mod rounds;

@@ -33,12 +33,17 @@ use crate::buffer::Input;
 use crate::connection::Config;
 use crate::correlate::CancelToken;
 use crate::error::ConnectionError;
+use crate::handler::Head;
 use crate::io::net::metrics::{Metrics, count};
 use crate::io::trace::traced;
 use crate::mcp::Era;
 use crate::server::Hosting;
 
 const LAST_EVENT: &str = "last-event-id";
+
+/// Where a request comes from: put into its extensions by who has its connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub std::net::SocketAddr);
 
 pub struct Endpoint {
     pub options: HttpOptions,
@@ -131,14 +136,40 @@ impl Endpoint {
         let route = route(headers, sessions, principal, self.handshake.revisions)?;
         let body = self.collect(headers, body).await?;
         match route {
-            Route::Session(session) => self.post(&session, body).await,
+            Route::Session(session) => {
+                let head = self.head(&parts, Some(&session));
+                self.post(&session, body, head).await
+            }
             Route::Stateless => Ok(self.exchange(parts, body).await),
             Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
-                Opening::Handshake => self.open(sessions, principal, body).await,
+                Opening::Handshake => self.open(sessions, &parts, body).await,
                 Opening::Stateless => Ok(self.exchange(parts, body).await),
                 Opening::Neither => Err(NO_SESSION),
             },
         }
+    }
+
+    /// For who wants it.
+    fn head(&self, parts: &Parts, session: Option<&Session>) -> Option<Arc<Head>> {
+        if !self.hosting.wants_heads() {
+            return None;
+        }
+        let headers = parts.headers.iter();
+        let target = parts.uri.path_and_query();
+        Some(Arc::new(Head {
+            method: parts.method.as_str().into(),
+            target: target.map_or("/", |target| target.as_str()).into(),
+            headers: headers
+                .map(|(name, value)| (name.as_str().into(), value.as_bytes().into()))
+                .collect(),
+            session: session.map(|session| (**session.id()).into()),
+            peer: parts.extensions.get::<Peer>().map(|peer| peer.0),
+        }))
+    }
+
+    /// Whether somebody wants to know where requests come from.
+    pub fn wants_peers(&self) -> bool {
+        self.hosting.wants_heads()
     }
 
     async fn collect<B: Body>(&self, headers: &HeaderMap, body: B) -> Result<Input, Refusal> {
@@ -147,6 +178,7 @@ impl Endpoint {
 
     /// A request that stands alone.
     async fn exchange(&self, parts: Parts, body: Input) -> Response<HttpBody> {
+        let head = self.head(&parts, None);
         let Parts {
             headers,
             extensions,
@@ -158,7 +190,7 @@ impl Endpoint {
             let timers = self.timekeeper.handle(config);
             Box::new(Exchange::new(&*self.hosting, config, timers, principal))
         });
-        exchange.begin(headers, body);
+        exchange.begin(headers, body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
         self.answer(exchange)
     }
@@ -206,15 +238,11 @@ impl Endpoint {
     }
 
     /// Begins a session with its first message (R-SES-01).
-    async fn open(
-        self: &Arc<Self>,
-        sessions: &Sessions,
-        principal: Option<&Principal>,
-        body: Input,
-    ) -> Answer {
-        let session = self.begin(principal)?;
+    async fn open(self: &Arc<Self>, sessions: &Sessions, parts: &Parts, body: Input) -> Answer {
+        let session = self.begin(parts.extensions.get())?;
         let unlisted = Unlisted(Some(session.clone()));
-        let mut response = self.drive(&session, self.post(&session, body)).await?;
+        let posted = self.post(&session, body, self.head(parts, Some(&session)));
+        let mut response = self.drive(&session, posted).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
             response.headers_mut().insert(SESSION, id);
@@ -254,8 +282,8 @@ impl Endpoint {
     }
 
     /// A message of a session, and what is said to it.
-    async fn post(&self, session: &Arc<Session>, body: Input) -> Answer {
-        let reading = session.post(body).ok_or(GONE)?;
+    async fn post(&self, session: &Arc<Session>, body: Input, head: Option<Arc<Head>>) -> Answer {
+        let reading = session.post(body, head).ok_or(GONE)?;
         let mut reader = Reader::new(session.clone(), reading);
         Ok(match reader.said().await {
             // It ended before there was an answer.

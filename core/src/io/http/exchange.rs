@@ -21,6 +21,7 @@ use crate::connection::{
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
+use crate::handler::Head;
 use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
@@ -145,8 +146,11 @@ impl Exchange {
         renewed
     }
 
-    /// Begins with the headers and the whole body.
-    pub fn begin(&mut self, headers: HeaderMap, body: Input) {
+    /// Begins with the headers and the whole body; `head` is for who wants it.
+    pub fn begin(&mut self, headers: HeaderMap, body: Input, head: Option<Arc<Head>>) {
+        if head.is_some() {
+            self.host.inner.carried(self.stream, head);
+        }
         self.host.headers = headers;
         *self.connection.input(self.stream) = body;
         self.connection

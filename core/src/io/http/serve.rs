@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::endpoint::Peer;
 use super::handover::Handover;
 use super::options::HttpOptions;
 use super::service::HttpService;
@@ -129,8 +130,11 @@ impl HttpServer {
         let http = Arc::new(http);
         let graceful = GracefulShutdown::new();
         let over = CancelToken::new();
+        let wants_peers = service.wants_peers();
         let begin = |stream: TcpStream, place: Place| {
+            let peer = wants_peers.then(|| stream.peer_addr().ok()).flatten();
             let each = Each {
+                peer: peer.map(Peer),
                 over: over.clone(),
                 http: http.clone(),
                 watcher: graceful.watcher(),
@@ -171,6 +175,8 @@ struct Each {
     over: CancelToken,
     service: HttpService,
     place: Place,
+    /// When somebody wants to know.
+    peer: Option<Peer>,
 }
 
 impl Each {
@@ -178,7 +184,12 @@ impl Each {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { service, place, .. } = self;
+        let Self {
+            service,
+            place,
+            peer,
+            ..
+        } = self;
         let metrics = service.metrics().clone();
         let opening = service.options().header_timeout;
         let heard = Arc::new(Notify::new());
@@ -190,6 +201,9 @@ impl Each {
             if request.headers().contains_key(UPGRADE) {
                 // It is kept for as long as the connection lives, also as a WebSocket.
                 request.extensions_mut().insert(lives.clone());
+            }
+            if let Some(peer) = peer {
+                request.extensions_mut().insert(peer);
             }
             let stands = is_standing(&request).then(|| asks.clone());
             async move {

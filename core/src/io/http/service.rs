@@ -80,6 +80,11 @@ impl HttpService {
         self.reception.metrics()
     }
 
+    /// Whether a request is to say where it comes from, by a [`Peer`](super::endpoint::Peer).
+    pub(super) fn wants_peers(&self) -> bool {
+        self.endpoint.wants_peers()
+    }
+
     pub(super) fn options(&self) -> &HttpOptions {
         &self.endpoint.options
     }

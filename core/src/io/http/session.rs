@@ -22,6 +22,7 @@ use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::{Config, Connection, Framing, StreamId, Wake};
 use crate::error::ConnectionError;
+use crate::handler::Head;
 use crate::limits::later;
 use crate::mcp::Revision;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
@@ -135,7 +136,8 @@ impl Session {
 
     /// Takes one message in; what is said to it is read with what is returned. Nothing when the
     /// session has ended.
-    pub fn post(&self, body: Input) -> Option<Reading> {
+    /// `head` is for who wants it.
+    pub fn post(&self, body: Input, head: Option<Arc<Head>>) -> Option<Reading> {
         let mut state = self.state();
         if state.connection.is_closed() {
             return None;
@@ -146,6 +148,9 @@ impl Session {
             connection, host, ..
         } = &mut *state;
         let stream = connection.open_stream(Framing::Whole);
+        if head.is_some() {
+            host.carried(stream, head);
+        }
         *connection.input(stream) = body;
         connection.receive_end(stream, now, host);
         let reading = state.open(stream);
@@ -377,6 +382,7 @@ impl State {
             if over {
                 log.stream = None;
                 connection.close_stream(stream, now, host);
+                host.carried(stream, None);
             }
             let released = released.iter().find(|(id, _)| *id == stream);
             if let Some((_, retry)) = released.filter(|_| !over) {
