@@ -73,6 +73,8 @@ pub struct Hub {
     /// Calls [`Self::flush`].
     flush: PyOnceLock<Py<PyAny>>,
     flushing: AtomicBool,
+    /// The event loop is being told of events; what is answered meanwhile is handed over behind them.
+    pub draining: AtomicBool,
     /// The event loop is going to be told of events.
     announcing: AtomicBool,
 }
@@ -111,6 +113,7 @@ impl Hub {
             left: AtomicBool::new(false),
             flush: PyOnceLock::new(),
             flushing: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             announcing: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&hub);
@@ -126,6 +129,9 @@ impl Hub {
     /// Hands over the event loop's answers: now, or at the end of the loop's turn so that
     /// those of other tasks can go with them.
     pub fn flush_soon(&self, py: Python<'_>, now: bool) -> PyResult<()> {
+        if self.draining.load(Ordering::Acquire) {
+            return Ok(());
+        }
         match (&self.interpreter.call_soon, self.flush.get(py)) {
             (Some(call_soon), Some(flush)) if !now => {
                 if !self.flushing.swap(true, Ordering::AcqRel) {

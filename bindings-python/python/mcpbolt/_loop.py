@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple
 
 from . import _core
-from ._errors import ToolError
+from ._carrier import Carriers
 from ._interpreter import Interpreter, event_loop
 from ._serve_options import ServeOptions
 
@@ -47,40 +46,14 @@ class ServedAddress(str):
 Start = Callable[[Interpreter], _core.Serving]
 
 
-def spawner(loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
-    """What starts the task of one call."""
-
-    async def carry_out(job: _core.Job, function: Callable[..., Any], arguments: dict[str, Any]) -> None:
-        try:
-            value = await function(**arguments)
-        except asyncio.CancelledError:
-            job.fail(ToolError("the server cancelled the call"))
-            raise
-        except BaseException as error:
-            job.fail(error)
-        else:
-            job.settle(value)
-
-    if sys.version_info >= (3, 12):
-
-        def spawn(job: _core.Job, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-            return asyncio.Task(carry_out(job, function, arguments), loop=loop, eager_start=True)
-
-    else:
-
-        def spawn(job: _core.Job, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-            return loop.create_task(carry_out(job, function, arguments))
-
-    return spawn
-
-
 @asynccontextmanager
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
     """A server at work, and the future of its end."""
     loop = event_loop()
     async with lifespan(server) as state:
         ended: asyncio.Future[None] = loop.create_future()
-        serving = start(Interpreter(state, spawner(loop), loop.call_soon))
+        calls = Carriers(loop)
+        serving = start(Interpreter(state, calls.spawn, loop.call_soon))
 
         left = False
 
@@ -99,6 +72,7 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
             left = True
             drain()
             serving.close()
+            calls.close()
 
 
 def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:

@@ -1,0 +1,168 @@
+"""Calls that end without waiting for anything need no task of their own.
+
+A spare task waits. A coroutine function begins at once, as if it ran within that task: when it comes to its end without
+waiting, the task is spare for the next call; when it waits, the task is its own from then on, and another is made. So
+`current_task`, timeouts, task groups and context variables are what they are in any task, and a call that waits for
+nothing costs no task and no turn of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio import _enter_task, _leave_task, current_task
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from types import CoroutineType, coroutine
+from typing import Any, cast
+
+from . import _core
+from ._errors import ToolError
+
+# Whether tasks can be given their variables.
+HAS_CONTEXTS = sys.version_info >= (3, 11)
+Function = Callable[..., Awaitable[Any]]
+Begun = Coroutine[Any, Any, Any]
+
+
+async def called(function: Function, arguments: dict[str, Any]) -> Any:
+    return await function(**arguments)
+
+
+async def settled(job: _core.Job, call: Awaitable[Any]) -> None:
+    """Answers with what comes of a call."""
+    try:
+        value = await call
+    except asyncio.CancelledError:
+        job.fail(ToolError("the server cancelled the call"))
+        raise
+    except BaseException as error:
+        job.fail(error)
+    else:
+        job.settle(value)
+
+
+class Carrier:
+    """A task that waits for a call to go on with."""
+
+    __slots__ = ("context", "is_ready", "task", "_go", "_call")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        self.context = context
+        # Before its first turn nobody could cancel it in good order.
+        self.is_ready = False
+        self._go: asyncio.Future[None] = loop.create_future()
+        self._call: tuple[_core.Job, Begun, Any] | None = None
+        self.task = loop.create_task(self._carry(), context=context)  # type: ignore[call-arg, unused-ignore]
+
+    @property
+    def is_spare(self) -> bool:
+        return not self._go.done()
+
+    def go(self, call: tuple[_core.Job, Begun, Any] | None) -> None:
+        """Goes on with a call that has begun and waits for something, or ends."""
+        self._call = call
+        if not self._go.done():
+            self._go.set_result(None)
+
+    async def _carry(self) -> None:
+        self.is_ready = True
+        cancelled = None
+        try:
+            await self._go
+        except asyncio.CancelledError as error:
+            cancelled = error
+        if self._call is not None:
+            job, begun, waits = self._call
+            await settled(job, _rest(begun, waits, cancelled))
+        elif cancelled is not None:
+            raise cancelled
+
+
+@coroutine
+def _rest(begun: Begun, waits: Any, cancelled: BaseException | None) -> Generator[Any, Any, Any]:
+    """Goes on with a coroutine that waits for something. When its task was cancelled meanwhile, so is that."""
+    is_over = cancelled is not None and not (isinstance(waits, asyncio.Future) and waits.cancel())
+    error = cancelled if is_over else None
+    while True:
+        try:
+            if error is not None:
+                waits = begun.throw(error)
+                error = None
+        except StopIteration as done:
+            return done.value
+        try:
+            yield waits
+        except BaseException as thrown:
+            error = thrown
+        else:
+            return (yield from cast(Any, begun))
+
+
+class Carriers:
+    """Starts calls on an event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = copy_context()
+        self._has_spares = HAS_CONTEXTS
+        self._spare: Carrier | None = None
+
+    def spawn(self, job: _core.Job, function: Function, arguments: dict[str, Any]) -> asyncio.Task[None] | None:
+        """Begins a call: gives the task that it has become, or nothing when it is over."""
+        loop, spare = self._loop, self._spare
+        if spare is None or not spare.is_ready or current_task(loop) is not None:
+            # The first one, or behind one that waits, in the same turn; or within a task.
+            if spare is None and self._has_spares:
+                self._spare = Carrier(loop, self._context.copy())
+            return loop.create_task(settled(job, called(function, arguments)))
+        task, run = spare.task, spare.context.run
+        value: Any = None
+        failure: BaseException | None = None
+        begun: Any = None
+        _enter_task(loop, task)
+        try:
+            begun = run(function, **arguments)
+            if type(begun) is not CoroutineType:
+                begun = _awaited(begun)
+            waits = run(begun.send, None)
+        except StopIteration as done:
+            value = done.value
+        except BaseException as error:
+            failure = error
+        else:
+            spare.go((job, begun, waits))
+            self._spare = Carrier(loop, self._context.copy())
+            return task
+        finally:
+            _leave_task(loop, task)
+        if not spare.is_spare or self._is_changed(spare.context):
+            spare.go(None)
+            self._spare = None
+        if failure is None:
+            job.settle(value)
+        elif isinstance(failure, asyncio.CancelledError):
+            job.fail(ToolError("the server cancelled the call"))
+        else:
+            job.fail(failure)
+        # Its traceback knows this frame.
+        failure = None
+        return None
+
+    def _is_changed(self, context: Context) -> bool:
+        """Whether a call has left variables behind. Nearly always the two are one object's contents."""
+        try:
+            return context != self._context
+        except Exception:
+            return True
+
+    def close(self) -> None:
+        """Ends the task that waits, and makes no more."""
+        self._has_spares = False
+        if self._spare is not None:
+            self._spare.go(None)
+            self._spare = None
+
+
+async def _awaited(awaited: Awaitable[Any]) -> Any:
+    return await awaited
