@@ -1,10 +1,10 @@
 //! Operations on their way from the engine's threads to Python's.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Handle, Incoming};
-use mcpbolt::handler::{Executor, Operation};
+use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, StreamId};
+use mcpbolt::handler::{Executor, Head, Operation};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
 use mcpbolt::message::MessageRef;
 use mcpbolt::server::{Registry, ServerHost, View};
@@ -69,6 +69,12 @@ impl Executor for Bridge {
             return Ok(kernels);
         }
         Ok(kernel.natives.take(request, answer).unwrap_or(kernels))
+    }
+
+    fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        if self.session.hub.catalog.kernel.is_some() {
+            self.session.carried(stream, head);
+        }
     }
 
     fn opens(&self, method: Method) -> bool {
@@ -178,5 +184,6 @@ fn begin(
         target: target.clone(),
         call,
         context,
+        is_straight: AtomicBool::new(false),
     })
 }

@@ -1,6 +1,9 @@
 //! One call, from its arguments to the function.
 
+use std::sync::atomic::Ordering;
+
 use mcpbolt::handler::Operation;
+use mcpbolt::mcp::Method;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyString};
@@ -13,7 +16,7 @@ use crate::session::Work;
 /// Calls the function in variables of its own.
 pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> {
     let arguments = arguments(py, work)?;
-    let function = work.target.function.bind(py);
+    let function = work.function().bind(py);
     let context = work
         .session
         .hub
@@ -24,14 +27,23 @@ pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> 
     context.call_method(intern!(py, "run"), (function,), Some(&arguments))
 }
 
-/// The arguments by name.
+/// The arguments by name. Whoever calls asks for the function behind this.
 pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDict>> {
     let Work { call, target, .. } = work;
     let message = call.message.as_ref();
     if target.is_native {
+        let json = message.arguments().unwrap_or("{}");
+        let straight = target.straight.as_ref();
+        if let Some(arguments) = straight.and_then(|straight| straight.arguments(py, json)) {
+            work.is_straight.store(true, Ordering::Relaxed);
+            return Ok(arguments);
+        }
         let arguments = PyDict::new(py);
-        let json = message.arguments().unwrap_or("{}").as_bytes();
-        arguments.set_item(intern!(py, "arguments"), PyBytes::new(py, json))?;
+        if call.method == Some(Method::ReadResource) {
+            arguments.set_item(intern!(py, "uri"), message.uri().unwrap_or_default())?;
+        } else {
+            arguments.set_item(intern!(py, "arguments"), PyBytes::new(py, json.as_bytes()))?;
+        }
         let revision = call.reply.revision().rules().name;
         arguments.set_item(intern!(py, "revision"), PyString::intern(py, revision))?;
         return Ok(arguments);

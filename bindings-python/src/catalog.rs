@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::definition::Definition;
 use crate::kernel::Kernel;
 use crate::setup::{ServerSetup, SkillFolder, wrong};
+use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
 
 /// Everything a server offers; any number of connections share it.
@@ -110,9 +111,10 @@ impl Catalog {
     }
 
     /// Has a function answer requests of that method for that name instead of the kernel: it takes
-    /// the arguments, a JSON object, and the revision, and gives the result, one too. Without a
-    /// function the kernel answers them again.
-    #[pyo3(signature = (method, name, function, lane = "worker"))]
+    /// the arguments, a JSON object, or the URI, and the revision, and gives the result, an object, too.
+    /// `straight` carries out what needs no validator. Without a function the kernel answers them
+    /// again.
+    #[pyo3(signature = (method, name, function, lane = "worker", straight = None))]
     fn offer(
         &self,
         py: Python<'_>,
@@ -120,11 +122,12 @@ impl Catalog {
         name: &str,
         function: Option<Py<PyAny>>,
         lane: &str,
+        straight: Option<Straight>,
     ) -> PyResult<()> {
         let (kernel, method) = self.native(method)?;
         match function {
             Some(function) => {
-                let target = Target::native(py, function, Lane::parse(lane));
+                let target = Target::native(py, function, Lane::parse(lane), straight);
                 kernel.natives.offer(method, name, target);
             }
             None => kernel.natives.withdraw(method, name),

@@ -98,6 +98,7 @@ impl Definition {
             integers: self.integers,
             lower: self.lower,
             is_native: false,
+            straight: None,
             slow: AtomicBool::new(true),
         }
     }

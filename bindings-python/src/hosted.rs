@@ -27,6 +27,10 @@ impl Hosting for Hosted {
         let bridge = Bridge::new(&self.0, handle.clone());
         ServerHost::live(live, handle, Box::new(bridge))
     }
+
+    fn wants_heads(&self) -> bool {
+        self.0.catalog.kernel.is_some()
+    }
 }
 
 /// How it is reached, as the face has it. Times are in seconds; what is not said is as the engine

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcpbolt::connection::{Call, CallKey, Progress, Replies, RequestOptions};
-use mcpbolt::handler::Operation;
+use mcpbolt::handler::{Head, Operation};
 use mcpbolt::mcp::{Era, Method};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::ask;
 use crate::hub::Event;
@@ -116,6 +116,7 @@ fn begin(py: Python<'_>, session: &Arc<Session>, kernel: &Kernel, call: Call) ->
         Era::Stateless => kernel.face.bind(py).clone(),
     };
     let request = Owed {
+        head: session.head(key.stream()),
         session: session.clone(),
         call,
         over: AtomicBool::new(false),
@@ -142,8 +143,18 @@ fn begin(py: Python<'_>, session: &Arc<Session>, kernel: &Kernel, call: Call) ->
 pub struct Owed {
     session: Arc<Session>,
     call: Call,
+    /// What brought it.
+    head: Option<Arc<Head>>,
     over: AtomicBool,
 }
+
+/// Method, path and query, headers, and where it comes from.
+type Request<'a, 'py> = (
+    &'a str,
+    &'a str,
+    Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>,
+    Option<(String, u16)>,
+);
 
 impl Owed {
     /// It is over: answered, or given up.
@@ -206,6 +217,31 @@ impl Owed {
     #[getter]
     fn wire(&self) -> Line {
         Line(self.session.clone())
+    }
+
+    /// The request of HTTP that brought it, where one did.
+    fn head<'py>(&self, py: Python<'py>) -> Option<Request<'_, 'py>> {
+        let head = self.head.as_ref()?;
+        let headers = head.headers.iter().map(|(name, value)| {
+            let name = PyBytes::new(py, name.as_bytes());
+            (name, PyBytes::new(py, value))
+        });
+        let peer = head.peer.map(|peer| (peer.ip().to_string(), peer.port()));
+        Some((&*head.method, &*head.target, headers.collect(), peer))
+    }
+
+    /// Whether a request of HTTP brought it.
+    #[getter]
+    fn has_head(&self) -> bool {
+        self.head.is_some()
+    }
+
+    /// Answers with a result in JSON, an object, to which the engine adds what the revision asks for.
+    fn answer_native(&self, py: Python<'_>, result: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let json = str::from_utf8(result.as_bytes()).unwrap_or("{}");
+        self.end(py, |replies| {
+            replies.result(&self.call.reply, |out| out.object(json))
+        })
     }
 
     /// Answers with a result that is complete.
@@ -315,6 +351,12 @@ impl Line {
         on_progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
         question(py, &self.0, (method, params), None, future, on_progress)
+    }
+
+    /// Its name, where it is a session of HTTP.
+    #[getter]
+    fn session_id(&self) -> Option<&str> {
+        self.0.name()
     }
 
     /// Nobody waits for that answer any more: the client is told.

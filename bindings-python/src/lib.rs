@@ -43,6 +43,7 @@ mod serving;
 mod session;
 mod setup;
 mod signal;
+mod straight;
 mod stream;
 mod target;
 mod termination;

@@ -81,6 +81,17 @@ fn native(
     outcome: PyResult<Bound<'_, PyAny>>,
     outbox: &Outbox,
 ) -> usize {
+    let outcome = match (work.straight(), outcome) {
+        (None, outcome) => outcome,
+        (Some(straight), Ok(value)) => {
+            if let Some(plain) = straight.plain(&value) {
+                return settle(work, outbox, false, |out| straight.write(&plain, out));
+            }
+            let revision = work.call.reply.revision().rules().name;
+            straight.finish.bind(py).call1((value, revision))
+        }
+        (Some(straight), Err(error)) => straight.fail.bind(py).call1((error.into_value(py),)),
+    };
     let result = outcome.and_then(|json| Ok(json.cast_into::<PyBytes>()?));
     match &result {
         Ok(json) => settle(work, outbox, false, |out| {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use mcpbolt::connection::Connection;
 use mcpbolt::io::{Metrics, Stdio, StdioOptions, serve_with, traced};
 use mcpbolt::server::Hosting;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::ask;
@@ -26,6 +25,8 @@ use crate::{call, introduction, kernel, outcome};
 
 /// Calls started in one turn of the event loop before anything else there has its turn.
 const DRAIN: usize = 256;
+/// Longest that answers wait for those of other calls of that turn, once a call has ended.
+const GATHER: Duration = Duration::from_micros(200);
 /// How long the interpreter has to end after handlers were given up.
 const LAST: Duration = Duration::from_millis(60);
 /// How long the interpreter has to notice the end of a server on the network.
@@ -177,6 +178,8 @@ impl Serving {
     /// Starts what has come for this thread. `False` when there are no connections any more.
     fn drain(&self, py: Python<'_>) -> PyResult<bool> {
         let catalog = &self.hub.catalog;
+        let mut gathered_since = Instant::now();
+        self.hub.draining.store(true, Ordering::Release);
         for event in self.hub.inbox.take(DRAIN) {
             match event {
                 Event::Call(work) => shown(py, start(py, work)),
@@ -189,7 +192,12 @@ impl Serving {
                 Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
                 Event::Ended => self.ended.store(true, Ordering::Release),
             }
+            if gathered_since.elapsed() > GATHER {
+                self.hub.hand_over(&self.hub.settled);
+                gathered_since = Instant::now();
+            }
         }
+        self.hub.draining.store(false, Ordering::Release);
         self.hub.hand_over(&self.hub.settled);
         Ok(!self.ended.load(Ordering::Acquire))
     }
@@ -241,14 +249,14 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
             }
         };
         let key = work.call.reply.key();
-        let (session, target) = (work.session.clone(), work.target.clone());
+        let session = work.session.clone();
         let context = work.context.clone();
         let job = Bound::new(py, Job(work))?;
-        let function = target.function.bind(py);
+        let function = job.get().0.function().bind(py);
         match spawn.bind(py).call1((&job, function, arguments)) {
-            // Where tasks start eagerly it may have ended already. One that is cancelled by
-            // now is kept: the event that says so comes behind this one.
-            Ok(task) if is_done(&task) => {}
+            // It has ended already. One that is cancelled by now is kept: the event that says so
+            // comes behind this one.
+            Ok(task) if task.is_none() => {}
             Ok(task) => {
                 let running = Running::new(&session, key, task.unbind(), context.as_deref());
                 session.keep_task(key, running);
@@ -270,11 +278,6 @@ fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) {
             Err(error) => error.display(py),
         }
     }
-}
-
-fn is_done(task: &Bound<'_, PyAny>) -> bool {
-    let done = task.call_method0(intern!(task.py(), "done"));
-    done.is_ok_and(|done| done.is_truthy().unwrap_or(false))
 }
 
 /// One call's misfortune must not take the others of its batch along.

@@ -1,16 +1,18 @@
 //! One connection of a server: light, for over HTTP each request may be one.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use mcpbolt::connection::{Call, CallKey, Handle};
+use mcpbolt::connection::{Call, CallKey, Handle, StreamId};
+use mcpbolt::handler::Head;
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{self, TaskCall};
 use pyo3::prelude::*;
 
 use crate::hub::Hub;
 use crate::running::Running;
+use crate::straight::Straight;
 use crate::target::Target;
 
 /// A call and the function for it.
@@ -21,9 +23,25 @@ pub struct Work {
     pub target: Arc<Target>,
     /// That of a call which may go on as a task of the protocol.
     pub context: Option<Box<server::Context>>,
+    /// Whether its arguments need no validator, as was seen when they were read.
+    pub is_straight: AtomicBool,
 }
 
 impl Work {
+    /// What carries it out without a validator, if nothing needs one.
+    pub fn straight(&self) -> Option<&Straight> {
+        let is_straight = self.is_straight.load(Ordering::Relaxed);
+        self.target.straight.as_ref().filter(|_| is_straight)
+    }
+
+    /// The function, once the arguments were read.
+    pub fn function(&self) -> &Py<PyAny> {
+        match self.straight() {
+            Some(straight) => &straight.function,
+            None => &self.target.function,
+        }
+    }
+
     /// The task of the protocol that the call has become, if it has.
     pub fn task(&self) -> Option<&TaskCall> {
         let task = self.context.as_ref()?.task()?;
@@ -40,6 +58,10 @@ pub struct Session {
     pub peer: Kept,
     /// The kernel has answered the handshake, and well.
     pub is_open: AtomicBool,
+    /// What brings the messages of each stream, where somebody wants to know.
+    heads: Mutex<HashMap<StreamId, Arc<Head>>>,
+    /// Its name, where it is a session of HTTP.
+    name: OnceLock<Box<str>>,
     /// Tasks of the event loop under way.
     tasks: Mutex<HashMap<CallKey, Running>>,
 }
@@ -81,6 +103,8 @@ impl Session {
             handle,
             peer: Kept::default(),
             is_open: AtomicBool::new(false),
+            heads: Mutex::default(),
+            name: OnceLock::new(),
             tasks: Mutex::default(),
         })
     }
@@ -100,12 +124,41 @@ impl Session {
         }
     }
 
+    fn heads(&self) -> MutexGuard<'_, HashMap<StreamId, Arc<Head>>> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what brings the messages of a stream.
+    pub fn carried(&self, stream: StreamId, head: Option<Arc<Head>>) {
+        match head {
+            Some(head) => {
+                if let Some(name) = &head.session {
+                    self.name.get_or_init(|| name.clone());
+                }
+                self.heads().insert(stream, head);
+            }
+            None => drop(self.heads().remove(&stream)),
+        }
+    }
+
+    /// What brought a request that is not answered yet.
+    pub fn head(&self, stream: StreamId) -> Option<Arc<Head>> {
+        self.heads().get(&stream).cloned()
+    }
+
+    /// Its name, where it is a session of HTTP.
+    pub fn name(&self) -> Option<&str> {
+        self.name.get().map(|name| &**name)
+    }
+
     fn tasks(&self) -> MutexGuard<'_, HashMap<CallKey, Running>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether no task of the event loop is under way, and Python keeps nothing of it.
     pub fn is_idle(&mut self) -> bool {
+        let heads = self.heads.get_mut();
+        heads.unwrap_or_else(PoisonError::into_inner).clear();
         let tasks = self.tasks.get_mut();
         let peer = self.peer.0.get_mut();
         tasks.unwrap_or_else(PoisonError::into_inner).is_empty()

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::definition::Definition;
+use crate::straight::Straight;
 
 /// Where a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +55,20 @@ pub struct Target {
     pub lower: Py<PyAny>,
     /// Whether it takes arguments and gives a result in JSON: see `Catalog.offer`.
     pub is_native: bool,
+    /// What carries such calls out that need no validator.
+    pub straight: Option<Straight>,
     /// Whether the last call took long: answers do not wait for such a call.
     pub slow: AtomicBool,
 }
 
 impl Target {
     /// One that takes arguments and gives a result in JSON.
-    pub fn native(py: Python<'_>, function: Py<PyAny>, lane: Lane) -> Self {
+    pub fn native(
+        py: Python<'_>,
+        function: Py<PyAny>,
+        lane: Lane,
+        straight: Option<Straight>,
+    ) -> Self {
         Self {
             function,
             lane,
@@ -72,6 +80,7 @@ impl Target {
             integers: Vec::new(),
             lower: py.None(),
             is_native: true,
+            straight,
             slow: AtomicBool::new(true),
         }
     }

@@ -101,7 +101,8 @@ impl Lowered {
     }
 }
 
-fn append_text(out: &mut Vec<u8>, text: &str) {
+/// One block of text, as the content of a result.
+pub fn append_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
     string::append(out, text);
     out.extend_from_slice(b"}]");

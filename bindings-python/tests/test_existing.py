@@ -39,12 +39,19 @@ def silent(theirs: list[Message], ours: list[Message]) -> bool:
     return [{**one, "params": without(one["params"], "message")} if "params" in one else one for one in theirs] == ours
 
 
+def in_one_line(theirs: list[Message], ours: list[Message]) -> bool:
+    """The sentence of an error."""
+    told = [" ".join(one["error"]["message"].split()) for one in theirs]
+    return told == [one["error"]["message"] for one in ours]
+
+
 def without(params: Message, name: str) -> Message:
     return {key: value for key, value in params.items() if key != name}
 
 
 # Where the engine and the SDK differ, by revision and step: the requirement that the engine follows, and how.
 DIFFERENCES: dict[tuple[str, str], tuple[str, Callable[[list[Message], list[Message]], bool]]] = {
+    **{(revision, "prompt 'a'"): ("R-RPC-14", in_one_line) for revision in [*HANDSHAKES, STATELESS]},
     (STATELESS, "ping"): ("R-PNG-03", worded),
     ("2024-11-05", "progress"): ("R-PRG, the table of notifications", silent),
 }
@@ -69,10 +76,16 @@ def common() -> Iterator[tuple[str, list[Message]]]:
     yield "resource of a template", [{"method": "resources/read", "params": {"uri": "memo://x/of/me"}}]
     yield "resource that fails", [{"method": "resources/read", "params": {"uri": "memo://x/of/nobody"}}]
     yield "resource of bytes", [{"method": "resources/read", "params": {"uri": "bytes://a"}}]
+    for uri in ("json://a", "fails://a", "crashes://a", "seen://a", "seen://..%2Fa", "text://a"):
+        yield f"resource {uri}", [{"method": "resources/read", "params": {"uri": uri}}]
     yield "no resource", [{"method": "resources/read", "params": {"uri": "none://a"}}]
     yield "resource without a uri", [{"method": "resources/read", "params": {}}]
     yield "prompt", [{"method": "prompts/get", "params": {"name": "greet", "arguments": {"who": "me"}}}]
     yield "prompt without an argument", [{"method": "prompts/get", "params": {"name": "greet"}}]
+    for n in ("1", "3", "a", 1):
+        yield f"prompt {n!r}", [{"method": "prompts/get", "params": {"name": "talk", "arguments": {"n": n}}}]
+    yield "prompt of more", [{"method": "prompts/get", "params": {"name": "greet", "arguments": {"who": "a", "more": ""}}}]
+    yield "prompt with the context", [{"method": "prompts/get", "params": {"name": "seen_prompt"}}]
     yield "no prompt", [{"method": "prompts/get", "params": {"name": "none"}}]
     reference = {"type": "ref/prompt", "name": "greet"}
     argument = {"name": "who", "value": "a"}
@@ -111,7 +124,9 @@ def common() -> Iterator[tuple[str, list[Message]]]:
     yield "no weight", [call("choose", colour="red", weight=-1)]
     for name in ("pair", "unstructured", "plain", "nothing", "unicode", "whole", "wrong", "log", "refuse"):
         yield name, [call(name, **{"pair": {"a": 1}, "unstructured": {"value": 1}, "plain": {"text": "a"}}.get(name, {}))]
-    for name in ("ask", "sample", "roots"):
+    yield "still", [call("still", a=1)]
+    yield "still, with text", [call("still", a="b")]
+    for name in ("who", "aloud", "ask", "sample", "roots"):
         yield name, [call(name)]
     token = {"_meta": {"progressToken": "token"}}
     yield "progress", [{"method": "tools/call", "params": {"name": "progress", "arguments": {"n": 3}, **token}}]

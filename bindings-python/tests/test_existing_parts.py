@@ -11,9 +11,10 @@ import warnings
 from typing import Any
 
 import pytest
+from fastmcp import Context as FastContext, FastMCP
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import InputRequiredResult
+from mcp_types import ElicitRequest, ElicitRequestFormParams, GetPromptRequestParams, InputRequiredResult
 from support import coroutine
 
 from mcpbolt import Client, PeerError, Unsupported
@@ -37,19 +38,67 @@ def highlevel(**options: Any) -> MCPServer[Any]:
 
     @server.tool()
     async def with_context(context: Context) -> bool:
+        assert context.request_context.method == "tools/call"
         return kernel()
+
+    @server.resource("memo://kernel")
+    async def memo() -> str:
+        return str(kernel()).lower()
+
+    @server.resource("memo://kernel/with/{name}")
+    async def with_name(name: str, context: Context) -> str:
+        assert context.request_context.method == "resources/read"
+        return str(kernel()).lower()
+
+    @server.resource("memo://{name}/y")
+    async def template(name: str) -> str:
+        return str(kernel()).lower()
+
+    @server.prompt()
+    async def plain_prompt() -> str:
+        return str(kernel()).lower()
+
+    @server.prompt()
+    async def prompt_with_context(context: Context) -> str:
+        assert context.request_context.method == "prompts/get"
+        return str(kernel()).lower()
 
     return server
 
 
 def fast() -> Any:
-    from fastmcp import FastMCP
-
     server = FastMCP("existing")
 
     @server.tool
     async def through_the_kernel() -> bool:
         return kernel()
+
+    @server.tool
+    async def with_context(context: FastContext) -> bool:
+        assert context.fastmcp is server and context.request_id
+        return kernel()
+
+    @server.resource("memo://kernel")
+    async def memo() -> str:
+        return str(kernel()).lower()
+
+    @server.resource("memo://kernel/with/{name}")
+    async def with_name(name: str, context: FastContext) -> str:
+        assert context.request_id
+        return str(kernel()).lower()
+
+    @server.resource("memo://{name}/y")
+    async def template(name: str) -> str:
+        return str(kernel()).lower()
+
+    @server.prompt
+    async def plain_prompt() -> str:
+        return str(kernel()).lower()
+
+    @server.prompt
+    async def prompt_with_context(context: FastContext) -> str:
+        assert context.request_id
+        return str(kernel()).lower()
 
     return server
 
@@ -67,9 +116,70 @@ async def test_an_accelerated_tool_does_without_the_kernel(make: Any, revision: 
     assert await answer(accelerate(make()), revision=revision) is False
 
 
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("make", [highlevel, fast])
 @coroutine
-async def test_what_takes_a_context_goes_through_the_kernel() -> None:
-    assert await answer(accelerate(highlevel()), "with_context") is True
+async def test_what_takes_a_context_gets_it_without_the_kernel(make: Any, revision: str) -> None:
+    assert await answer(make(), "with_context", revision) is True
+    assert await answer(accelerate(make()), "with_context", revision) is False
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("make", [highlevel, fast])
+@coroutine
+async def test_resources_and_prompts_do_without_the_kernel(make: Any, revision: str) -> None:
+    # Older revisions are the kernel's: it knows what they leave out.
+    by_kernel = str(revision == "2025-03-26").lower()
+    async with listening(accelerate(make()), HERE) as here, Client(here, revision=revision) as client:
+        for uri in ("memo://kernel", "memo://kernel/with/context", "memo://x/y"):
+            assert (await client.read_resource(uri))[0].text == by_kernel, uri
+        for name in ("plain_prompt", "prompt_with_context"):
+            assert (await client.get_prompt(name)).messages[0].content.text == by_kernel, name
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@coroutine
+async def test_handlers_see_the_request_of_http(revision: str, accelerated: bool) -> None:
+    server = highlevel()
+
+    @server.tool()
+    async def seen(context: Context) -> list[str]:
+        request = context.request_context.request
+        session = request.headers.get("mcp-session-id")
+        same = context.request_context.session._connection.session_id == session
+        return [request.method, request.url.path, request.headers["x-who"], str(request.client.host), str(same)]
+
+    served = accelerate(server) if accelerated else server
+    async with listening(served, HERE) as here, Client(here, revision=revision, headers={"X-Who": "Ada"}) as client:
+        for _ in range(2):
+            result = await client.call_tool("seen")
+            assert result.structured == {"result": ["POST", "/mcp", "Ada", "127.0.0.1", "True"]}
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@coroutine
+async def test_each_call_sees_the_headers_of_its_own_request(revision: str, accelerated: bool) -> None:
+    """R-HDR-11: also when many are under way."""
+    from fastmcp.server.dependencies import get_http_headers
+
+    server = FastMCP("headers")
+
+    @server.tool
+    async def seen() -> str:
+        await asyncio.sleep(0.01)
+        return get_http_headers()["x-who"]
+
+    served = accelerate(server) if accelerated else server
+
+    async def ask(here: str, who: str) -> None:
+        async with Client(here, revision=revision, headers={"X-Who": who}) as client:
+            said = await asyncio.gather(*(client.call_tool("seen") for _ in range(5)))
+            assert [one.text for one in said] == [who] * 5
+
+    async with listening(served, HERE) as here:
+        await asyncio.gather(*(ask(here, f"client {n}") for n in range(8)))
 
 
 @coroutine
@@ -91,6 +201,7 @@ async def test_what_is_added_and_removed_is_so_for_the_engine_too() -> None:
     server = accelerate(highlevel())
     async with listening(server, HERE) as here, Client(here) as client:
         assert len(await client.list_tools()) == 2
+        assert len(await client.list_prompts()) == 2
         server.add_tool(kernel, name="added")
         assert [tool.name for tool in await client.list_tools()][-1] == "added"
         assert (await client.call_tool("added")).structured == {"result": False}
@@ -122,7 +233,7 @@ async def test_a_fastmcp_tool_that_is_disabled_is_gone_for_the_engine_too() -> N
         assert not (await client.call_tool("through_the_kernel")).is_error
         server.disable(names={"through_the_kernel"})
         assert (await client.call_tool("through_the_kernel")).is_error
-        assert await client.list_tools() == []
+        assert [tool.name for tool in await client.list_tools()] == ["with_context"]
 
 
 def test_a_report_says_what_is_kept_and_why() -> None:
@@ -138,9 +249,38 @@ def test_a_report_says_what_is_kept_and_why() -> None:
 
     assert report(server).kept == {"server": "it is not accelerated"}
     said = report(accelerate(server))
-    assert said.native == ["tool through_the_kernel"]
-    assert list(said.kept) == ["tool with_context", "tool asks", "tool unsaid"]
+    tools = ["tool through_the_kernel", "tool with_context", "tool asks", "tool unsaid"]
+    others = ["resource memo://kernel", "template memo://kernel/with/{name}", "template memo://{name}/y"]
+    assert said.native == [*tools, *others, "prompt plain_prompt", "prompt prompt_with_context"]
+    assert not said.kept
+
+    async def answer_otherwise(context: Any, params: Any) -> Any: ...
+
+    server._lowlevel_server.add_request_handler("prompts/get", GetPromptRequestParams, answer_otherwise)
+    said = report(server)
+    assert said.native == [*tools, *others]
+    assert {*said.kept.values()} == {"the handler of prompts/get is another"}
     assert "functions for whole methods" in str(report(accelerate(Server("own"))))
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@coroutine
+async def test_a_tool_without_a_return_hint_may_ask_by_what_it_gives_back(accelerated: bool) -> None:
+    server = highlevel()
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+
+    @server.tool()
+    async def ask(context: Context):  # type: ignore[no-untyped-def]
+        if context.input_responses is None:
+            params = ElicitRequestFormParams(message="How many?", requested_schema=schema)
+            return InputRequiredResult(
+                input_requests={"many": ElicitRequest(params=params)}, request_state="plain state"
+            )
+        return f"{context.request_state} {context.input_responses['many'].content}"
+
+    served = accelerate(server) if accelerated else server
+    async with listening(served, HERE) as here, Client(here, on_elicitation=lambda _: {"x": 3}) as client:
+        assert (await client.call_tool("ask")).text == "plain state {'x': 3}"
 
 
 @coroutine

@@ -98,6 +98,26 @@ async def progress(n: int, ctx: Context) -> str:
 
 
 @server.tool
+async def who() -> str:
+    from fastmcp.server.dependencies import get_http_headers
+
+    headers = get_http_headers(include={"authorization"})
+    return f"{headers.get('x-who')} {headers.get('authorization')}"
+
+
+@server.tool
+def still(a: int, ctx: Context) -> int:
+    return a + len(ctx.fastmcp.name)
+
+
+@server.tool
+async def aloud(ctx: Context) -> list[str]:
+    await ctx.warning("aloud")
+    read = await ctx.read_resource("memo://a")
+    return [str(ctx.request_id), str(read.contents[0].content)]
+
+
+@server.tool
 async def slow() -> str:
     await anyio.sleep(60)
     return "late"
@@ -121,9 +141,26 @@ def memos(name: str, who: str) -> str:
     return f"{name} of {who}"
 
 
+@server.resource("fails://a")
+def fails() -> str:
+    raise ValueError("no such luck")
+
+
+@server.resource("seen://{name}")
+async def seen(name: str, ctx: Context) -> str:
+    return f"{name} {ctx.fastmcp.name}"
+
+
 @server.prompt
 def greet(who: str, how: str = "kindly") -> str:
     return f"Greet {who} {how}"
+
+
+@server.prompt
+async def talk(n: int, ctx: Context) -> list[str]:
+    if n > 2:
+        raise ValueError("no such luck")
+    return ["a", ctx.fastmcp.name]
 
 
 if __name__ == "__main__":

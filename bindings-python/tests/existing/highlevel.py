@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, Optional
 import anyio
 import how
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.prompts.base import AssistantMessage, Message, UserMessage
+from mcp.server.mcpserver.resources import TextResource
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
@@ -142,6 +144,26 @@ async def progress(n: int, ctx: Context) -> str:
 
 
 @server.tool()
+async def who(ctx: Context) -> str:
+    session = ctx.request_context.session._connection.session_id
+    headers = ctx.headers or {}
+    known = session is None or headers.get("mcp-session-id", session) == session
+    return f"{headers.get('x-who')} {headers.get('authorization')} {known}"
+
+
+@server.tool()
+async def aloud(ctx: Context) -> list[str]:
+    await ctx.log("warning", {"a": 1}, logger_name="own")
+    read = [*await ctx.read_resource("memo://a")]
+    return [str(ctx.request_id), str(ctx.protocol_version), str(read[0].content), str(ctx.client_capabilities is None)]
+
+
+@server.tool()
+def still(a: int, ctx: Context) -> int:
+    return a + len(str(ctx.protocol_version))
+
+
+@server.tool()
 async def slow() -> str:
     await anyio.sleep(60)
     return "late"
@@ -171,9 +193,44 @@ def some_bytes() -> bytes:
     return b"\x00\xff"
 
 
+@server.resource("json://a")
+async def some_json() -> dict[str, Any]:
+    return {"a": [1, None]}
+
+
+@server.resource("fails://a")
+def fails() -> str:
+    raise ResourceError("on purpose") if state["open"] else ValueError("never")
+
+
+@server.resource("crashes://a", mime_type="text/x-own", meta={"com.example/a": 1})
+def crashes() -> str:
+    raise ValueError("a secret")
+
+
+@server.resource("seen://{name}")
+async def seen(name: str, ctx: Context) -> str:
+    return f"{name} {ctx.protocol_version}"
+
+
+server.add_resource(TextResource(uri="text://a", text="still", meta={"com.example/a": 1}))
+
+
 @server.prompt()
 def greet(who: str, how: str = "kindly") -> str:
     return f"Greet {who} {how}"
+
+
+@server.prompt()
+async def talk(n: int) -> list[Message]:
+    if n > 2:
+        raise ValueError("a secret")
+    return [UserMessage("ü"), AssistantMessage("b")]
+
+
+@server.prompt()
+def seen_prompt(ctx: Context):
+    return f"in {ctx.protocol_version}"
 
 
 @server.completion()

@@ -31,6 +31,10 @@ async def call_tool(ctx, params):
             for step in range(3):
                 await ctx.session.report_progress(step, 2, "on")
             return types.CallToolResult(content=[])
+        case "who":
+            headers = ctx.request.headers if ctx.request else {}
+            said = f"{headers.get('x-who')} {headers.get('authorization')}"
+            return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
         case "wrong":
             return {"content": "no list"}
         case "slow":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared._otel import inject_trace_context
 from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
 from .._errors import ConnectionClosed, McpError, PeerError
@@ -69,15 +72,27 @@ class Heard(Outbound):
 class Within:
     """The context of a request: the kernel's `DispatchContext`."""
 
-    __slots__ = ("kernel", "request", "transport", "request_id", "is_given_up", "_closed", "_cancel_requested")
-
-    message_metadata = None
+    __slots__ = (
+        "kernel",
+        "request",
+        "request_id",
+        "message_metadata",
+        "is_given_up",
+        "_transport",
+        "_closed",
+        "_cancel_requested",
+    )
 
     def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
         self.kernel = kernel
         self.request = request
-        self.transport = kernel.transport
         self.request_id = request.id
+        self.message_metadata: ServerMessageMetadata | None = None
+        if request.has_head:
+            from ._arrived import Arrived
+
+            self.message_metadata = ServerMessageMetadata(request_context=Arrived(request))
+        self._transport: TransportContext = kernel.transport
         self.is_given_up = False
         self._closed = False
         self._cancel_requested: anyio.Event | None = None
@@ -102,8 +117,15 @@ class Within:
         self._closed = True
 
     @property
+    def transport(self) -> TransportContext:
+        """Where it comes from."""
+        if self.message_metadata is not None and self._transport.headers is None:
+            self._transport = replace(self._transport, headers=self.message_metadata.request_context.headers)
+        return self._transport
+
+    @property
     def can_send_request(self) -> bool:
-        return self.transport.can_send_request and not self._closed
+        return self._transport.can_send_request and not self._closed
 
     async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
         """Asks the client on the request's behalf."""
@@ -130,7 +152,7 @@ class Alone(Within):
 
     def __init__(self, kernel: Kernel, request: _core.Owed) -> None:
         super().__init__(kernel, request)
-        self.transport = kernel.one_way
+        self._transport = kernel.one_way
 
 
 async def ask(

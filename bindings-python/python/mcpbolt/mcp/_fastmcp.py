@@ -1,4 +1,4 @@
-"""FastMCP: how it runs, and its tools answered by the engine as its kernel does it."""
+"""FastMCP: how it runs, and what it offers, answered by the engine as its kernel does it."""
 
 from __future__ import annotations
 
@@ -6,43 +6,50 @@ import inspect
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import CodeType
 from typing import Any
 
 import fastmcp.server.dependencies as dependencies
 from fastmcp.exceptions import FastMCPError
-from fastmcp.server.context import reset_transport, set_transport
+from fastmcp.prompts.base import Prompt
+from fastmcp.resources.base import Resource
+from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.context import Context, reset_transport, set_transport
 from fastmcp.server.low_level import FastMCPServerMiddleware
 from fastmcp.server.middleware.dereference import DereferenceRefsMiddleware
 from fastmcp.server.mixins.mcp_operations import _normalize_call_tool_result
 from fastmcp.server.server import FastMCP, logger
 from fastmcp.server.transforms.visibility import is_enabled
-from fastmcp.tools.base import Tool
-from fastmcp.tools.function_tool import FunctionTool, _wrap_body_errors
+from fastmcp.tools.base import Tool, ToolResult
+from fastmcp.tools.function_tool import FunctionTool, _ToolBodyError, _wrap_body_errors
+from fastmcp.utilities.async_utils import is_coroutine_function
 from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
 from fastmcp.utilities.types import get_cached_typeadapter
 from mcp.server.mcpserver.resolve import returns_input_required
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
-from mcp_types.methods import serialize_server_result
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
-from ._mcpserver import STRAIGHT, Unsendable
+from ._handled import Handled, Handler, Result, by_handler
+from ._mcpserver import STRAIGHT, Unsendable, plain_parameters, sent
+from ._plan import Direct, Native, Planned, Straight
 
 _HANDLERS = {
     "tools/call": "_on_call_tool",
+    "resources/read": "_on_read_resource",
+    "prompts/get": "_on_get_prompt",
     "tools/list": "_on_list_tools",
     "resources/list": "_on_list_resources",
     "resources/templates/list": "_on_list_resource_templates",
     "prompts/list": "_on_list_prompts",
 }
 # What a function reaches the request by, besides its parameters.
-_REACHES = [
-    getattr(dependencies, name)
-    for name in ("get_context", "get_server", "get_session", "get_http_request", "get_http_headers", "get_access_token")
-    if hasattr(dependencies, name)
-]
+_WORDS = frozenset(
+    {"get_context", "get_server", "get_session", "get_http_request", "get_http_headers", "get_access_token"}
+)
+_REACHES = [getattr(dependencies, name) for name in sorted(_WORDS) if hasattr(dependencies, name)]
 
 
 @asynccontextmanager
@@ -75,12 +82,17 @@ def _obstacle(server: FastMCP[Any], method: str) -> str | None:
     handler = _HANDLERS[method]
     if entry is None or entry.handler != getattr(server, handler) or type(server) is not FastMCP:
         return f"the handler of {method} is another"
+    if server._extensions:
+        return "extensions see each call"
+    return None
+
+
+def _particular(server: FastMCP[Any]) -> str | None:
+    """Why its own handlers are needed."""
     if server.providers != [server._local_provider]:
         return "there are other providers than the server's own"
     if server._transforms or server._local_provider._transforms:
         return "transforms change what is offered"
-    if server._extensions:
-        return "extensions see each call"
     if server.strict_input_validation:
         return "arguments are validated strictly"
     if "prefab_ui" in sys.modules:
@@ -91,47 +103,96 @@ def _obstacle(server: FastMCP[Any], method: str) -> str | None:
 def lists(server: FastMCP[Any], method: str) -> bool:
     """Whether a list depends on nothing but what is registered."""
     components = server._local_provider._components.values()
-    return _obstacle(server, method) is None and all(getattr(one, "auth", None) is None for one in components)
+    reason = _obstacle(server, method) or _particular(server)
+    return reason is None and all(getattr(one, "auth", None) is None for one in components)
 
 
-def plan(server: FastMCP[Any]) -> list[Any]:
-    from ._natives import Planned
+def plan(server: FastMCP[Any]) -> list[Planned]:
+    components = server._local_provider._components.values()
+    names = [(type(one), one.name) for one in components]
+    is_particular = _particular(server) is not None
+    made = []
+    for one in components:
+        method, what, name = _named(one)
+        if method is None:
+            continue
+        reason = _obstacle(server, method)
+        is_one = not is_particular and names.count((type(one), one.name)) == 1
 
-    reason = _obstacle(server, "tools/call")
-    tools = [one for one in server._local_provider._components.values() if isinstance(one, Tool)]
-    names = [tool.name for tool in tools]
+        def how(one: Any = one, reason: str | None = reason, is_one: bool = is_one) -> Native | Direct | str:
+            if reason is not None:
+                return reason
+            return _tool(server, one) if is_one and type(one) is FunctionTool else Direct(_through(server))
 
-    def planned(tool: Tool) -> Planned:
-        why = reason or ("it has several versions" if names.count(tool.name) > 1 else None)
-        part = tool if why is None else None
-        return Planned(f"tool {tool.name}", "tools/call", tool.name, part, lambda: why or _tool(server, tool))
-
-    return [planned(tool) for tool in tools]
+        part = one if reason is None and is_one else None
+        made.append(Planned(f"{what} {one.name if name is None else name}", method, name, part, how))
+    return made
 
 
-def _tool(server: FastMCP[Any], tool: Tool) -> Any:
-    """How the engine answers calls of a tool, or why it does not."""
-    from ._natives import Native
+def _named(component: Any) -> tuple[str | None, str, str | None]:
+    """The method that asks for a component, what it is, and by which name it is asked for."""
+    if isinstance(component, Tool):
+        return "tools/call", "tool", component.name
+    if isinstance(component, Resource):
+        return "resources/read", "resource", str(component.uri)
+    if isinstance(component, ResourceTemplate):
+        return "resources/read", "template", None
+    if isinstance(component, Prompt):
+        return "prompts/get", "prompt", component.name
+    return None, "", None
 
-    if type(tool) is not FunctionTool:
-        return f"it is a {type(tool).__name__}"
+
+def _shared(server: FastMCP[Any]) -> FastMCPServerMiddleware:
+    """What gives a request the dependencies that are the server's."""
+    return next(one for one in server._mcp_server.middleware if isinstance(one, FastMCPServerMiddleware))
+
+
+def _through(server: FastMCP[Any]) -> Handler:
+    """Answers by the server's own handlers."""
+    shared = _shared(server)
+
+    async def answer(handled: Handled) -> Result:
+        with shared._apply_shared_context(server):
+            return await by_handler(handled)
+
+    return answer
+
+
+def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
+    """Calls a tool whose parameters FastMCP fills, or which reaches for the request."""
+    shared = _shared(server)
+    filled = dependencies.without_injected_parameters(
+        _wrap_body_errors(tool.fn, materialize_generators=True), run_in_thread=tool.run_in_thread
+    )
+    adapter = get_cached_typeadapter(_wrap_body_errors(filled))
+    is_async = is_coroutine_function(filled)
+
+    async def call(handled: Handled) -> Result:
+        arguments = handled.params.get("arguments") or {}
+        try:
+            with shared._apply_shared_context(server), dependencies.bind_request_context(handled.context):
+                async with Context(fastmcp=server):
+                    value = await tool._run_body(adapter, is_async, arguments, strict=None)
+                    return _sent(tool.convert_result(value), handled.revision)
+        except Exception as error:
+            return _failed(server, tool, error)
+
+    return call
+
+
+def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
+    """How the engine answers calls of a tool."""
     if tool.version is not None or tool.auth is not None or tool.timeout is not None or not is_enabled(tool):
-        return "it has a version, an authorization, a timeout, or is disabled"
-    if tool.task_config.supports_tasks():
-        return "its calls may be tasks"
-    function = tool.fn
-    if dependencies.without_injected_parameters(function) is not function:
-        return "its parameters are filled by FastMCP"
-    variables = getattr(inspect.unwrap(function), "__globals__", None)
-    if variables is None or any(one in variables.values() for one in _REACHES):
-        return "its module reaches for the request by get_context and its like"
-    returned = tool.return_type
-    if returned in (inspect.Signature.empty, Any, object, None) or returns_input_required(function):
-        return "it may give back an InputRequiredResult, which the kernel seals"
-    if inspect.isasyncgenfunction(function):
-        return "it is an async generator"
+        return Direct(_through(server))
+    function, returned = tool.fn, tool.return_type
+    may_ask = returned in (inspect.Signature.empty, Any, object, None) or returns_input_required(function)
+    if may_ask or tool.task_config.supports_tasks() or inspect.isasyncgenfunction(function):
+        return Direct(_through(server))
+    if dependencies.without_injected_parameters(function) is not function or _reaches(function):
+        return Direct(_with_context(server, tool))
     validated = _validated(function)
     result_of = _result(tool)
+    straight = _straight(server, tool, result_of)
 
     if inspect.iscoroutinefunction(function):
 
@@ -145,7 +206,7 @@ def _tool(server: FastMCP[Any], tool: Tool) -> Any:
             except Exception as error:
                 return _failed(server, tool, error)
 
-        return Native(call, "task")
+        return Native(call, "task", straight)
 
     def call_plain(arguments: bytes, revision: str) -> bytes:
         try:
@@ -160,7 +221,50 @@ def _tool(server: FastMCP[Any], tool: Tool) -> Any:
         except Exception as error:
             return _failed(server, tool, error)
 
-    return Native(call_plain, "worker" if tool.run_in_thread else "inline")
+    return Native(call_plain, "worker" if tool.run_in_thread else "inline", straight)
+
+
+def _reaches(function: Any) -> bool:
+    """Whether it or its module reaches for the request by `get_context` and its like."""
+    plain = inspect.unwrap(function)
+    variables = getattr(plain, "__globals__", None)
+    if variables is None or any(one in variables.values() for one in _REACHES):
+        return True
+    codes = [plain.__code__]
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    return any(_WORDS.intersection(code.co_names + code.co_freevars) for code in codes)
+
+
+def _straight(
+    server: FastMCP[Any], tool: FunctionTool, result_of: Callable[[Any, str], bytes]
+) -> Straight | None:
+    """What carries its calls out that need no validator."""
+    parameters = plain_parameters(tool.fn)
+    kind, wraps = _wrapped(tool)
+    if parameters is None or kind is None or inspect.isgeneratorfunction(tool.fn):
+        return None
+
+    def finish(value: Any, revision: str) -> bytes:
+        try:
+            return result_of(value, revision)
+        except Exception as error:
+            return _failed(server, tool, error)
+
+    def fail(error: Exception) -> bytes:
+        if isinstance(error, ValidationError):
+            error = _ToolBodyError(str(error))
+        return _failed(server, tool, error)
+
+    meta = '{"fastmcp":{"wrap_result":true}}' if wraps else None
+    return Straight(tool.fn, parameters, kind.__name__ if wraps else None, meta, finish, fail)
+
+
+def _wrapped(tool: FunctionTool) -> tuple[type[Any] | None, bool]:
+    """The kind of value that is a result as it is, and whether it is structured content, too."""
+    schema, kind = tool.output_schema, tool.return_type
+    wraps = schema is not None and bool(schema.get("x-fastmcp-wrap-result"))
+    return (kind if kind in (str, int, bool) and (schema is None or wraps) else None), wraps
 
 
 def _validated(function: Callable[..., Any]) -> Callable[[bytes], Any]:
@@ -176,13 +280,11 @@ def _validated(function: Callable[..., Any]) -> Callable[[bytes], Any]:
 
 def _result(tool: FunctionTool) -> Callable[[Any, str], bytes]:
     """From what the function gave back to a result, a JSON object."""
-    schema, kind = tool.output_schema, tool.return_type
-    wraps = schema is not None and bool(schema.get("x-fastmcp-wrap-result"))
-    straight = kind in (str, int, bool) and (schema is None or wraps)
+    kind, wraps = _wrapped(tool)
 
     def result(value: Any, revision: str) -> bytes:
         its = type(value)
-        if straight and its is kind:
+        if its is kind:
             text = value if its is str else str(value) if its is int else "true" if value else "false"
             content = [{"type": "text", "text": text}]
             if not wraps:
@@ -190,14 +292,13 @@ def _result(tool: FunctionTool) -> Callable[[Any, str], bytes]:
             meta = {"fastmcp": {"wrap_result": True}}
             structured = {"result": value}
             return to_json({"_meta": meta, "content": content, "structuredContent": structured, "isError": False})
-        made = _normalize_call_tool_result(tool.convert_result(value).to_mcp_result())
-        dumped = made.model_dump(by_alias=True, mode="json", exclude_none=True)
-        try:
-            return to_json(serialize_server_result("tools/call", revision, dumped))
-        except ValidationError as error:
-            raise Unsendable from error
+        return _sent(tool.convert_result(value), revision)
 
     return result
+
+
+def _sent(made: ToolResult, revision: str) -> bytes:
+    return sent("tools/call", revision, _normalize_call_tool_result(made.to_mcp_result()))
 
 
 def _failed(server: FastMCP[Any], tool: Tool, error: Exception) -> bytes:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp.server._otel import OpenTelemetryMiddleware
@@ -27,7 +27,9 @@ from mcp_types import (
 from pydantic_core import from_json, to_json
 
 from .. import _core
+from .._errors import HandBack, ProtocolError
 from ._context import Alone, Outbound, Within
+from ._handled import Handled, Result
 from ._server import is_traced
 
 if TYPE_CHECKING:
@@ -69,23 +71,43 @@ class Kernel:
         if self.natives and method.endswith("/list_changed"):
             self.natives.doubt()
 
-
     def serving(self, meta: object) -> None:
         """A request is about to be handed to the kernel."""
         self.server.has_context = isinstance(meta, dict) and "traceparent" in meta  # type: ignore[attr-defined]
 
-    async def _alone(self, context: Alone, method: str, params: Params) -> dict[str, Any]:
+    async def _alone(self, context: Alone, method: str, params: Params) -> Result:
+        if (result := await self.handled(context, method, params)) is not None:
+            return result
+        self.serving(params and params.get("_meta"))
+        connection = self.connection(context, params)
+        return await serve_one(
+            self.server, context, method, params, connection=connection, lifespan_state=self.state
+        )
+
+    def connection(self, context: Within, params: Params) -> Connection:
+        """That of a request which stands alone."""
         meta = (params or {}).get("_meta") or {}
-        self.serving(meta)
-        connection = Connection.from_envelope(
+        return Connection.from_envelope(
             context.request.revision,
             meta.get(CLIENT_INFO_META_KEY),
             meta.get(CLIENT_CAPABILITIES_META_KEY),
             outbound=NotifyOnlyOutbound(Outbound(context.request.wire, self)),
         )
-        return await serve_one(
-            self.server, context, method, params, connection=connection, lifespan_state=self.state
-        )
+
+    async def handled(
+        self, context: Within, method: str, params: Params, connection: Connection | None = None
+    ) -> Result | None:
+        """The result of what needs nothing of the SDK around its handler; nothing where the kernel is to answer."""
+        handler = self.natives and self.natives.handler(context.request.revision, method, params)
+        if not handler:
+            return None
+        handled = Handled(self, context, method, dict(params or {}), connection)
+        try:
+            return await handler(handled)
+        except HandBack:
+            return None
+        finally:
+            await handled.close()
 
     def start(self, running: Running) -> Running:
         self.keep(running.carry_out())
@@ -139,7 +161,7 @@ class Running:
 
     __slots__ = ("_context", "_handle", "_scope", "_is_ending")
 
-    def __init__(self, context: Within, handle: Callable[..., Awaitable[dict[str, Any]]]) -> None:
+    def __init__(self, context: Within, handle: Callable[..., Awaitable[Result]]) -> None:
         self._context = context
         self._handle = handle
         self._scope: anyio.CancelScope | None = None
@@ -175,7 +197,7 @@ class Running:
                 finally:
                     context.close()
                 _answer(request, result)
-                if natives:
+                if natives and not isinstance(result, bytes):
                     natives.listed(version, method, params, request.revision, result)
                 return
             # The scope was cancelled: by the client, which hears nothing, or because the server ends.
@@ -185,22 +207,28 @@ class Running:
             request.refuse(CONNECTION_CLOSED, "Connection closed")
             raise
         except Exception as error:
-            told = self._told(error)
+            told = refusal(error, method, isinstance(context, Alone))
             request.refuse(told.code, told.message, told.data)
         finally:
             request.give_up()
 
-    def _told(self, error: Exception) -> ErrorData:
-        if isinstance(self._context, Alone):
-            return modern_error_data(error)
-        told = handler_exception_to_error_data(error)
-        if told is None:
-            logger.exception("handler for %r raised", self._context.request.method)
-            told = ErrorData(code=0, message=str(error))
-        return told
+
+def refusal(error: Exception, method: str, is_alone: bool) -> ErrorData:
+    """What a client is told of what a handler raised."""
+    if isinstance(error, ProtocolError):
+        return ErrorData(code=cast(int, error.kind), message=str(error), data=error.data)
+    if is_alone:
+        return modern_error_data(error)
+    told = handler_exception_to_error_data(error)
+    if told is None:
+        logger.error("handler for %r raised", method, exc_info=error)
+        told = ErrorData(code=0, message=str(error))
+    return told
 
 
-def _answer(request: _core.Owed, result: dict[str, Any]) -> None:
+def _answer(request: _core.Owed, result: Result) -> None:
+    if isinstance(result, bytes):
+        return request.answer_native(result)
     try:
         request.answer(result)
     except (TypeError, ValueError):
@@ -221,12 +249,12 @@ class Peer:
         self._on_notify: OnNotify | None = None
         # What waits for the kernel to be ready, or for the handshake to be answered.
         self._waiting: list[Callable[[], object]] | None = []
-        connection = Connection.for_loop(self)
+        self._connection = Connection.for_loop(self, session_id=wire.session_id)
         kernel.keep(
             serve_connection(
                 kernel.server,
                 self,
-                connection=connection,
+                connection=self._connection,
                 lifespan_state=kernel.state,
                 init_options=kernel.options,
             )
@@ -279,7 +307,10 @@ class Peer:
         else:
             self._waiting.append(begin)
 
-    async def _handle(self, context: Within, method: str, params: Params) -> dict[str, Any]:
+    async def _handle(self, context: Within, method: str, params: Params) -> Result:
+        result = await self._kernel.handled(context, method, params, self._connection)
+        if result is not None:
+            return result
         assert self._on_request is not None
         self._kernel.serving(params and params.get("_meta"))
         return await self._on_request(context, method, params)

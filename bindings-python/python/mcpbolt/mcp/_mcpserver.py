@@ -1,32 +1,46 @@
-"""Tools of an `MCPServer`, answered by the engine: validated, called and converted as its kernel does it."""
+"""What an `MCPServer` offers, and its tools answered by the engine: validated, called and converted as its kernel does
+it."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 from collections.abc import Callable
+from functools import partial
+from types import NoneType
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedResourceError, UnexpectedToolError
-from mcp.server.mcpserver.resolve import returns_input_required
-from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.prompts import Prompt, PromptManager
+from mcp.server.mcpserver.resources import Resource, ResourceManager, ResourceTemplate
+from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, InputRequiredResult
 from mcp_types.methods import serialize_server_result
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
+from . import _contents as contents
+from ._handled import Handled, Handler, LazyContext, Result, by_handler
+from ._plan import Direct, Native, Planned, Straight
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
 _HANDLERS = {
     "tools/call": "_handle_call_tool",
+    "resources/read": "_handle_read_resource",
+    "prompts/get": "_handle_get_prompt",
     "tools/list": "_handle_list_tools",
     "resources/list": "_handle_list_resources",
     "resources/templates/list": "_handle_list_resource_templates",
     "prompts/list": "_handle_list_prompts",
+}
+_USES = {
+    "tools/call": ["call_tool"],
+    "resources/read": ["read_resource"],
+    "prompts/get": ["get_prompt"],
 }
 _LISTERS = {
     "tools/list": "list_tools",
@@ -61,36 +75,51 @@ def lists(server: MCPServer[Any], method: str) -> bool:
 
 
 def plan(server: MCPServer[Any]) -> list[Any]:
-    from ._natives import Planned
+    resources = server._resource_manager
+    tools, prompts = server._tool_manager, server._prompt_manager
+    made: list[Planned] = []
 
-    reason = None
-    if not _is_own(server, "tools/call", "call_tool"):
-        reason = "the handler of tools/call is another"
-    tools = server._tool_manager._tools.items()
+    def add(method: str, what: str, owner: Any, kind: type[Any], parts: dict[str, Any], how: Callable[..., Any]) -> None:
+        is_own = _is_own(server, method, *_USES[method]) and type(owner) is kind
+        reason = None if is_own else f"the handler of {method} is another"
+        for name, part in parts.items():
+            key = None if what == "template" else name
+            answered = partial(_unless, reason, how, part)
+            made.append(Planned(f"{what} {name}", method, key, None if reason else part, answered))
 
-    def planned(name: str, tool: Tool) -> Planned:
-        part = tool if reason is None else None
-        return Planned(f"tool {name}", "tools/call", name, part, lambda: reason or _tool(tool))
+    def template(_: ResourceTemplate) -> Direct:
+        return Direct(by_handler)
 
-    return [planned(name, tool) for name, tool in tools]
+    def resource(one: Resource) -> Native:
+        return Native(contents.resource(server, one), "task")
+
+    add("tools/call", "tool", tools, ToolManager, tools._tools, lambda one: _tool(server, one))
+    add("resources/read", "resource", resources, ResourceManager, resources._resources, resource)
+    add("resources/read", "template", resources, ResourceManager, resources._templates, template)
+    add("prompts/get", "prompt", prompts, PromptManager, prompts._prompts, _prompt)
+    return made
 
 
-def _tool(tool: Tool) -> Any:
-    """How the engine answers calls of a tool, or why it does not."""
-    from ._natives import Native
+def _unless(reason: str | None, how: Callable[[Any], Native | Direct], part: Any) -> Native | Direct | str:
+    return reason or how(part)
 
-    if type(tool) is not Tool:
-        return f"it is a {type(tool).__name__}"
-    if tool.context_kwarg is not None:
-        return f"its parameter {tool.context_kwarg!r} is the kernel's context"
-    if tool.resolved_params:
-        return "resolvers fill its parameters"
-    returned = inspect.signature(tool.fn).return_annotation
-    if returned in (inspect.Signature.empty, Any, object, "Any", "object") or returns_input_required(tool.fn):
-        return "it may give back an InputRequiredResult, which the kernel seals"
+
+def _prompt(prompt: Prompt) -> Native | Direct:
+    if type(prompt) is not Prompt or prompt.context_kwarg is not None or contents.unsure(prompt.fn):
+        return Direct(by_handler)
+    return Native(contents.prompt(prompt), "task")
+
+
+def _tool(server: MCPServer[Any], tool: Tool) -> Native | Direct:
+    """How the engine answers calls of a tool."""
+    if type(tool) is not Tool or tool.resolved_params:
+        return Direct(by_handler)
+    if tool.context_kwarg is not None or contents.unsure(tool.fn):
+        return Direct(_with_context(server, tool))
     arguments_of = _arguments(tool.fn_metadata)
     result_of = _result(tool.fn_metadata)
     function = tool.fn
+    straight = _straight(tool, result_of)
 
     if tool.is_async:
 
@@ -101,7 +130,7 @@ def _tool(tool: Tool) -> Any:
             except Exception as error:
                 return _failed(tool, error)
 
-        return Native(call, "task")
+        return Native(call, "task", straight)
 
     def call_plain(arguments: bytes, revision: str) -> bytes:
         given = arguments_of(arguments)
@@ -110,10 +139,86 @@ def _tool(tool: Tool) -> Any:
         except Exception as error:
             return _failed(tool, error)
 
-    return Native(call_plain, "worker")
+    return Native(call_plain, "worker", straight)
 
 
 STRAIGHT = (str, int, float, bool)
+
+
+def _with_context(server: MCPServer[Any], tool: Tool) -> Handler:
+    """Calls a tool that takes the context, or may ask the client by what it gives back."""
+    metadata, function, name = tool.fn_metadata, tool.fn, tool.context_kwarg
+    result_of = _result(metadata)
+
+    async def call(handled: Handled) -> Result:
+        try:
+            given = metadata.validate_arguments(handled.params.get("arguments") or {})
+        except Exception:
+            raise HandBack from None
+        if name is not None:
+            given[name] = LazyContext(handled, server)
+        try:
+            value = await metadata.call_fn(function, tool.is_async, given)
+            if isinstance(value, InputRequiredResult):
+                return handled.whole(value)
+            return result_of(value, handled.revision)
+        except Exception as error:
+            return _failed(tool, error)
+
+    return call
+
+
+def _straight(tool: Tool, result_of: Callable[[Any, str], bytes]) -> Straight | None:
+    """What carries its calls out that need no validator."""
+    metadata = tool.fn_metadata
+    parameters = plain_parameters(tool.fn)
+    fields = metadata.arg_model.model_fields
+    if parameters is None or [one[0] for one in parameters] != [*fields]:
+        return None
+    for field in fields.values():
+        # What is not given is left to the function's own default.
+        if field.annotation not in STRAIGHT or field.alias or field.metadata or field.default_factory:
+            return None
+
+    def finish(value: Any, revision: str) -> bytes:
+        try:
+            return result_of(value, revision)
+        except Exception as error:
+            return _failed(tool, error)
+
+    wraps = _wrapped(metadata)
+    if wraps is None and metadata.output_schema is not None:
+        return None
+    return Straight(tool.fn, parameters, wraps, None, finish, lambda error: _failed(tool, error))
+
+
+def plain_parameters(function: Any) -> list[tuple[str, str, bool]] | None:
+    """The parameters of a function that takes nothing but text, numbers and truth values, by name: name, kind, and
+    whether it is needed."""
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except Exception:
+        return None
+    made = []
+    for one in parameters:
+        by_name = one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        if not by_name or one.annotation not in STRAIGHT:
+            return None
+        if one.default is not one.empty and not isinstance(one.default, (str, int, float, bool, NoneType)):
+            return None
+        made.append((one.name, one.annotation.__name__, one.default is one.empty))
+    return made
+
+
+def _wrapped(metadata: Any) -> str | None:
+    """The kind of value that is structured content as it is, as the member `result`."""
+    if metadata.output_schema is None or not metadata.wrap_output:
+        return None
+    fields = getattr(metadata.output_model, "model_fields", {})
+    if fields.keys() != {"result"} or fields["result"].metadata:
+        return None
+    kind = fields["result"].annotation
+    return kind.__name__ if kind in (str, int, bool) else None
 
 
 def _arguments(metadata: Any) -> Callable[[bytes], dict[str, Any]]:
@@ -145,13 +250,8 @@ def _arguments(metadata: Any) -> Callable[[bytes], dict[str, Any]]:
 
 def _result(metadata: Any) -> Callable[[Any, str], bytes]:
     """From what the function gave back to a result, a JSON object."""
-    model = metadata.output_model if metadata.output_schema is not None else None
-    is_text = model is None
-    kind: type | None = None
-    if model is not None and metadata.wrap_output:
-        fields = getattr(model, "model_fields", {})
-        if fields.keys() == {"result"} and not fields["result"].metadata:
-            kind = fields["result"].annotation
+    is_text = metadata.output_schema is None or metadata.output_model is None
+    wrapped = _wrapped(metadata)
 
     def result(value: Any, revision: str) -> bytes:
         its = type(value)
@@ -166,7 +266,7 @@ def _result(metadata: Any) -> Callable[[Any, str], bytes]:
         content = [{"type": "text", "text": text}]
         if is_text:
             return to_json({"content": content, "isError": False})
-        if its is kind:
+        if its.__name__ == wrapped:
             return to_json({"content": content, "structuredContent": {"result": value}, "isError": False})
         return _converted(metadata, value, revision)
 
@@ -178,9 +278,14 @@ class Unsendable(Exception):
 
 
 def _converted(metadata: Any, value: Any, revision: str) -> bytes:
-    made = metadata.convert_result(value).model_dump(by_alias=True, mode="json", exclude_none=True)
+    return sent("tools/call", revision, metadata.convert_result(value))
+
+
+def sent(method: str, revision: str, result: BaseModel) -> bytes:
+    """A result of the SDK's, without what the revision does not know."""
+    made = result.model_dump(by_alias=True, mode="json", exclude_none=True)
     try:
-        return to_json(serialize_server_result("tools/call", revision, made))
+        return to_json(serialize_server_result(method, revision, made))
     except ValidationError as error:
         raise Unsendable from error
 

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import to_json
 
 from .. import _core
 from . import _mcpserver
+from ._handled import Handler
+from ._plan import Direct, Key, Native, Planned
 from ._server import Known, is_fastmcp, is_traced
 
 
-class Native(NamedTuple):
-    """A function that takes arguments, a JSON object, and the revision, and gives a result, one too."""
-
-    function: Callable[..., Any]
-    lane: str
-
-
-class Planned(NamedTuple):
-    """Something that is registered, and what finds out how the engine answers it, or why it does not: anew each time,
-    unless it depends on nothing but the part itself."""
-
-    title: str
-    method: str
-    name: str
-    part: object | None
-    how: Callable[[], Native | str]
-
-
+# Those with structured content. What the kernel of older ones leaves out of results is its affair.
+_REVISIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
+_MEMBERS = frozenset({"name", "uri", "arguments", "_meta"})
 _LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 
 
-def plan(server: Any) -> dict[str, Native | str]:
+def plan(server: Any) -> dict[str, Native | Direct | str]:
     """How the engine answers all that is registered, or why it does not."""
     known = Known(server)
     parts = _parts(known)
@@ -68,7 +55,8 @@ class Natives:
         self._known = known
         self._catalog = catalog
         self._parts = _parts(known)
-        self._offered: dict[tuple[str, str], object] = {}
+        self._offered: dict[Key, object] = {}
+        self._direct: dict[Key, Handler] = {}
         self._shown: set[tuple[str, str]] = set()
         self._changing = Lock()
         # Counts the changes: what was listed before one is not shown after it.
@@ -95,20 +83,45 @@ class Natives:
                 self._catalog.show(method, revision, None)
             self._shown.clear()
             before, self._offered = self._offered, {}
+            handlers, self._direct = self._direct, {}
             if self._parts is not None and _obstacle(self._known) is None:
                 for one in self._parts.plan(self._known.server):
-                    self._offer(one, before)
+                    self._offer(one, before, handlers)
             for method, name in before.keys() - self._offered.keys():
-                self._catalog.offer(method, name, None)
+                self._withdraw(method, name)
 
-    def _offer(self, one: Planned, before: dict[tuple[str, str], object]) -> None:
+    def _offer(self, one: Planned, before: dict[Key, object], handlers: dict[Key, Handler]) -> None:
         key = one.method, one.name
         if one.part is None or before.get(key) is not one.part:
             how = one.how()
             if isinstance(how, str):
                 return
-            self._catalog.offer(*key, how.function, how.lane)
+            if isinstance(how, Direct):
+                self._withdraw(*key)
+                self._direct[key] = how.handler
+            else:
+                assert one.name is not None
+                self._catalog.offer(one.method, one.name, *how)
+        elif key in handlers:
+            self._direct[key] = handlers[key]
         self._offered[key] = one.part
+
+    def _withdraw(self, method: str, name: str | None) -> None:
+        if name is not None:
+            self._catalog.offer(method, name, None)
+
+    def handler(self, revision: str, method: str, params: Mapping[str, Any] | None) -> Handler | None:
+        """What answers such a request in place of the kernel, if it holds nothing unusual."""
+        direct = self._direct
+        if not direct or not params or revision not in _REVISIONS or params.keys() - _MEMBERS:
+            return None
+        name = params.get("uri" if method == "resources/read" else "name")
+        arguments, meta = params.get("arguments", {}), params.get("_meta", {})
+        if not (isinstance(name, str) and isinstance(arguments, dict) and isinstance(meta, dict)):
+            return None
+        if "fastmcp" in meta:
+            return None
+        return direct.get((method, name)) or direct.get((method, None))
 
     def listed(self, version: int, method: str, params: Mapping[str, Any] | None, revision: str, result: object) -> None:
         """The kernel has answered: the engine does so from now on, if it was for a whole list."""
