@@ -19,6 +19,7 @@ export type { ClientEvents } from './events';
 export type { Handler } from './handler';
 export type { Listening } from './listening';
 export type { ListOptions } from './lists';
+export type { Integers } from './numbers';
 export type { Endpoint } from './mount';
 export type { ClientOptions, Exit, SpawnOptions } from './options';
 export type * from './protocol';

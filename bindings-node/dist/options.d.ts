@@ -1,5 +1,6 @@
 import { type Answers } from './answering';
 import type { ClientEvents } from './events';
+import type { Integers } from './numbers';
 import type { Revision, Trace } from './protocol';
 export interface ClientOptions extends Answers {
     /** The client's name, as the server is told; `mcpbolt` by default. */
@@ -15,6 +16,11 @@ export interface ClientOptions extends Answers {
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
     timeout?: number;
+    /**
+     * What integers beyond 2^53 become in results, in what the server asks and tells: see `Integers`; `number` by
+     * default. Every `bigint` goes out as the integer that it is.
+     */
+    integers?: Integers;
     /** Lets servers make tasks of calls, from 2026-07-28 on: `callTool` waits for what comes of them, see `startTool`. */
     tasks?: boolean;
     /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */

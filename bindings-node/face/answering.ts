@@ -1,6 +1,7 @@
 import type { Client } from './client';
 import { McpError } from './errors';
 import type { Link } from './link';
+import { readJson, writeJson } from './numbers';
 import type {
     FormRequest,
     FormResult,
@@ -76,9 +77,9 @@ export class Answering {
         const controller = new AbortController();
         this.#under.set(number, controller);
         try {
-            const result = await handler(JSON.parse(text), { signal: controller.signal, client: this.#client() });
+            const result = await handler(readJson(text, this.#link().integers), { signal: controller.signal, client: this.#client() });
             if (result === undefined) throw new TypeError('the handler gave nothing back');
-            const json = JSON.stringify(what === 'onSampling' ? sampled(result as SamplingOutput) : result);
+            const json = writeJson(what === 'onSampling' ? sampled(result as SamplingOutput) : result)!;
             this.#link().native.answer(number, true, json);
         } catch (error) {
             // What a handler throws because it was aborted is no news.

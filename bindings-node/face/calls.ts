@@ -1,6 +1,7 @@
 import type { Connection } from './connection';
 import { Json } from './content';
 import { McpError } from './errors';
+import { readJson, writeJson } from './numbers';
 import type { CallToolResult, Tool } from './protocol';
 import { arrayOf, type RequestOptions } from './requests';
 import { createdTask, readTask, ToolTask, type TaskInfo } from './task';
@@ -31,8 +32,12 @@ export class Calls {
     call(name: string, args: object | Json, options?: RequestOptions): Promise<CallToolResult> {
         if (this.#asks && this.#supportOf(name) === 'required')
             return this.start(name, args, options).then(task => task.result());
-        const result = this.#connection.ask<CallToolResult>('tools', 'tools/call', paramsOf(name, args), options);
-        return this.#hasOutput(name) ? result.then(result => this.#held(name, result)) : result;
+        const connection = this.#connection;
+        const params = paramsOf(name, args);
+        if (!this.#hasOutput(name)) return connection.ask<CallToolResult>('tools', 'tools/call', params, options);
+        const missing = connection.lacks('tools');
+        if (missing) return Promise.reject(missing);
+        return connection.requestJson('tools/call', params, options).then(json => this.#checked(name, json));
     }
 
     async start(name: string, args: object | Json, options: StartOptions = {}): Promise<ToolTask> {
@@ -42,9 +47,9 @@ export class Calls {
         const { ttl } = options;
         const more = this.#asks ? { task: ttl === undefined ? {} : { ttl } } : {};
         const answer = await connection.requests.startTool(paramsOf(name, args, more), options);
-        const id = createdTask(answer, this.#asks);
+        const id = createdTask(JSON.parse(answer), this.#asks);
         if (id !== undefined) return this.task(id, options, name);
-        return new ToolTask(connection, undefined, async () => this.#checked(name, answer as CallToolResult));
+        return new ToolTask(connection, undefined, async () => this.#checked(name, answer));
     }
 
     /** The task of that id, which is a call of the tool, if that is known. */
@@ -52,7 +57,7 @@ export class Calls {
         const connection = this.#connection;
         return new ToolTask(connection, id, async seen => {
             const result = await connection.requests.followTask(id, { ...(signal && { signal }), onProgress: seen });
-            return tool === undefined ? result : this.#checked(tool, result);
+            return this.#checked(tool, result);
         });
     }
 
@@ -86,16 +91,14 @@ export class Calls {
         return this.#tools.get(tool)?.outputSchema !== undefined;
     }
 
-    #checked(tool: string, result: CallToolResult): CallToolResult {
-        return this.#hasOutput(tool) ? this.#held(tool, result) : result;
-    }
-
-    /** R-STR-02, R-STR-07 */
-    #held(tool: string, result: CallToolResult): CallToolResult {
-        if (result.isError) return result;
-        const { structuredContent: content } = result;
-        const { native } = this.#connection.link;
-        const wrong = content === undefined ? 'there is none' : native.misfit(tool, JSON.stringify(content));
+    /** The result, held against the schema of the tool's output if it was listed with one (R-STR-02, R-STR-07). */
+    #checked(tool: string | undefined, json: string): CallToolResult {
+        const { native, integers } = this.#connection.link;
+        const result = readJson(json, integers) as CallToolResult;
+        if (tool === undefined || !this.#hasOutput(tool) || result.isError) return result;
+        // Digits in a string are no integer to the schema.
+        const { structuredContent: content } = integers === 'text' ? readJson(json, 'bigint') : result;
+        const wrong = content === undefined ? 'there is none' : native.misfit(tool, writeJson(content)!);
         if (wrong === null) return result;
         throw new McpError('ERR_MCP_BAD_ANSWER', `the structured content does not fit the output schema of ${tool}: ${wrong}`);
     }

@@ -1,5 +1,6 @@
 import type { Context } from './context';
 import { ProtocolError, ToolError } from './errors';
+import { readJson } from './numbers';
 import type { Entry } from './offer';
 import { refuse } from './results';
 
@@ -16,7 +17,7 @@ export function carryOut(entry: Entry, text: string, context: Context<any>, repo
         report(error, entry.what);
     };
     try {
-        const args = text === '' ? {} : JSON.parse(text);
+        const args = text === '' ? {} : readJson(text, context.integers);
         const settle = (value: unknown) => {
             context.settle();
             if (!context.isLive) return;

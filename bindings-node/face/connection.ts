@@ -7,6 +7,7 @@ import { readNotice, type ClientEvents } from './events';
 import { Link } from './link';
 import { Lists } from './lists';
 import type { NativeLink } from './native';
+import { readJson } from './numbers';
 import type { ClientOptions, Exit } from './options';
 import type { Implementation, Revision } from './protocol';
 import { jsonOf, Requests, type RequestOptions } from './requests';
@@ -53,7 +54,7 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
                 opened: text => this.#opening.resolve((this.#opened = JSON.parse(text))),
                 asked: (number, topic, text) => void answering.asked(number, topic, text),
                 withdrawn: number => answering.withdrawn(number),
-                notification: text => this.#notified(JSON.parse(text)),
+                notification: text => this.#notified(readJson(text, this.link.integers)),
                 closed: reason => this.#close(reason),
                 traced: (isOut, text) => options.trace!(isOut ? 'out' : 'in', text),
                 ended: text => this.#end(text ? JSON.parse(text) : {}),
@@ -61,6 +62,7 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
             },
             connect
         );
+        this.link.integers = options.integers ?? 'number';
         this.requests = new Requests(this.link, options.timeout);
         this.streams = new Streams(this.link);
     }

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { ClientInfo } from './definitions';
 import { guarded, McpError, ProtocolError } from './errors';
 import { checkContent, readForm } from './form';
 import { Outbound, type Link } from './link';
+import { writeJson, type Integers } from './numbers';
 import { LEVELS } from './protocol';
 import type { NativeCaller } from './native';
 import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, SamplingMessage, SamplingRequest, SamplingResult } from './protocol';
@@ -38,7 +38,7 @@ export class Context<State = unknown> {
 
     /**
      * The arguments of a tool or a prompt as they came, in JSON, until the call is answered: for what JavaScript's
-     * numbers cannot hold, as integers beyond 2^53, which lose digits in `args`.
+     * numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option `integers` keeps them.
      */
     get argumentsJson(): string {
         return this.#json || '{}';
@@ -97,7 +97,7 @@ export class Context<State = unknown> {
         const severity = LEVELS.indexOf(level);
         if (severity < 0) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
         if (!this.#live) return;
-        const json = JSON.stringify(data) ?? 'null';
+        const json = writeJson(data) ?? 'null';
         this.#link.push(Outbound.Log, this.#number, logger + json, severity, logger.length);
     }
 
@@ -128,7 +128,7 @@ export class Context<State = unknown> {
      * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
      * `id` names the errand; `elicitationComplete` repeats it.
      */
-    elicitUrl(message: string, url: string | URL, id: string = randomUUID(), options?: AskOptions): Promise<PageResult> {
+    elicitUrl(message: string, url: string | URL, id: string = crypto.randomUUID(), options?: AskOptions): Promise<PageResult> {
         this.#keepCaller();
         return this.#quiet(() => this.#ask(Question.Page, { message, url: String(url), id }, options));
     }
@@ -236,6 +236,11 @@ export class Context<State = unknown> {
         this.#json = '';
         this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         this.#link.push(kind, this.#number, text, a, b);
+    }
+
+    /** @internal What becomes of integers beyond 2^53. */
+    get integers(): Integers {
+        return this.#link.integers;
     }
 
     /** @internal Its handler has ended, answered or not. */

@@ -1,6 +1,7 @@
 import type { Completer } from './complete';
 import type { McpError } from './errors';
 import type { NativeDelegate } from './native';
+import type { Integers } from './numbers';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
 
@@ -38,6 +39,11 @@ export interface ServerOptions<State = unknown> {
     policy?: Policy;
     /** What is declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several requests as one. */
     experimental?: Readonly<Record<string, object>>;
+    /**
+     * What integers beyond 2^53 become in arguments and in what clients answer: see `Integers`; `number` by default.
+     * Every `bigint` goes out as the integer that it is.
+     */
+    integers?: Integers;
     /** A client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
     /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */

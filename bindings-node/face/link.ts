@@ -1,5 +1,6 @@
 import { McpError, revive, type Failure } from './errors';
 import type { NativeLink } from './native';
+import { readJson, type Integers } from './numbers';
 import type { Progress } from './protocol';
 
 /** Rows of `drain`: see `src/drain.rs`. */
@@ -86,6 +87,8 @@ const FOREVER = 2 ** 31 - 1;
 export class Link {
     readonly #table = new Int32Array(2 + MAX_ROWS * ROW);
     readonly #receiver: Receiver;
+    /** What becomes of integers beyond 2^53 in what is handed to the user. */
+    integers: Integers = 'number';
     readonly #alive = setInterval(() => {}, FOREVER);
     #out = new Float64Array(64 * ROW);
     #rows = 0;
@@ -165,7 +168,7 @@ export class Link {
                 return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
             case Inbound.Answer: {
                 const waiting = this.#take(number);
-                return waiting?.resolve(waiting.isRaw ? text : JSON.parse(text));
+                return waiting?.resolve(waiting.isRaw ? text : readJson(text, this.integers));
             }
             case Inbound.Failure: {
                 const error = revive(JSON.parse(text) as Failure);

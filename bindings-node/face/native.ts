@@ -170,6 +170,61 @@ export interface NativeCredentials {
     certificates: string[];
 }
 
+/** @internal Messages out of a stream. */
+export interface NativeDecoder {
+    feed(bytes: Uint8Array): void;
+    feedEnd(): void;
+    drain(table: Int32Array): Buffer | null;
+}
+
+/** @internal */
+export interface NativeConnectionOptions {
+    side: string;
+    name: string;
+    version: string;
+    capabilities: string;
+    instructions: string | undefined;
+    revisions: string[] | undefined;
+    opening: string;
+    framing: string;
+    maxMessageBytes: number | undefined;
+    maxDepth: number | undefined;
+    timeoutMs: number | undefined;
+    now: number | undefined;
+}
+
+/** @internal A connection that a program drives itself. */
+export interface NativeEngineConnection {
+    feed(bytes: Uint8Array, now?: number): void;
+    feedEnd(now?: number): void;
+    drain(table: Int32Array): Buffer | null;
+    output(now?: number): Buffer | null;
+    request(
+        method: string,
+        params: string | undefined,
+        timeoutMs: number | undefined,
+        maxTimeoutMs: number | undefined,
+        wantsProgress: boolean,
+        meta: string | undefined
+    ): number;
+    cancel(number: number, reason?: string): void;
+    notify(method: string, params?: string): void;
+    timeout(now?: number): number | null;
+    handleTimeout(now?: number): void;
+    finish(graceMs: number): void;
+    close(): void;
+    readonly revision: string | null;
+    readonly isClosed: boolean;
+    readonly wantsRead: boolean;
+    readonly inFlight: number;
+    readonly strayCount: number;
+    readonly peer: string | null;
+    respond(call: number, result: string): boolean;
+    fail(call: number, kind: string | undefined, code: number, message: string, data?: string): boolean;
+    progress(call: number, progress: number, total?: number, message?: string): void;
+    log(call: number, level: string, data: string, logger?: string): void;
+}
+
 interface Native {
     Offer: new (
         name: string,
@@ -177,6 +232,14 @@ interface Native {
         options: NativeOfferOptions,
         audit?: (event: string) => void
     ) => NativeOffer;
+    decodeMessage(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array): void;
+    decodeBatch(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array): number;
+    methodNames(): string[];
+    faultCodes(): number[];
+    faultSentences(): string[];
+    Decoder: new (framing: string, maxBytes?: number, maxDepth?: number) => NativeDecoder;
+    EngineConnection: new (options: NativeConnectionOptions) => NativeEngineConnection;
+    Offer: new (name: string, version: string, options: NativeOfferOptions) => NativeOffer;
     serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
     serveAddress(
         offer: NativeOffer,
@@ -203,5 +266,25 @@ interface Native {
     spawnChild(options: NativeClientOptions, child: NativeChildOptions, wake: () => void): NativeLink;
 }
 
+/** What the packages of prebuilt modules are called by, behind platform and processor. */
+const ABIS: { readonly [platform: string]: readonly string[] } = { linux: ['-gnu', '-musl'], win32: ['-msvc'] };
+
+/** The module that was built in this folder, or else the one that was installed for this platform. */
+function load(): Native {
+    const here = `${process.platform}-${process.arch}`;
+    const packages = (ABIS[process.platform] ?? ['']).map(abi => `@mcpbolt/${here}${abi}`);
+    let cause: unknown;
+    for (const name of [`../mcpbolt.${here}.node`, ...packages]) {
+        try {
+            return require(name);
+        } catch (error) {
+            // One that is there and does not load tells more than one that is not.
+            if (cause === undefined || (error as { code?: string }).code !== 'MODULE_NOT_FOUND') cause = error;
+        }
+    }
+    const message = `mcpbolt has no native module for ${here}: install ${packages.join(' or ')}, or build it from the repository (npm run build)`;
+    throw new Error(message, { cause });
+}
+
 /** @internal */
-export const native: Native = require(`../mcpbolt.${process.platform}-${process.arch}.node`);
+export const native: Native = load();

@@ -1,5 +1,8 @@
 /** The shapes of MCP that this package gives and takes. */
 
+/** @internal In their order. */
+export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
+
 /** A revision of the protocol. */
 export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28';
 

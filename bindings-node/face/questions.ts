@@ -1,5 +1,6 @@
 import { McpError } from './errors';
 import type { Link } from './link';
+import { readJson, writeJson } from './numbers';
 
 /** How a question is asked. */
 export interface AskOptions {
@@ -43,8 +44,8 @@ export class Questions {
         const link = this.#link;
         // What the handler reported before goes out before.
         link.flush();
-        const answer = link.native.ask(this.#call, what, JSON.stringify(params), name);
-        if (typeof answer === 'string') return Promise.resolve(JSON.parse(answer));
+        const answer = link.native.ask(this.#call, what, writeJson(params)!, name);
+        if (typeof answer === 'string') return Promise.resolve(readJson(answer, link.integers));
         if (answer === null) return Promise.reject(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         return new Promise<Result>((resolve, reject) => {
             const settle = <T>(act: (value: T) => void) => (value: T) => {

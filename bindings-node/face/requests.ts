@@ -3,6 +3,7 @@ import { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Link, Waiting } from './link';
 import type { NativeLink, RequestSettings } from './native';
+import { writeJson } from './numbers';
 import type { LogLevel, Progress } from './protocol';
 
 export interface RequestOptions {
@@ -38,14 +39,14 @@ export class Requests {
         return this.wait(link => link.request(method, json, ...this.#settings(options)), options, isRaw);
     }
 
-    /** Calls a tool; where the call becomes a task, the answer says so. */
-    startTool(params: object, options: RequestOptions): Promise<any> {
-        return this.wait(link => link.startTool(jsonOf(params)!, ...this.#settings(options)), options);
+    /** Calls a tool; where the call becomes a task, the answer says so. Gives JSON. */
+    startTool(params: object, options: RequestOptions): Promise<string> {
+        return this.wait(link => link.startTool(jsonOf(params)!, ...this.#settings(options)), options, true);
     }
 
-    /** Waits for what comes of a task; `onProgress` is told each state of it. */
-    followTask(id: string, options: RequestOptions): Promise<any> {
-        return this.wait(link => link.followTask(id), options);
+    /** Waits for what comes of a task; `onProgress` is told each state of it. Gives JSON. */
+    followTask(id: string, options: RequestOptions): Promise<string> {
+        return this.wait(link => link.followTask(id), options, true);
     }
 
     #settings(options: RequestOptions): RequestSettings {
@@ -56,7 +57,7 @@ export class Requests {
     #meta({ meta }: RequestOptions): string | undefined {
         const level = this.level;
         if (meta === undefined && level === undefined) return undefined;
-        return JSON.stringify({ ...(level && { [LOG_LEVEL]: level }), ...meta });
+        return writeJson({ ...(level && { [LOG_LEVEL]: level }), ...meta });
     }
 
     /** Waits for what `begin` begins, under the number that it gives. */
@@ -84,7 +85,7 @@ export class Requests {
 
 /** @internal */
 export function jsonOf(params: object | undefined): string | undefined {
-    return params instanceof Json ? params.text : params && JSON.stringify(params);
+    return params instanceof Json ? params.text : params && writeJson(params);
 }
 
 /** @internal */

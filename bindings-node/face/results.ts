@@ -2,6 +2,7 @@ import { Block, contentsOf, Json } from './content';
 import type { Context } from './context';
 import { ProtocolError, ToolError } from './errors';
 import { Outbound } from './link';
+import { writeJson } from './numbers';
 import type { CallToolResult, GetPromptResult, PromptMessage, ResourceContents } from './protocol';
 
 /**
@@ -56,7 +57,7 @@ export function toolAnswer(value: unknown): Answer {
 /** @internal What a tool with an output schema gives back is structured content, whatever it is. */
 export function structuredAnswer(value: unknown): Answer {
     if (value === undefined || (typeof value === 'object' && value !== null)) return toolAnswer(value);
-    return [Outbound.Structured, typeof value === 'bigint' ? String(value) : stringify(value)];
+    return [Outbound.Structured, stringify(value)];
 }
 
 /** @internal */
@@ -87,7 +88,7 @@ const KINDS = ['internal', 'invalid params', 'not found', 'missing capability'];
 export function refuse(context: Context, error: unknown, isTool: boolean): void {
     if (error instanceof ProtocolError) {
         const { kind, message, data } = error;
-        const json = JSON.stringify({ message, data });
+        const json = writeJson({ message, data })!;
         if (typeof kind === 'number') return context.answer(Outbound.Error, json, kind);
         return context.answer(Outbound.Error, json, 0, KINDS.indexOf(kind));
     }
@@ -108,7 +109,7 @@ function bytesBlock(data: Uint8Array): Block {
 }
 
 function stringify(value: unknown): string {
-    const json = JSON.stringify(value);
+    const json = writeJson(value);
     if (json === undefined) throw new TypeError('the value cannot be said in JSON');
     if (LONE_SURROGATE.test(json)) throw loneSurrogate();
     return json;

@@ -233,6 +233,7 @@ export class Server<State = undefined> extends Offer<State> {
             }
         };
         const link: Link = new Link(receiver, connect);
+        link.integers = this.#options.integers ?? 'number';
         this.#links.add(link);
         return link;
     }

@@ -24,6 +24,7 @@ mod definition;
 mod delegate;
 mod drain;
 mod endpoint;
+mod engine;
 mod error;
 mod executor;
 mod hosting;

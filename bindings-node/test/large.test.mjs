@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from 'mcpbolt';
-import { folder, program } from './wire.mjs';
+import { folder, program, Wire } from './wire.mjs';
 
 const BYTES = 64 << 20;
 const SERVER = program(`
@@ -30,4 +30,17 @@ test('large messages cross each other', async t => {
     t.diagnostic(`the server grew by ${grown >> 10} MiB; this process peaks at ${process.resourceUsage().maxRSS >> 10} MiB`);
     assert.ok(grown < 12 * (BYTES >> 10), `${grown} KiB`);
     await client.close();
+});
+
+test('what is longer than others take is served: 11 MB, and what follows it', async () => {
+    const wire = await Wire.open(SERVER);
+    for (const [id, unit] of [['ascii', 'x'], ['unicode', 'é']]) {
+        const text = unit.repeat((11 << 20) / Buffer.byteLength(unit));
+        wire.call(id, 'echo', { text });
+        wire.call(`after ${id}`, 'make', { bytes: 3 });
+        const { result } = await wire.answer(id);
+        assert.ok(result.content[0].text === text, id);
+        assert.equal((await wire.answer(`after ${id}`)).result.content[0].text, 'yyy');
+    }
+    assert.deepEqual(await wire.end(), { code: 0, signal: null });
 });

@@ -143,6 +143,14 @@ test('a handler that holds the loop delays nothing else (R-HTP-16)', { timeout: 
         await timed('stateless list', '"hold"', () => ask(url, stateless('tools/list')));
         await timed('unknown tool', '-32602', () => ask(url, toolCall('nobody')));
         await timed('wrong arguments', 'string', () => ask(url, toolCall('echo', { text: 7 })));
+        // A call that waits for the loop ends when it is cancelled.
+        await timed('cancel', 'ended', async () => {
+            const id = `c${took.ping.length}`;
+            const call = session.stream({ id, method: 'tools/call', params: { name: 'echo', arguments: { text: 'never' } } });
+            await session.post({ method: 'notifications/cancelled', params: { requestId: id } });
+            const text = await (await call).text();
+            return { last: text.includes('never') ? text : 'ended' };
+        });
         await pause(20);
     }
     assert.ok(isHeld);

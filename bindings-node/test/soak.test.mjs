@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Client, McpError, Server } from 'mcpbolt';
+import { Connection, Decoder, encodeRequest, Request } from 'mcpbolt/engine';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
@@ -60,6 +61,45 @@ for (const opening of ['handshake', 'probe']) test(`calls, cancels, rejections, 
     assert.ok(after.rss - before.rss < 24 << 20, `the process grew from ${before.rss} to ${after.rss}`);
     await client.close();
     assert.deepEqual(unexpected, []);
+});
+
+test('connections that a program drives itself leave nothing behind', async () => {
+    const once = () => {
+        const client = new Connection({ side: 'client', name: 'c', opening: 'handshake' });
+        const server = new Connection({ side: 'server', name: 's', capabilities: { tools: {} } });
+        const run = () => {
+            for (let there, back; (there = client.output()), (back = server.output()), there || back; ) {
+                if (there) server.feed(there);
+                if (back) client.feed(back);
+            }
+        };
+        run();
+        for (let i = 0; i < 20; i++) client.request('tools/call', { name: `${i}`, text: 'x'.repeat(i * 100) }, { progress: true });
+        client.cancel(client.request('tools/call', {}));
+        run();
+        for (const event of server.drain())
+            if (event instanceof Request && event.message.name !== '7') (event.progress(1), event.respond({ content: [event.message.params] }));
+        run();
+        assert.equal(client.drain().filter(({ type }) => type === 'answered').length, 19);
+        assert.equal(new Decoder().feed(encoded).drain().length, 20);
+    };
+    const encoded = Buffer.from(`${encodeRequest(1, 'tools/call', { text: 'x'.repeat(1000) })}\n`.repeat(20));
+    const used = async rounds => {
+        for (let i = 0; i < rounds; i++) {
+            once();
+            // What is native of them goes between two turns of the loop.
+            if (i % 10 === 0) await new Promise(resolve => setImmediate(resolve));
+        }
+        gc();
+        await new Promise(resolve => setImmediate(resolve));
+        const { heapUsed, rss } = process.memoryUsage();
+        return { heapUsed, rss };
+    };
+    await used(400);
+    const before = await used(400);
+    const after = await used(500 * ROUNDS);
+    assert.ok(after.heapUsed - before.heapUsed < 1 << 20, `the heap grew from ${before.heapUsed} to ${after.heapUsed}`);
+    assert.ok(after.rss - before.rss < 24 << 20, `the process grew from ${before.rss} to ${after.rss}`);
 });
 
 test('calls that are cancelled while they wait never reach JavaScript', async () => {

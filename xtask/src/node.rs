@@ -25,7 +25,7 @@ pub fn installed() -> Result<PathBuf> {
     if to.exists() {
         std::fs::remove_dir_all(&to)?;
     }
-    for within in ["", "bin", "dist", "dist/sdk"] {
+    for within in ["", "bin", "dist", "dist/engine", "dist/sdk"] {
         std::fs::create_dir_all(to.join(within))?;
         for entry in package.join(within).read_dir()? {
             let path = entry?.path();
@@ -35,6 +35,7 @@ pub fn installed() -> Result<PathBuf> {
                 "package.json",
                 "index.",
                 "sdk.",
+                "engine.",
                 "mcpbolt.",
                 "bin/",
                 "dist/",
@@ -45,6 +46,19 @@ pub fn installed() -> Result<PathBuf> {
         }
     }
     Ok(folder)
+}
+
+/// Another release of Node than the system's, as the registry has it, for tests: its program.
+pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
+    let folder = repo::cache().join("node").join(version);
+    let program = folder.join("node_modules/node/bin/node");
+    if !program.exists() {
+        std::fs::create_dir_all(&folder)?;
+        let mut install = npm(["install", "--no-audit", "--no-fund", "--prefix"]);
+        install.arg(&folder).arg(format!("node@{version}"));
+        run(install)?;
+    }
+    Ok(program)
 }
 
 /// Our package: what it needs installed as its lock file says, the native module built.

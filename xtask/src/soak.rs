@@ -28,7 +28,7 @@ pub struct Args {
     verbose: bool,
 }
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 6] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
@@ -52,6 +52,12 @@ const STAGES: [Stage; 5] = [
         about: "the Node package as users get it, with many more rounds where a leak would show",
         needs: &[],
         run: bindings::release_node,
+    },
+    Stage {
+        name: "node-leaks",
+        about: "a million calls, cancels and rejections in Node: what is left of them",
+        needs: &[],
+        run: bindings::node_leaks,
     },
     Stage {
         name: "long-fuzz",

@@ -30,9 +30,16 @@ pub fn release_node(log: &mut Log) -> Result<()> {
 }
 
 /// Calls of Python's leak tests, a million of five kinds in all where `MCPBOLT_LEAK_CALLS` does not say
-/// otherwise; and what multiplies the rounds of Node's.
+/// otherwise; and what multiplies the rounds of Node's, a million calls, too, where `MCPBOLT_SOAK`
+/// does not say otherwise.
 const LEAK_CALLS: &str = "400000";
-const SOAK_TIMES: &str = "50";
+const SOAK_TIMES: &str = "100";
+const SOAK_VARIABLE: &str = "MCPBOLT_SOAK";
+
+/// The release of Node beside the system's, and what is not tried with it: what takes long and is
+/// about time, sizes or numbers, or about other software.
+const OTHER_NODE: &str = "22";
+const NOT_WITH_OTHER_NODE: [&str; 6] = ["equal", "held", "large", "packed", "readme", "soak"];
 
 /// Only the leak tests, with all their calls.
 pub fn python_leaks(log: &mut Log) -> Result<()> {
@@ -41,6 +48,18 @@ pub fn python_leaks(log: &mut Log) -> Result<()> {
     let mut test = in_package(&venv, &["-m", "pytest", "-q", "-s", "tests/test_leaks.py"]);
     if std::env::var_os(LEAK_VARIABLE).is_none() {
         test.env(LEAK_VARIABLE, LEAK_CALLS);
+    }
+    log.run(test)
+}
+
+/// The same for Node.
+pub fn node_leaks(log: &mut Log) -> Result<()> {
+    log.longest = Duration::from_secs(3 * 60 * 60);
+    node::package(Build::Release, &mut |command| log.run(command))?;
+    let mut test = command("node", ["--test", "test/soak.test.mjs"]);
+    test.current_dir(repo::root().join("bindings-node"));
+    if std::env::var_os(SOAK_VARIABLE).is_none() {
+        test.env(SOAK_VARIABLE, SOAK_TIMES);
     }
     log.run(test)
 }
@@ -112,10 +131,27 @@ fn test_node(how: Build, log: &mut Log) -> Result<()> {
     let mut test = node::npm(["test"]);
     match how {
         Build::Checked => log.trace(&mut test)?,
-        Build::Release => drop(test.env("MCPBOLT_SOAK", SOAK_TIMES)),
+        Build::Release => drop(test.env(SOAK_VARIABLE, SOAK_TIMES)),
     }
     log.run(test)?;
-    log.run(node::npm(["run", "types"]))
+    log.run(node::npm(["run", "types"]))?;
+    test_other_node(log)
+}
+
+/// Most of the same tests with another release of Node.
+fn test_other_node(log: &mut Log) -> Result<()> {
+    let program = node::other(OTHER_NODE, &mut |command| log.run(command))?;
+    let folder = repo::root().join("bindings-node");
+    let mut test = command(program, ["--test", "--test-concurrency=3"]);
+    test.current_dir(&folder);
+    for entry in folder.join("test").read_dir()? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let stem = name.strip_suffix(".test.mjs");
+        if stem.is_some_and(|stem| !NOT_WITH_OTHER_NODE.contains(&stem)) {
+            test.arg(format!("test/{name}"));
+        }
+    }
+    log.run(test)
 }
 
 pub fn interop(log: &mut Log) -> Result<()> {

@@ -1,0 +1,191 @@
+//! Messages out of bytes.
+
+use mcpbolt::buffer::Input;
+use mcpbolt::frame::{Deframer, Event, Framing};
+use mcpbolt::limits::Limits;
+use mcpbolt::message::{self, Envelope, Frame, Message, decode_unpadded};
+use napi::Env;
+use napi::bindgen_prelude::{BufferSlice, Int32ArraySlice};
+use napi_derive::napi;
+
+use super::rows::{self, WIDTH};
+use crate::drain::integers;
+use crate::error::{self, Result, error};
+
+/// One message: fills the first row of the table.
+#[napi]
+pub fn decode_message(bytes: &[u8], max_depth: Option<u32>, mut table: Int32ArraySlice<'_>) {
+    let mut envelope = Envelope::new();
+    let found = decode_unpadded(bytes, depth(max_depth), &mut envelope);
+    let row = match found {
+        Ok(()) => rows::decoded(bytes, 0, &envelope),
+        Err(why) => rows::broken(bytes, 0, &envelope, why),
+    };
+    put(integers(&mut table), 0, row);
+}
+
+/// The messages of a batch: how many there are. As many rows of the table are filled as it has.
+#[napi]
+pub fn decode_batch(bytes: &[u8], max_depth: Option<u32>, mut table: Int32ArraySlice<'_>) -> u32 {
+    let (table, max_depth) = (integers(&mut table), depth(max_depth));
+    let Ok(whole) = Message::parse(bytes, max_depth) else {
+        return 0;
+    };
+    let Some(frame) = whole.frame() else { return 0 };
+    let mut count = 0;
+    for element in message::batch(frame) {
+        let base = element.padded().as_ptr() as usize - frame.padded().as_ptr() as usize;
+        put(table, count, row_of(element, base, max_depth));
+        count += 1;
+    }
+    count as u32
+}
+
+fn row_of(frame: Frame<'_>, base: usize, max_depth: usize) -> [i32; WIDTH] {
+    let mut envelope = Envelope::new();
+    match message::decode(frame, max_depth, &mut envelope) {
+        Ok(()) => rows::decoded(frame.bytes(), base, &envelope),
+        Err(why) => rows::broken(frame.bytes(), base, &envelope, why),
+    }
+}
+
+fn put(table: &mut [i32], index: usize, row: [i32; WIDTH]) {
+    if let Some(place) = table.get_mut(index * WIDTH..(index + 1) * WIDTH) {
+        place.copy_from_slice(&row);
+    }
+}
+
+/// The names of the methods that rows give by number.
+#[napi]
+pub fn method_names() -> Vec<&'static str> {
+    rows::methods()
+}
+
+/// Why something is no message, by the numbers of rows: codes.
+#[napi]
+pub fn fault_codes() -> Vec<i32> {
+    rows::sentences()
+        .into_iter()
+        .map(|(code, _)| code)
+        .collect()
+}
+
+/// The same: sentences.
+#[napi]
+pub fn fault_sentences() -> Vec<String> {
+    rows::sentences()
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect()
+}
+
+/// How messages are told apart, by its name.
+pub fn framing(name: &str) -> Result<Framing> {
+    Ok(match name {
+        "line" => Framing::Line,
+        "length" => Framing::Length,
+        "detect" => Framing::Detect,
+        name => {
+            let text = format!("there is no framing {name:?}");
+            return Err(error("ERR_MCP_MISUSE", text));
+        }
+    })
+}
+
+fn depth(max_depth: Option<u32>) -> usize {
+    max_depth.map_or(Limits::STDIO.max_depth, |depth| depth as usize)
+}
+
+/// A buffer of JavaScript's with these bytes.
+pub fn buffer<'e>(env: &'e Env, bytes: &[u8]) -> Result<BufferSlice<'e>> {
+    let made = BufferSlice::copy_from(env, bytes);
+    made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
+}
+
+/// Messages out of a stream of bytes, whatever its pieces are.
+#[napi]
+pub struct Decoder {
+    input: Input,
+    deframer: Deframer,
+    max_depth: usize,
+    is_line: bool,
+}
+
+#[napi]
+impl Decoder {
+    #[napi(constructor)]
+    pub fn new(framing: String, max_bytes: Option<f64>, max_depth: Option<u32>) -> Result<Self> {
+        let own = Limits::STDIO.max_message_bytes;
+        let max_bytes = max_bytes.map_or(own, |bytes| bytes as usize);
+        Ok(Self {
+            input: Input::new(),
+            deframer: Deframer::new(self::framing(&framing)?, max_bytes),
+            max_depth: depth(max_depth),
+            is_line: framing != "length",
+        })
+    }
+
+    /// Takes bytes that came.
+    #[napi]
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.input.extend(bytes);
+    }
+
+    /// Nothing more comes: a last line without its end is a line.
+    #[napi]
+    pub fn feed_end(&mut self) {
+        if self.is_line && !self.input.filled().iter().all(u8::is_ascii_whitespace) {
+            self.input.extend(b"\n");
+        }
+    }
+
+    /// The messages that are whole, and their bytes. The first integer of the table is how many
+    /// rows follow; when the table is full there may be more.
+    #[napi]
+    pub fn drain<'e>(
+        &mut self,
+        env: &'e Env,
+        mut table: Int32ArraySlice<'_>,
+    ) -> Result<Option<BufferSlice<'e>>> {
+        let Some((count, table)) = integers(&mut table).split_first_mut() else {
+            return Ok(None);
+        };
+        let room = table.len() / WIDTH;
+        let mut used = 0;
+        while used < room
+            && let Some(event) = self.deframer.next(self.input.filled())
+        {
+            let row = match event {
+                Event::Frame(range) => {
+                    let padded = self.input.padded().get(range.start..);
+                    let frame = padded.and_then(|buf| Frame::new(buf, range.len()));
+                    frame.map(|frame| row_of(frame, range.start, self.max_depth))
+                }
+                Event::Oversize { prefix } => {
+                    let head = self.input.filled().get(prefix.clone());
+                    head.map(|head| {
+                        let mut envelope = Envelope::new();
+                        // It breaks off, so this fails; what it saw before is of use.
+                        let _ = decode_unpadded(head, self.max_depth, &mut envelope);
+                        rows::oversize(head, prefix.start, &envelope)
+                    })
+                }
+            };
+            if let Some(row) = row {
+                put(table, used, row);
+                used += 1;
+            }
+        }
+        *count = used as i32;
+        let done = self.deframer.drain();
+        let block = match used {
+            0 => None,
+            _ => {
+                let bytes = self.input.filled().get(..done).unwrap_or_default();
+                Some(buffer(env, bytes)?)
+            }
+        };
+        self.input.consume(done);
+        Ok(block)
+    }
+}

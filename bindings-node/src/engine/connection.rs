@@ -1,0 +1,414 @@
+//! A connection that a program drives itself: bytes in, bytes out, and what happens.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use mcpbolt::connection::{
+    Call, CallKey, Config, Connection, Handle, Opening, RequestOptions, Response, StreamId,
+};
+use mcpbolt::error::RequestError;
+use mcpbolt::limits::Limits;
+use mcpbolt::mcp::{Revision, Revisions, Side};
+use napi::Env;
+use napi::bindgen_prelude::{BufferSlice, Int32ArraySlice};
+use napi_derive::napi;
+
+use super::codec;
+use super::events::{self, Event, Gathered, Kind, Rows, Told};
+use crate::drain::integers;
+use crate::error::{self, Result, error};
+use crate::link::duration;
+use crate::slots::Slots;
+
+/// How it is set up.
+#[napi(object)]
+pub struct ConnectionOptions {
+    pub side: String,
+    pub name: String,
+    pub version: String,
+    /// A JSON object.
+    pub capabilities: String,
+    pub instructions: Option<String>,
+    pub revisions: Option<Vec<String>>,
+    pub opening: String,
+    pub framing: String,
+    pub max_message_bytes: Option<f64>,
+    pub max_depth: Option<u32>,
+    pub timeout_ms: Option<f64>,
+    pub now: Option<f64>,
+}
+
+/// The state of a connection. It reads no clock but where the program names no time, and does no
+/// I/O.
+#[napi]
+pub struct EngineConnection {
+    inner: Connection,
+    stream: StreamId,
+    pub(super) handle: Handle,
+    gathered: Gathered,
+    pub(super) calls: Calls,
+    asked: HashMap<u64, Response>,
+    clock: Clock,
+}
+
+/// The other side's requests that are not answered yet.
+#[derive(Default)]
+pub struct Calls {
+    slots: Slots<Call>,
+    numbers: HashMap<CallKey, u32>,
+}
+
+impl Calls {
+    fn insert(&mut self, call: Call) -> u32 {
+        let key = call.reply.key();
+        let number = self.slots.insert(call);
+        self.numbers.insert(key, number);
+        number
+    }
+
+    fn cancelled(&mut self, key: CallKey) -> Option<u32> {
+        let number = *self.numbers.get(&key)?;
+        self.take(number);
+        Some(number)
+    }
+
+    pub fn get(&self, number: u32) -> Option<&Call> {
+        self.slots.get(number)
+    }
+
+    pub fn take(&mut self, number: u32) -> Option<Call> {
+        let call = self.slots.remove(number)?;
+        self.numbers.remove(&call.reply.key());
+        Some(call)
+    }
+}
+
+/// Instants of the engine's for the milliseconds of a program's clock.
+struct Clock {
+    begun: Instant,
+    /// What the program's clock said then.
+    zero: f64,
+}
+
+impl Clock {
+    /// The instant at which the program's clock says `now`; the machine's, when it says nothing.
+    fn at(&self, now: Option<f64>) -> Result<Instant> {
+        let Some(now) = now else {
+            return Ok(Instant::now());
+        };
+        let passed = duration((now - self.zero).max(0.0))?;
+        let at = self.begun.checked_add(passed);
+        at.ok_or_else(|| error("ERR_MCP_MISUSE", format!("{now} is no time")))
+    }
+}
+
+fn none(what: &str, name: &str) -> napi::Error<error::Code> {
+    error("ERR_MCP_MISUSE", format!("there is no {what} {name:?}"))
+}
+
+impl ConnectionOptions {
+    fn config(&self) -> Result<Config> {
+        let side = match self.side.as_str() {
+            "server" => Side::Server,
+            "client" => Side::Client,
+            side => return Err(none("side", side)),
+        };
+        let mut config = Config::new(side, &self.name, &self.version);
+        config.capabilities = std::array::from_fn(|_| self.capabilities.as_str().into());
+        config.instructions = self.instructions.as_deref().map(Into::into);
+        if let Some(names) = &self.revisions {
+            let parse = |name: &String| Revision::parse(name).ok_or_else(|| none("revision", name));
+            let mut parsed = names
+                .iter()
+                .map(parse)
+                .collect::<Result<Vec<_>>>()?
+                .into_iter();
+            let first = parsed.next().ok_or_else(|| none("revision", ""))?;
+            config.revisions = parsed.fold(Revisions::only(first), Revisions::with);
+        }
+        config.opening = match self.opening.as_str() {
+            "probe" => Opening::Probe,
+            "handshake" => Opening::Handshake,
+            "stateless" => Opening::Stateless,
+            opening => return Err(none("opening", opening)),
+        };
+        let own = Limits::STDIO;
+        config.limits = Limits {
+            max_message_bytes: self
+                .max_message_bytes
+                .map_or(own.max_message_bytes, |bytes| bytes as usize),
+            max_depth: self.max_depth.map_or(own.max_depth, |depth| depth as usize),
+            request_timeout: self.timeout_ms.map_or(Ok(own.request_timeout), duration)?,
+            ..own
+        };
+        Ok(config)
+    }
+}
+
+#[napi]
+impl EngineConnection {
+    #[napi(constructor)]
+    pub fn new(options: ConnectionOptions) -> Result<Self> {
+        let clock = Clock {
+            begun: Instant::now(),
+            zero: options.now.unwrap_or_default(),
+        };
+        let now = clock.at(options.now)?;
+        let framing = codec::framing(&options.framing)?;
+        let mut inner = Connection::new(Arc::new(options.config()?), now);
+        let stream = inner.open_stream(framing);
+        Ok(Self {
+            handle: inner.handle(),
+            inner,
+            stream,
+            gathered: Gathered::default(),
+            calls: Calls::default(),
+            asked: HashMap::new(),
+            clock,
+        })
+    }
+
+    /// Takes bytes that came.
+    #[napi]
+    pub fn feed(&mut self, bytes: &[u8], now: Option<f64>) -> Result<()> {
+        let now = self.clock.at(now)?;
+        self.inner.input(self.stream).extend(bytes);
+        self.inner.receive(self.stream, now, &mut self.gathered);
+        Ok(())
+    }
+
+    /// Nothing more comes.
+    #[napi]
+    pub fn feed_end(&mut self, now: Option<f64>) -> Result<()> {
+        let now = self.clock.at(now)?;
+        self.inner.receive_end(self.stream, now, &mut self.gathered);
+        Ok(())
+    }
+
+    /// What happened, as rows, and the bytes that they are about. The first two integers of the
+    /// table are how many rows follow and whether there is more.
+    #[napi]
+    pub fn drain<'e>(
+        &mut self,
+        env: &'e Env,
+        mut table: Int32ArraySlice<'_>,
+    ) -> Result<Option<BufferSlice<'e>>> {
+        self.settle();
+        let Some(([count, more], table)) = integers(&mut table).split_first_chunk_mut::<2>() else {
+            return Ok(None);
+        };
+        let mut rows = Rows::new(table);
+        while rows.has_room()
+            && let Some(event) = self.gathered.events.pop_front()
+        {
+            write(&mut rows, &mut self.calls, event);
+        }
+        *count = rows.used as i32;
+        *more = i32::from(!self.gathered.events.is_empty());
+        match rows.used {
+            0 => Ok(None),
+            _ => codec::buffer(env, &rows.bytes).map(Some),
+        }
+    }
+
+    /// What is to be written, all of it; it is gone from here.
+    #[napi]
+    pub fn output<'e>(
+        &mut self,
+        env: &'e Env,
+        now: Option<f64>,
+    ) -> Result<Option<BufferSlice<'e>>> {
+        let now = self.clock.at(now)?;
+        self.inner.handle_submissions(now, &mut self.gathered);
+        let output = self.inner.output(self.stream);
+        let head = output.head();
+        if head.is_empty() {
+            return Ok(None);
+        }
+        if head.len() == output.len() {
+            let bytes = codec::buffer(env, head)?;
+            output.advance(bytes.len());
+            return Ok(Some(bytes));
+        }
+        let pieces: Vec<_> = output.take().collect();
+        codec::buffer(env, &pieces.concat()).map(Some)
+    }
+
+    /// Sends a request; gives the number that its outcome names.
+    #[napi]
+    pub fn request(
+        &mut self,
+        method: String,
+        params: Option<String>,
+        timeout_ms: Option<f64>,
+        max_timeout_ms: Option<f64>,
+        wants_progress: bool,
+        meta: Option<String>,
+    ) -> Result<f64> {
+        let number = Arc::new(OnceLock::new());
+        let mut options = RequestOptions {
+            timeout: timeout_ms.map(duration).transpose()?,
+            max_timeout: max_timeout_ms.map(duration).transpose()?,
+            meta: meta.map(Into::into),
+            ..RequestOptions::default()
+        };
+        if wants_progress {
+            options.progress = Some(Arc::new(self.gathered.report(number.clone())));
+        }
+        let made = self.handle.request(&method, params.as_deref(), options);
+        let response = made.map_err(|why| error::request(&why))?;
+        let key = *number.get_or_init(|| response.key().get());
+        self.asked.insert(key, response);
+        self.poll(key);
+        // 53 bits.
+        Ok(key as f64)
+    }
+
+    /// Gives up on a request of this side's.
+    #[napi]
+    pub fn cancel(&mut self, number: f64, reason: Option<String>) {
+        if let Some(response) = self.asked.remove(&(number as u64)) {
+            response.cancel(reason.as_deref());
+        }
+    }
+
+    /// Sends a notification.
+    #[napi]
+    pub fn notify(&self, method: String, params: Option<String>) -> Result<()> {
+        let sent = self.handle.notify(&method, params.as_deref());
+        sent.map_err(|why: RequestError| error::request(&why))
+    }
+
+    /// Milliseconds until time alone changes something, if it ever does.
+    #[napi]
+    pub fn timeout(&self, now: Option<f64>) -> Result<Option<f64>> {
+        let now = self.clock.at(now)?;
+        let due = self.inner.poll_timeout();
+        Ok(due.map(|due| due.saturating_duration_since(now).as_secs_f64() * 1000.0))
+    }
+
+    /// Lets time pass.
+    #[napi]
+    pub fn handle_timeout(&mut self, now: Option<f64>) -> Result<()> {
+        let now = self.clock.at(now)?;
+        self.inner.handle_timeout(now, &mut self.gathered);
+        Ok(())
+    }
+
+    /// Finishes what is in flight, for so long at most, and closes then.
+    #[napi]
+    pub fn finish(&self, grace_ms: f64) -> Result<()> {
+        self.handle.drain(duration(grace_ms)?);
+        Ok(())
+    }
+
+    /// Closes it once everything is written.
+    #[napi]
+    pub fn close(&self) {
+        self.handle.close();
+    }
+
+    #[napi(getter)]
+    pub fn revision(&self) -> Option<&'static str> {
+        self.handle.revision().map(Revision::name)
+    }
+
+    #[napi(getter)]
+    pub fn is_closed(&self) -> bool {
+        self.inner.is_closed()
+    }
+
+    #[napi(getter)]
+    pub fn wants_read(&self) -> bool {
+        self.inner.wants_read(self.stream)
+    }
+
+    #[napi(getter)]
+    pub fn in_flight(&self) -> u32 {
+        self.inner.in_flight() as u32
+    }
+
+    #[napi(getter)]
+    pub fn stray_count(&self) -> f64 {
+        self.handle.stray_count() as f64
+    }
+
+    /// What the other side said of itself when the connection opened, as JSON.
+    #[napi(getter)]
+    pub fn peer(&self) -> Option<String> {
+        let peer = self.handle.peer()?;
+        let info = match &*peer.implementation {
+            "" => "null",
+            info => info,
+        };
+        Some(format!(
+            "{{\"info\":{info},\"capabilities\":{}}}",
+            peer.capabilities
+        ))
+    }
+}
+
+impl EngineConnection {
+    /// Finds out what became of this side's requests.
+    fn settle(&mut self) {
+        let told = std::mem::take(&mut *events::lock(&self.gathered.told));
+        for news in told {
+            match news {
+                Told::Over(number) => self.poll(number),
+                Told::Progress(number, json) => {
+                    let event = Event::Progress(number, json);
+                    self.gathered.events.push_back(event);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, number: u64) {
+        let waker = self.gathered.waker(number);
+        let Some(response) = self.asked.get_mut(&number) else {
+            return;
+        };
+        if let Poll::Ready(outcome) = Pin::new(response).poll(&mut Context::from_waker(&waker)) {
+            self.asked.remove(&number);
+            let event = Event::Answered(number, outcome);
+            self.gathered.events.push_back(event);
+        }
+    }
+}
+
+/// Writes an event; nothing for what concerns no request that JavaScript has.
+fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
+    match event {
+        Event::Opened(revision) => {
+            rows.text(Kind::Opened, [0, 0], revision.name().as_bytes());
+        }
+        Event::Request(call) => {
+            let revision = call.reply.revision();
+            let index = Revision::ALL.iter().position(|known| *known == revision);
+            let about = index.unwrap_or_default() as i32 * 2;
+            let about = about + i32::from(call.reply.wants_progress());
+            let message = call.message.clone();
+            let number = calls.insert(*call);
+            rows.message(Kind::Request, [number as i32, about], &message);
+        }
+        Event::Cancelled(key, reason) => {
+            if let Some(number) = calls.cancelled(key) {
+                let reason = reason.unwrap_or_default();
+                rows.text(Kind::Cancelled, [number as i32, 0], reason.as_bytes());
+            }
+        }
+        Event::Notification(message) => rows.message(Kind::Notification, [0, 0], &message),
+        Event::Progress(number, json) => {
+            rows.text(Kind::Progress, events::halves(number), json.as_bytes());
+        }
+        Event::Answered(number, outcome) => rows.answered(number, &outcome),
+        Event::Stray(what, frame) => {
+            rows.text(Kind::Stray, [events::stray(what), 0], &frame);
+        }
+        Event::Closed(why) => rows.closed(&why),
+    }
+}

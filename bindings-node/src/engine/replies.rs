@@ -1,0 +1,97 @@
+//! What a program answers, and tells on behalf of a request.
+
+use mcpbolt::connection::Progress;
+use mcpbolt::mcp::{ErrorKind, LogLevel};
+use napi_derive::napi;
+
+use super::connection::EngineConnection;
+use crate::error::{Result, error};
+
+/// By the names that the face gives them.
+fn kind(name: &str) -> Result<ErrorKind> {
+    Ok(match name {
+        "invalid request" => ErrorKind::InvalidRequest,
+        "method not found" => ErrorKind::MethodNotFound,
+        "invalid params" => ErrorKind::InvalidParams,
+        "tool not found" => ErrorKind::ToolNotFound,
+        "prompt not found" => ErrorKind::PromptNotFound,
+        "not found" => ErrorKind::ResourceNotFound,
+        "missing capability" => ErrorKind::MissingClientCapability,
+        "rejected" => ErrorKind::Rejected,
+        "internal" => ErrorKind::Internal,
+        name => {
+            return Err(error(
+                "ERR_MCP_MISUSE",
+                format!("there is no kind {name:?}"),
+            ));
+        }
+    })
+}
+
+#[napi]
+impl EngineConnection {
+    /// Answers with a result: a JSON object. Whether somebody waited for it.
+    #[napi]
+    pub fn respond(&mut self, call: u32, result: String) -> bool {
+        let Some(call) = self.calls.take(call) else {
+            return false;
+        };
+        let mut replies = self.handle.replies();
+        replies.result(&call.reply, |out| out.object(&result));
+        true
+    }
+
+    /// Answers with an error, of a kind or, when there is none, of that number.
+    #[napi]
+    pub fn fail(
+        &mut self,
+        call: u32,
+        kind: Option<String>,
+        code: f64,
+        message: String,
+        data: Option<String>,
+    ) -> Result<bool> {
+        let kind = kind.as_deref().map(self::kind).transpose()?;
+        let Some(call) = self.calls.take(call) else {
+            return Ok(false);
+        };
+        let (mut replies, data) = (self.handle.replies(), data.as_deref());
+        match kind {
+            Some(kind) => replies.error(&call.reply, kind, &message, data),
+            None => replies.error_code(&call.reply, code as i64, &message, data),
+        }
+        Ok(true)
+    }
+
+    /// Tells how far a request is, if its sender asked for that.
+    #[napi]
+    pub fn progress(&self, call: u32, progress: f64, total: Option<f64>, message: Option<String>) {
+        if let Some(call) = self.calls.get(call) {
+            let message = message.as_deref();
+            let news = Progress {
+                progress,
+                total,
+                message,
+            };
+            self.handle.replies().progress(&call.reply, news);
+        }
+    }
+
+    /// Sends a log message, if the sender of a request wants messages of that level.
+    #[napi]
+    pub fn log(
+        &self,
+        call: u32,
+        level: String,
+        data: String,
+        logger: Option<String>,
+    ) -> Result<()> {
+        let unknown = || error("ERR_MCP_MISUSE", format!("there is no level {level:?}"));
+        let level = LogLevel::parse(&level).ok_or_else(unknown)?;
+        if let Some(call) = self.calls.get(call) {
+            let mut replies = self.handle.replies();
+            replies.log(&call.reply, level, logger.as_deref(), &data);
+        }
+        Ok(())
+    }
+}

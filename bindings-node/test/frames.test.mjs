@@ -1,0 +1,132 @@
+// Whatever comes, the outcome is that of the Rust engine: the corpus of bad frames, by the engine level and by a server
+// program, and the JSON test suite.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Connection, decode, Request } from 'mcpbolt/engine';
+import { folder, program, Wire } from './wire.mjs';
+
+const CORPUS = JSON.parse(readFileSync(new URL('../corpus/bad_frames.json', folder), 'utf8'));
+const SHARED = process.env.MCPBOLT_SHARED ?? new URL('../../shared', folder).pathname;
+const SUITE = `${SHARED}/testdata/json-test-suite/test_parsing`;
+const LIMIT_BYTES = 1 << 20;
+
+const part = (piece, era) => {
+    if (typeof piece === 'string') return Buffer.from(piece.replaceAll('$rest', era.rest).replaceAll('$sleep', era.sleep ?? ''));
+    if (piece.hex) return Buffer.from(piece.hex, 'hex');
+    return Buffer.from(piece.repeat.repeat(piece.count === 'over the limit' ? LIMIT_BYTES + 1 : piece.count));
+};
+const frameOf = ({ send }, era) => Buffer.concat([...send.map(piece => part(piece, era)), Buffer.from('\n')]);
+const casesOf = name => CORPUS.frames.filter(({ eras }) => eras === undefined || eras.includes(name));
+const expected = ({ expect = [] }, era) => expect.map(({ id, code, is_error = false }) => [id === '?' ? era.unreadable_id : id, code, is_error]);
+const answersOf = lines =>
+    lines
+        .map(line => decode(line))
+        .flatMap(message => (message.kind === 'batch' ? message.messages() : [message]))
+        .map(message => {
+            assert.ok(['response', 'error'].includes(message.kind), String(message.raw));
+            const id = message.rawId ?? (message.raw.includes('"id":null') ? 'null' : 'absent');
+            return [id, message.error?.code, message.result?.isError === true];
+        });
+const sorted = (answers, { any_order }) => (any_order ? answers.map(answer => JSON.stringify(answer)).sort() : answers);
+
+/** A server on the engine level that has the diagnostic tool `sleep`, which does not sleep here. */
+class Played {
+    constructor(era) {
+        this.connection = new Connection({ side: 'server', name: 'corpus', version: '1', capabilities: { tools: {} }, maxMessageBytes: LIMIT_BYTES });
+        for (const line of era.open) this.connection.feed(`${line}\n`);
+        assert.equal(this.take().length, era.opening_answers);
+    }
+
+    take() {
+        const written = [this.connection.output()];
+        for (const event of this.connection.drain()) if (event instanceof Request) this.answer(event);
+        written.push(this.connection.output());
+        const text = Buffer.concat(written.filter(bytes => bytes !== undefined));
+        return answersOf(String(text).split('\n').filter(line => line !== ''));
+    }
+
+    answer(request) {
+        const { method, rawParams } = request.message;
+        // A lone surrogate in arguments is no text for a tool.
+        const isBad = rawParams !== undefined && /\\u[dD][89a-fA-F]/.test(String(rawParams));
+        if (isBad && request.revision < '2025-11-25') return request.fail('invalid params', 'lone surrogate');
+        if (method === 'tools/call') return request.respond({ content: [], isError: isBad });
+        if (method === 'tools/list') return request.respond({ tools: [] });
+        request.fail('method not found', 'no such method');
+    }
+}
+
+for (const [name, era] of Object.entries(CORPUS.eras))
+    test(`every bad frame has its outcome, ${name} (R-RPC-01 to R-RPC-03, R-RPC-05 to R-RPC-13, R-RPC-17, R-RPC-21 to R-RPC-25, R-BAT-01, R-BAT-03 to R-BAT-05, R-BAT-08, R-STD-04, R-ERR-01, R-LIF-14, R-LIF-15, R-CAN-04, R-PAG-07)`, () => {
+        let played = 0;
+        for (const bad of casesOf(name)) {
+            const frame = frameOf(bad, era);
+            for (const step of [frame.length, 1, 4093]) {
+                if (step === 1 && frame.length > 10_000) continue;
+                const server = new Played(era);
+                for (let at = 0; at < frame.length; at += step) server.connection.feed(frame.subarray(at, at + step));
+                assert.deepEqual(sorted(server.take(), bad), sorted(expected(bad, era), bad), bad.name);
+                const then = bad.then ?? '"then"';
+                server.connection.feed(`{"jsonrpc":"2.0","id":${then},${era.rest}}\n`);
+                assert.deepEqual(server.take(), [[then, undefined, false]], bad.name);
+                played++;
+            }
+        }
+        assert.ok(played > 100, String(played));
+    });
+
+const SERVER = program(`
+    import { Server } from 'mcpbolt';
+    const inputSchema = { type: 'object', properties: { ms: { type: 'integer' } } };
+    await new Server('corpus', '1')
+        .tool('sleep', { inputSchema }, ({ ms }) => new Promise(resolve => setTimeout(resolve, ms, [])))
+        .run();
+`);
+
+for (const [name, era] of Object.entries(CORPUS.eras))
+    test(`a server program gives every bad frame its outcome, ${name}`, async () => {
+        const open = async () => {
+            const wire = new Wire(SERVER);
+            for (const line of era.open) wire.send(line);
+            for (let i = 0; i < era.opening_answers; i++) await wire.line();
+            return wire;
+        };
+        let wire = await open();
+        // What is over the limit is so here by a hundred megabytes: the engine level has tried it.
+        for (const bad of casesOf(name).filter(({ send }) => !send.some(({ count }) => count === 'over the limit'))) {
+            if (bad.fresh) {
+                await wire.end();
+                wire = await open();
+            }
+            const then = bad.then ?? '"then"';
+            wire.child.stdin.write(frameOf(bad, era));
+            const wanted = expected(bad, era);
+            const lines = [];
+            // A batch is one line with several answers.
+            while (answersOf(lines).length < wanted.length) lines.push(await wire.line());
+            assert.deepEqual(sorted(answersOf(lines), bad), sorted(wanted, bad), bad.name);
+            wire.send(`{"jsonrpc":"2.0","id":${then},${era.rest}}`);
+            assert.deepEqual(answersOf([await wire.line()]), [[then, undefined, false]], bad.name);
+        }
+        assert.deepEqual(await wire.end(), { code: 0, signal: null });
+    });
+
+test('the JSON test suite is decided as in Rust', { skip: !existsSync(SUITE) && `${SUITE} is not there` }, () => {
+    const files = readdirSync(SUITE);
+    assert.ok(files.length > 300);
+    for (const name of files) {
+        const bytes = readFileSync(`${SUITE}/${name}`);
+        const message = decode(bytes);
+        const isUtf8 = Buffer.from(bytes.toString()).equals(bytes);
+        if (/ at byte /.test(message.fault)) {
+            // The choices of the engine's own test of the suite: what is no UTF-8, and a byte order mark.
+            assert.ok(name[0] === 'n' || /utf/i.test(name) || !isUtf8, name);
+            continue;
+        }
+        assert.notEqual(name[0], 'n', name);
+        const whole = JSON.stringify(JSON.parse(String(bytes)));
+        const within = decode(`{"jsonrpc":"2.0","id":1,"result":{"x":${String(bytes)}}}`.replace(/[\r\n]/g, ' '));
+        assert.equal(JSON.stringify(within.result.x), whole, name);
+    }
+});
