@@ -239,7 +239,6 @@ interface Native {
     faultSentences(): string[];
     Decoder: new (framing: string, maxBytes?: number, maxDepth?: number) => NativeDecoder;
     EngineConnection: new (options: NativeConnectionOptions) => NativeEngineConnection;
-    Offer: new (name: string, version: string, options: NativeOfferOptions) => NativeOffer;
     serveStdio(offer: NativeOffer, wake: () => void, graceMs: number, signals: boolean, trace: boolean): NativeLink;
     serveAddress(
         offer: NativeOffer,
