@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { Exchange, Mounted, Taker } from './mounted';
+import { noteAuth } from './auth';
+import type { Exchange, Mounted, Names, Taker } from './mounted';
 
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
-/** Whose body a framework may have read already. */
-type Incoming = Request & { body?: unknown; originalUrl?: string };
+/** Whose body a framework may have read already, and of whom a middleware may know who sends it. */
+type Incoming = Request & { body?: unknown; originalUrl?: string; auth?: unknown };
 
 /** Serves a request of `node:http` and `node:http2`, or of express and the like. */
 export type Handler = (request: Request, response: Response) => void;
@@ -15,16 +16,21 @@ export type Handler = (request: Request, response: Response) => void;
 const OF_BODY = ['content-length', 'content-encoding', 'transfer-encoding'];
 
 /** @internal */
-export function serveNode(mounted: Mounted, request: Incoming, response: Response): void {
+export function serveNode(mounted: Mounted, request: Incoming, response: Response, names?: Names): void {
     // Its client has gone while the endpoint was made: nothing of it comes any more, not even its end.
     if (isGone(response)) return;
     const read = readBody(request);
     const headers = headersOf(request, read !== undefined);
+    const forget = noteAuth(request.auth, headers);
     // Express and others leave out of `url` where they have mounted it.
     const uri = request.originalUrl ?? request.url ?? '/';
-    const exchange = mounted.begin(request.method ?? 'GET', uri, headers, exchange => new Writer(exchange, response as Writable));
-    if (exchange === undefined) return refuse(response, 503);
-    response.on('close', exchange.end);
+    const take = (exchange: Exchange) => new Writer(exchange, response as Writable);
+    const exchange = mounted.begin(request.method ?? 'GET', uri, headers, take, names);
+    if (exchange === undefined) {
+        forget();
+        return refuse(response, 503);
+    }
+    response.on('close', () => (forget(), exchange.end()));
     if (read !== undefined) {
         exchange.body(read);
         exchange.bodyEnd();

@@ -24,7 +24,16 @@ const enum Inbound {
     RootsChanged,
     Left,
     Head,
-    Piece
+    Piece,
+    Request,
+    Invoke,
+    InvokeAlone,
+    Frame,
+    Bad,
+    Room,
+    Position,
+    Session,
+    Done
 }
 
 /** @internal Rows of `submit`: see `src/submit.rs`. */
@@ -44,6 +53,9 @@ export const enum Outbound {
 /** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */
 export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
+    /** Another library's: a whole request, or a call of the tool of that number, its arguments, id and `_meta` as JSON. */
+    request?(number: number, text: string): void;
+    invoke?(number: number, tool: number, args: string, id: string, meta: string, isAlone: boolean): void;
     cancelled?(number: number, reason: string): void;
     initialized?(text: string): void;
     rootsChanged?(text: string): void;
@@ -57,6 +69,14 @@ export interface Receiver {
     /** The answer to an HTTP request, and a piece of its body. */
     head?(number: number, status: number, text: string): void;
     piece?(number: number, text: string, isLast: boolean): void;
+    /** On a wire: a message, and of which one it is; what is none; room for more. */
+    frame?(text: string, of: number): void;
+    bad?(why: string): void;
+    room?(): void;
+    /** Of messages over HTTP. */
+    position?(of: number, position: string): void;
+    session?(name: string): void;
+    done?(of: number, why: string): void;
     ended?(text: string): void;
     traced?(isOut: boolean, text: string): void;
 }
@@ -72,6 +92,9 @@ export interface Waiting {
     isRaw?: boolean;
 }
 
+/** Numbers in a row of `drain`. */
+const ROW_IN = 7;
+/** And of `submit`. */
 const ROW = 5;
 /** Rows taken in one turn of the loop, so that timers and I/O have theirs. */
 const MAX_ROWS = 256;
@@ -85,7 +108,7 @@ const FOREVER = 2 ** 31 - 1;
  * per tick. Keeps the process alive until the engine's thread has ended.
  */
 export class Link {
-    readonly #table = new Int32Array(2 + MAX_ROWS * ROW);
+    readonly #table = new Int32Array(2 + MAX_ROWS * ROW_IN);
     readonly #receiver: Receiver;
     /** What becomes of integers beyond 2^53 in what is handed to the user. */
     integers: Integers = 'number';
@@ -139,16 +162,12 @@ export class Link {
         if (this.#native === undefined) return;
         const table = this.#table;
         const text = this.native.drain(table);
-        const end = 2 + table[0]! * ROW;
-        for (let at = 2; at < end; at += ROW) {
-            const start = table[at + 3]!;
+        const end = 2 + table[0]! * ROW_IN;
+        for (let at = 2; at < end; at += ROW_IN) {
+            const [kind, number, target, start] = [table[at]!, table[at + 1]!, table[at + 2]!, table[at + 3]!];
             try {
-                this.#row(
-                    table[at]!,
-                    table[at + 1]!,
-                    table[at + 2]!,
-                    start < 0 ? '' : text.slice(start, table[at + 4]!)
-                );
+                if (kind === Inbound.Invoke || kind === Inbound.InvokeAlone) this.#invoke(table, at, text);
+                else this.#row(kind, number, target, start < 0 ? '' : text.slice(start, table[at + 4]!));
             } catch (error) {
                 // Thrown by a listener of the user's: it takes no other row along.
                 process.nextTick(() => {
@@ -160,12 +179,21 @@ export class Link {
         if (table[1] !== 0) setImmediate(this.wake);
     }
 
+    #invoke(table: Int32Array, at: number, text: string): void {
+        const [start, end, id, meta] = [table[at + 3]!, table[at + 4]!, table[at + 5]!, table[at + 6]!];
+        const isAlone = table[at] === Inbound.InvokeAlone;
+        const [args, name] = [text.slice(start, id), text.slice(id, meta)];
+        this.#receiver.invoke?.(table[at + 1]!, table[at + 2]!, args, name, text.slice(meta, end), isAlone);
+    }
+
     #row(kind: Inbound, number: number, target: number, text: string): void {
         const receiver = this.#receiver;
         switch (kind) {
             case Inbound.Call:
             case Inbound.CallWithProgress:
                 return receiver.call?.(number, target, text, kind === Inbound.CallWithProgress);
+            case Inbound.Request:
+                return receiver.request?.(number, text);
             case Inbound.Answer: {
                 const waiting = this.#take(number);
                 return waiting?.resolve(waiting.isRaw ? text : readJson(text, this.integers));
@@ -206,6 +234,18 @@ export class Link {
                 return receiver.head?.(number, target, text);
             case Inbound.Piece:
                 return receiver.piece?.(number, text, target === 1);
+            case Inbound.Frame:
+                return receiver.frame?.(text, number);
+            case Inbound.Bad:
+                return receiver.bad?.(text);
+            case Inbound.Room:
+                return receiver.room?.();
+            case Inbound.Position:
+                return receiver.position?.(number, text);
+            case Inbound.Session:
+                return receiver.session?.(text);
+            case Inbound.Done:
+                return receiver.done?.(number, text);
             case Inbound.Ended:
                 clearInterval(this.#alive);
                 return receiver.ended?.(text);

@@ -1,6 +1,6 @@
 import type { Report } from './carry';
 import { refuse, serveNode, type Handler } from './handler';
-import type { Mounted } from './mounted';
+import type { Mounted, Names } from './mounted';
 import { serveWeb } from './web';
 
 interface Made {
@@ -24,18 +24,25 @@ export class Endpoint {
      * Serves a request of `node:http` and `node:http2`, or of express and the like, whose body may have been read already. Where the
      * endpoint cannot be made, `onError` is told why, and the client that the server failed.
      */
-    readonly handler: Handler = (request, response) => {
-        this.#get().then(
-            ({ mounted }) => serveNode(mounted, request, response),
-            error => {
-                this.#report(error, 'the endpoint');
-                refuse(response, 500);
-            }
-        );
-    };
+    readonly handler: Handler = (request, response) => void this.serve(request, response);
+
+    /** @internal The same for who has names of its own for sessions; resolves when the request was taken. */
+    async serve(request: Parameters<Handler>[0], response: Parameters<Handler>[1], names?: Names): Promise<void> {
+        try {
+            serveNode((await this.#get()).mounted, request, response, names);
+        } catch (error) {
+            this.#report(error, 'the endpoint');
+            refuse(response, 500);
+        }
+    }
 
     /** Serves a request of the web's standards, as Hono and others hand them on. */
-    readonly fetch = async (request: Request): Promise<Response> => serveWeb((await this.#get()).mounted, request);
+    readonly fetch = (request: Request): Promise<Response> => this.serveWeb(request);
+
+    /** @internal The same of whom somebody has verified. */
+    async serveWeb(request: Request, auth?: unknown, names?: Names): Promise<Response> {
+        return serveWeb((await this.#get()).mounted, request, auth, names);
+    }
 
     /** Streams end in good order; requests that come later are refused. */
     close(): void {

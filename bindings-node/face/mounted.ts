@@ -6,6 +6,12 @@ export interface Taker {
     piece(text: string, isLast: boolean): void;
 }
 
+/** @internal Who has names of its own for sessions: headers are names and values in turn. */
+export interface Names {
+    in(headers: string[]): void;
+    out(headers: string[]): void;
+}
+
 /** @internal The HTTP requests that are under way in an endpoint. */
 export class Mounted {
     readonly #native: NativeMount;
@@ -19,12 +25,20 @@ export class Mounted {
     }
 
     /** Begins a request; nothing when the endpoint has ended. */
-    begin(method: string, uri: string, headers: string[], take: (exchange: Exchange) => Taker): Exchange | undefined {
+    begin(
+        method: string,
+        uri: string,
+        headers: string[],
+        take: (exchange: Exchange) => Taker,
+        names?: Names
+    ): Exchange | undefined {
+        names?.in(headers);
         const number = this.#native.begin(method, uri, headers);
         if (number === null) return undefined;
         const exchange = new Exchange(this.#native, number, () => this.#end(number));
         if (this.#takers.size === 0) this.#busy(true);
-        this.#takers.set(number, take(exchange));
+        const taker = take(exchange);
+        this.#takers.set(number, names ? renaming(taker, names) : taker);
         return exchange;
     }
 
@@ -43,6 +57,13 @@ export class Mounted {
         this.#native.end(number);
         if (this.#takers.size === 0) this.#busy(false);
     }
+}
+
+function renaming(taker: Taker, names: Names): Taker {
+    return {
+        head: (status, headers) => (names.out(headers), taker.head(status, headers)),
+        piece: (text, isLast) => taker.piece(text, isLast)
+    };
 }
 
 /** @internal One request and its answer. */

@@ -21,7 +21,8 @@ export interface NativeOfferOptions {
 export interface NativeDelegate {
     implementation: string;
     capabilities: string;
-    stateless: boolean;
+    eras: 'handshake' | 'stateless' | 'both';
+    opens: boolean;
 }
 
 /** @internal */
@@ -48,6 +49,8 @@ export interface NativeOffer {
     /** With a delegate: lists that the engine answers from now on, or does not any more. */
     keep(method: string, revision: string, result: string): void;
     forget(method: string): void;
+    numberTools(names: string[], numbers: number[]): void;
+    tell(notification: string): void;
 }
 
 /** @internal */
@@ -86,9 +89,16 @@ export interface NativeLink {
     meta(call: number): string;
     missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;
-    /** With a delegate: any message to a client. */
+    /** With a delegate: what brought a call over HTTP, and any message to a client. */
+    head(call: number): string | null;
     askClient(client: number, call: number | undefined, method: string, params: string | undefined, wantsProgress: boolean): number;
     tellClient(client: number, method: string, params?: string): void;
+    /** A wire's. */
+    say(message: string, settles: boolean): boolean;
+    settle(): void;
+    pid(): number | null;
+    carry(message: string, headers: string[], resume?: string): number;
+    endSession(): number;
     /** A client's: answers to what the server asks, and what is settled with it. */
     answer(number: number, isResult: boolean, text: string): void;
     subscribe(uri: string, wanted: boolean): number;
@@ -156,6 +166,7 @@ export interface NativeChildOptions {
     args: string[];
     cwd?: string;
     env: string[];
+    isBare?: boolean;
     stderr?: string;
     closeMs?: number;
 }
@@ -262,6 +273,9 @@ interface Native {
         wake: () => void
     ): NativeLink;
     commandOf(address: string): string[] | null;
+    wireStdio(wake: () => void, signals: boolean): NativeLink;
+    wireChild(child: NativeChildOptions, wake: () => void): NativeLink;
+    wireHttp(url: string, session: string | undefined, wake: () => void): NativeLink;
     spawnChild(options: NativeClientOptions, child: NativeChildOptions, wake: () => void): NativeLink;
 }
 

@@ -31,7 +31,7 @@ interface Told {
 
 /** @internal What is told of clients, and asked when they are gone. */
 export interface Attending
-    extends Pick<Receiver, 'call' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification'> {
+    extends Pick<Receiver, 'call' | 'request' | 'invoke' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification'> {
     /** Nobody is there any more. */
     end?(): void;
     /** How many calls have not ended. */

@@ -1,19 +1,24 @@
 import { onAbort } from './abort';
-import type { Exchange, Mounted, Taker } from './mounted';
+import { noteAuth } from './auth';
+import type { Exchange, Mounted, Names, Taker } from './mounted';
 
 /** @internal Serves a request of the web's standards. */
-export async function serveWeb(mounted: Mounted, request: Request): Promise<Response> {
+export async function serveWeb(mounted: Mounted, request: Request, auth?: unknown, names?: Names): Promise<Response> {
     const { signal } = request;
     signal.throwIfAborted();
     const url = new URL(request.url);
     const headers = [...request.headers].flat();
     if (!request.headers.has('host')) headers.push('host', url.host);
+    const forgetAuth = noteAuth(auth, headers);
     const body = request.body?.getReader();
     return new Promise((resolve, reject) => {
         let streamer!: Streamer;
         const take = (exchange: Exchange) => (streamer = new Streamer(exchange, resolve));
-        const exchange = mounted.begin(request.method, url.pathname + url.search, headers, take);
-        if (exchange === undefined) return resolve(new Response(null, { status: 503 }));
+        const exchange = mounted.begin(request.method, url.pathname + url.search, headers, take, names);
+        if (exchange === undefined) {
+            forgetAuth();
+            return resolve(new Response(null, { status: 503 }));
+        }
         const fail = (reason: unknown) => {
             exchange.end();
             streamer.fail(reason);
@@ -22,6 +27,7 @@ export async function serveWeb(mounted: Mounted, request: Request): Promise<Resp
         const forget = onAbort(signal, () => fail(signal.reason));
         streamer.onEnd = () => {
             forget();
+            forgetAuth();
             // What nobody reads any more is its maker's: to cancel it could take the connection along.
             body?.releaseLock();
         };

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use mcpbolt::connection::{Call, Progress, Replies, ReplyTo};
 use mcpbolt::correlate::CancelToken;
-use mcpbolt::handler::Operation;
+use mcpbolt::handler::{Head, Operation};
 use mcpbolt::mcp::{Era, ErrorKind};
 use mcpbolt::message::{Field, Message};
 use mcpbolt::server::{Context, Registry, Seal, TaskCall};
+use serde_json::json;
 
 use crate::caller::{CallId, Caller};
 use crate::client::introduction;
-use crate::delegate;
+use crate::delegate::Whose;
 use crate::inbox::Inbox;
 use crate::slots::Slots;
 use crate::tasks::GivenUp;
@@ -24,6 +25,8 @@ pub struct Arrived {
     caller: Caller,
     /// What it takes rounds by, where its client may be asked in that way, or goes on by as a task.
     context: Option<Box<Context>>,
+    /// What brought it, where that is wanted.
+    head: Option<Arc<Head>>,
 }
 
 impl Arrived {
@@ -40,11 +43,12 @@ impl Arrived {
             _ => None,
         };
         let tool = tool.filter(|number| registry.supports_tasks(*number));
-        if call.target == delegate::target() || tool.is_none() && !takes_rounds(&call) {
+        if Whose::of(call.target).is_some() || tool.is_none() && !takes_rounds(&call) {
             return Some(Self {
                 call,
                 caller: caller.clone(),
                 context: None,
+                head: None,
             });
         }
         let mut context = match Context::new(caller.handle.clone(), &call, seal) {
@@ -63,7 +67,13 @@ impl Arrived {
             call,
             caller: caller.clone(),
             context: Some(Box::new(context)),
+            head: None,
         })
+    }
+
+    /// The same, brought by that.
+    pub fn with_head(self, head: Option<Arc<Head>>) -> Self {
+        Self { head, ..self }
     }
 
     /// Whether its caller has given it up.
@@ -135,6 +145,7 @@ pub struct Underway {
     message: Message,
     cancel: CancelToken,
     context: Option<Box<Context>>,
+    head: Option<Arc<Head>>,
     given_up: Option<GivenUp>,
 }
 
@@ -145,6 +156,7 @@ impl Underway {
             call,
             caller,
             context,
+            head,
         } = arrived;
         let mut underway = Self {
             caller,
@@ -152,6 +164,7 @@ impl Underway {
             message: call.message,
             cancel: call.cancel,
             context,
+            head,
             given_up: None,
         };
         underway.watch(inbox);
@@ -189,6 +202,21 @@ impl Underway {
     /// The `_meta` of the request: an object.
     pub fn meta(&self) -> &str {
         self.message.as_ref().raw(Field::Meta).unwrap_or("{}")
+    }
+
+    /// What brought it over HTTP, as JSON.
+    pub fn head(&self) -> Option<String> {
+        let head = self.head.as_ref()?;
+        // As Node and the web have them: a byte is a character.
+        let text = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect::<String>();
+        let headers = head.headers.iter();
+        let headers: Vec<_> = headers.map(|(name, value)| (name, text(value))).collect();
+        let (method, target, session) = (&head.method, &head.target, &head.session);
+        let mut said = json!({ "method": method, "target": target, "headers": headers });
+        if let (Some(id), Some(members)) = (session, said.as_object_mut()) {
+            members.insert("session".into(), id.to_string().into());
+        }
+        Some(said.to_string())
     }
 
     /// The task that it has become.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpbolt::connection::{Connection, Framing};
-use mcpbolt::io::{ChildCommand, Exit, Hosted, Stderr, Waits};
+use mcpbolt::io::{Child, ChildCommand, Exit, Hosted, Stderr, Waits};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
@@ -24,6 +24,8 @@ pub struct ChildOptions {
     pub cwd: Option<String>,
     /// Variables it sees besides those it inherits: names and values in turn.
     pub env: Vec<String>,
+    /// It inherits none.
+    pub is_bare: Option<bool>,
     /// What becomes of its stderr: `inherit`, `ignore` or `lines`.
     pub stderr: Option<String>,
     /// How long it may take to end after its stdin is closed, and after SIGTERM, in ms.
@@ -35,6 +37,9 @@ impl ChildOptions {
         let mut command = ChildCommand::new(self.command).args(self.args);
         if let Some(directory) = self.cwd {
             command = command.cwd(directory);
+        }
+        if self.is_bare == Some(true) {
+            command = command.clear_env();
         }
         for pair in self.env.chunks_exact(2) {
             if let [name, value] = pair {
@@ -57,6 +62,15 @@ impl ChildOptions {
             _ => Stderr::Inherit,
         }))
     }
+
+    /// Starts it.
+    pub fn spawn(self, inbox: &Arc<Inbox>) -> Result<Child> {
+        let program = self.command.clone();
+        self.command(inbox)?.spawn().map_err(|why| {
+            let why = format!("{program} cannot be started: {why}");
+            error("ERR_MCP_SPAWN", why)
+        })
+    }
 }
 
 /// Starts a server program and connects to it, on a thread of the engine's.
@@ -68,13 +82,7 @@ pub fn spawn_child(
 ) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
     let (config, prepared, asker) = options.describe(&inbox, |_| None)?.prepare()?;
-    let program = child.command.clone();
-    let child = child.command(&inbox)?.spawn().map_err(|why| {
-        error(
-            "ERR_MCP_SPAWN",
-            format!("{program} cannot be started: {why}"),
-        )
-    })?;
+    let child = child.spawn(&inbox)?;
     let mut connection = Connection::new(config, Instant::now());
     connection.set_wake(child.wake().clone());
     let stop = child.stop();
@@ -91,7 +99,8 @@ pub fn spawn_child(
     Ok(link)
 }
 
-fn exit_json(exit: &Exit) -> String {
+/// How a child has ended, as JSON.
+pub fn exit_json(exit: &Exit) -> String {
     let part = |value: Option<i32>| value.map_or_else(|| "null".to_owned(), |n| n.to_string());
     let (code, signal) = (part(exit.status.code()), part(signal(exit)));
     format!("{{\"code\":{code},\"signal\":{signal}}}")

@@ -1,8 +1,9 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
-//! A row is [`ROW`] integers: kind, number, target, and where its text begins and ends in the
-//! string, in UTF-16 units as JavaScript counts; -1 and -1 when it has none. The kinds are
-//! [`Kind`] here and `Inbound` in the face.
+//! A row is [`ROW`] integers: kind, number, target, where its text begins and ends in the string,
+//! in UTF-16 units as JavaScript counts (-1 and -1 when it has none), and the two places within
+//! where the text of an [`Kind::Invoke`] is to be cut. The kinds are [`Kind`] here and `Inbound`
+//! in the face.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
@@ -15,16 +16,18 @@ use std::fmt::Write as _;
 use mcpbolt::connection::Call;
 use mcpbolt::handler::Operation;
 use mcpbolt::json::string;
+use mcpbolt::mcp::Era;
+use mcpbolt::message::Field;
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
 
-use crate::delegate;
+use crate::delegate::Whose;
 use crate::error::{self, Result};
 use crate::offer::Templates;
 
 /// Integers in a row.
-pub const ROW: usize = 5;
+pub const ROW: usize = 7;
 
 /// What a row is about.
 #[derive(Clone, Copy)]
@@ -57,6 +60,25 @@ pub enum Kind {
     Head = 18,
     /// A piece of its body; its target is 1 when it is the last.
     Piece = 19,
+    /// A request for another library's server, as it came.
+    Request = 20,
+    /// A call of a tool of such a server: its arguments, its id and its `_meta`; the target is the
+    /// tool's number.
+    Invoke = 21,
+    /// The same of a request that stands alone, without a handshake.
+    InvokeAlone = 22,
+    /// A message on a wire.
+    Frame = 23,
+    /// What came is no message; why.
+    Bad = 24,
+    /// There is room again on a wire.
+    Room = 25,
+    /// How far a stream over HTTP has been read.
+    Position = 26,
+    /// The name of the session over HTTP.
+    Session = 27,
+    /// Nothing more comes of a message over HTTP.
+    Done = 28,
 }
 
 /// The table as the integers it holds.
@@ -71,7 +93,9 @@ pub struct Rows<'a> {
     table: &'a mut [i32],
     used: usize,
     text: &'a mut String,
-    units: usize,
+    /// Bytes of the text that are counted, and as how many units.
+    counted: usize,
+    units: i32,
     ascii: bool,
 }
 
@@ -83,6 +107,7 @@ impl<'a> Rows<'a> {
             table,
             used: 0,
             text,
+            counted: 0,
             units: 0,
             ascii: true,
         }
@@ -95,28 +120,47 @@ impl<'a> Rows<'a> {
 
     /// A row without text.
     pub fn bare(&mut self, kind: Kind, number: u32) {
-        self.put([kind as i32, number as i32, 0, -1, -1]);
+        self.put(kind, number, 0, [-1; 4]);
     }
 
     /// A row with the text that `write` appends.
     pub fn text(&mut self, kind: Kind, number: u32, target: u32, write: impl FnOnce(&mut String)) {
-        let (from, start) = (self.text.len(), self.units);
+        let start = self.units;
         write(self.text);
-        let piece = self.text.get(from..).unwrap_or_default();
+        let end = self.measure();
+        self.put(kind, number, target, [start, end, 0, 0]);
+    }
+
+    /// A row whose text is three pieces.
+    fn pieces(&mut self, kind: Kind, number: u32, target: u32, pieces: [&str; 3]) {
+        let mut at = [self.units, 0, 0, 0];
+        for (place, piece) in at.iter_mut().skip(1).zip(pieces) {
+            self.text.push_str(piece);
+            *place = self.measure();
+        }
+        let [start, first, second, end] = at;
+        self.put(kind, number, target, [start, end, first, second]);
+    }
+
+    /// Counts what was appended since it was last counted: where the text ends now.
+    fn measure(&mut self) -> i32 {
+        let piece = self.text.get(self.counted..).unwrap_or_default();
         self.units += if piece.is_ascii() {
             piece.len()
         } else {
             self.ascii = false;
             piece.encode_utf16().count()
-        };
-        let span = [start as i32, self.units as i32];
-        self.put([kind as i32, number as i32, target as i32, span[0], span[1]]);
+        } as i32;
+        self.counted = self.text.len();
+        self.units
     }
 
-    fn put(&mut self, row: [i32; ROW]) {
+    fn put(&mut self, kind: Kind, number: u32, target: u32, span: [i32; 4]) {
         let at = 2 + self.used * ROW;
         if let Some(place) = self.table.get_mut(at..at + ROW) {
-            place.copy_from_slice(&row);
+            let (head, tail) = place.split_at_mut(3);
+            head.copy_from_slice(&[kind as i32, number as i32, target as i32]);
+            tail.copy_from_slice(&span);
             self.used += 1;
         }
     }
@@ -129,14 +173,26 @@ impl<'a> Rows<'a> {
         };
         let message = call.message.as_ref();
         let target = call.target;
-        if target == delegate::target() {
-            let frame = String::from_utf8_lossy(message.bytes());
-            return self.text(kind, number, 0, |out| out.push_str(&frame));
+        match Whose::of(target) {
+            None => {}
+            Some(Whose::Whole) => {
+                let frame = String::from_utf8_lossy(message.bytes());
+                return self.text(Kind::Request, number, 0, |out| out.push_str(&frame));
+            }
+            Some(Whose::Tool(tool)) => {
+                let kind = match call.reply.revision().era() {
+                    Era::Handshake => Kind::Invoke,
+                    Era::Stateless => Kind::InvokeAlone,
+                };
+                let pieces = [Field::Arguments, Field::Id, Field::Meta];
+                let pieces = pieces.map(|field| message.raw(field).unwrap_or_default());
+                return self.pieces(kind, number, tool, pieces);
+            }
         }
         match Operation::from_target(target) {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
-                None => self.put([kind as i32, number as i32, target as i32, -1, -1]),
+                None => self.put(kind, number, target, [-1; 4]),
             },
             Operation::Complete | Operation::Extension(_) => {
                 self.text(kind, number, target, |out| {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Answer, Batch, CallKey, Disposition, Incoming};
+use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Incoming, StreamId};
 use mcpbolt::error::ConnectionError;
-use mcpbolt::handler::Executor;
+use mcpbolt::handler::{Executor, Head};
+use mcpbolt::mcp::Method;
 use mcpbolt::server::{Seal, View};
 
 use crate::caller::Caller;
@@ -23,6 +24,8 @@ pub struct Handlers {
     seal: Option<Seal>,
     /// Another library's server, which is asked instead of the registry.
     delegate: Option<Arc<Delegate>>,
+    /// What brings the requests of streams, where that is wanted.
+    heads: Vec<(StreamId, Arc<Head>)>,
     /// Dropped last, where the thread has nothing else to say.
     _farewell: Option<Farewell>,
 }
@@ -34,15 +37,33 @@ impl Executor for Handlers {
         answer: Answer<'a>,
     ) -> std::result::Result<Disposition, Answer<'a>> {
         match &self.delegate {
-            None => Err(answer),
-            Some(delegate) => Ok(delegate.first(request, answer)),
+            // What a client listens to from 2026-07-28 on is told from here.
+            Some(delegate) if request.method != Some(Method::Listen) => {
+                Ok(delegate.first(request, answer))
+            }
+            _ => Err(answer),
         }
+    }
+
+    fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
+        self.heads.retain(|(of, _)| *of != stream);
+        self.heads.extend(head.map(|head| (stream, head)));
+    }
+
+    fn opens(&self, _: Method) -> bool {
+        let delegate = self.delegate.as_ref();
+        delegate.is_some_and(|delegate| delegate.opens)
     }
 
     fn run(&mut self, batch: Batch) {
         let registry = self.view.offer().registry.clone();
-        let (caller, seal) = (&self.caller, self.seal.as_ref());
-        let arrived = |call| Arrived::new(call, caller, seal, &registry);
+        let (caller, seal, heads) = (&self.caller, self.seal.as_ref(), &self.heads);
+        let arrived = |call: Call| {
+            let stream = call.reply.key().stream();
+            let head = heads.iter().find(|(of, _)| *of == stream);
+            let arrived = Arrived::new(call, caller, seal, &registry)?;
+            Some(arrived.with_head(head.map(|(_, head)| head.clone())))
+        };
         let calls = batch.calls().filter_map(arrived);
         self.inbox.push_calls(calls);
     }
@@ -73,6 +94,7 @@ impl Executor for Handlers {
 
     /// JavaScript knows nothing of whose connection is no more than a request.
     fn renew(&mut self) -> bool {
+        self.heads.clear();
         self.caller.stands_alone && self._farewell.is_none()
     }
 
@@ -92,6 +114,7 @@ impl Handlers {
             view: View::of(&served.live),
             seal: served.seal.clone(),
             delegate: served.delegate.clone(),
+            heads: Vec::new(),
             _farewell: None,
         }
     }

@@ -38,6 +38,10 @@ impl Hosting for Host {
         &self.config
     }
 
+    fn wants_heads(&self) -> bool {
+        self.served.delegate.is_some()
+    }
+
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor> {
         let caller = Caller {
             number: self.callers.fetch_add(1, Ordering::Relaxed),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::Client;
 use mcpbolt::connection::{Direction, Trace};
 use mcpbolt::error::ConnectionError;
+use mcpbolt::message::Message;
 use napi::Status;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -58,6 +59,18 @@ pub enum Event {
     Head(u32, u16, String),
     /// A piece of its body, and whether it is the last.
     Piece(u32, String, bool),
+    /// A message on a wire; over HTTP, the number of the one that it belongs to, or 0.
+    Frame(u32, Box<Message>),
+    /// What is no message; why.
+    Bad(String),
+    /// The stream of a message of this side has been read up to there.
+    Position(u32, String),
+    /// The name of the session over HTTP.
+    Session(String),
+    /// Nothing more comes of a message of this side; why, as JSON, if it was not carried.
+    Done(u32, String),
+    /// There is room again for what is to be written.
+    Room,
     /// The engine's thread has ended; why, as JSON.
     Ended(String),
 }

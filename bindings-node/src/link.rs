@@ -24,8 +24,10 @@ use crate::offer::Templates;
 use crate::outbox::Outbox;
 use crate::outputs::Outputs;
 use crate::questions::Questions;
+use crate::relay::Carrying;
 use crate::requests::{Outcome, Requests, Task, Way};
 use crate::submit;
+use crate::wire::Wire;
 
 /// A string kept between drains is given back when it has grown beyond this many bytes.
 const KEEP_BYTES: usize = 1 << 20;
@@ -45,6 +47,8 @@ pub struct Link {
     pub(crate) clients: HashMap<u64, Caller>,
     outbox: Arc<Outbox>,
     text: String,
+    /// That of the process that it leads to.
+    pub(crate) pid: Option<u32>,
 }
 
 /// Whose link it is.
@@ -52,6 +56,10 @@ pub enum Side {
     /// A server's, with what it offers.
     Server(Arc<Live<Templates>>),
     Client(Asker),
+    /// Of messages as they are.
+    Wire(Arc<Wire>),
+    /// The same over HTTP.
+    Relay(Carrying),
 }
 
 /// What a client asks by, and is asked by.
@@ -75,7 +83,14 @@ impl Link {
             clients: HashMap::new(),
             outbox: Arc::default(),
             text: String::new(),
+            pid: None,
         }
+    }
+
+    /// It leads to that process.
+    pub fn of_process(mut self, pid: u32) -> Self {
+        self.pid = Some(pid);
+        self
     }
 
     /// `counts` tells what was done.
@@ -91,6 +106,7 @@ impl Link {
                 None => "the connection is not open yet",
             },
             Side::Server(_) => "a server has nobody to ask but in its handlers",
+            Side::Wire(_) | Side::Relay(_) => "a wire carries messages as they are",
         };
         Err(error::request(&RequestError::Misuse(misuse)))
     }
@@ -175,6 +191,22 @@ impl Link {
                     out.push_str(&text)
                 });
             }
+            Event::Frame(of, message) => {
+                let frame = String::from_utf8_lossy(message.bytes());
+                rows.text(Kind::Frame, of, 0, |out| out.push_str(&frame));
+                match &self.side {
+                    Side::Wire(wire) => wire.was_read(message.bytes().len()),
+                    Side::Relay(relay) => relay.was_read(message.bytes().len()),
+                    _ => {}
+                }
+            }
+            Event::Position(of, position) => {
+                rows.text(Kind::Position, of, 0, |out| out.push_str(&position));
+            }
+            Event::Session(name) => rows.text(Kind::Session, 0, 0, |out| out.push_str(&name)),
+            Event::Done(of, why) => rows.text(Kind::Done, of, 0, |out| out.push_str(&why)),
+            Event::Bad(why) => rows.text(Kind::Bad, 0, 0, |out| out.push_str(&why)),
+            Event::Room => rows.bare(Kind::Room, 0),
             Event::Ended(json) => rows.text(Kind::Ended, 0, 0, |out| out.push_str(&json)),
         }
     }

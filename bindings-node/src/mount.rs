@@ -6,7 +6,8 @@
 //! ```
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use hyper::{Method, Request};
 use mcpbolt::io::http::HttpService;
 use napi::bindgen_prelude::{Function, Uint8Array};
 use napi_derive::napi;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
 use tokio::task::AbortHandle;
@@ -33,11 +34,45 @@ use crate::offer::Offer;
 #[napi]
 pub struct Mount {
     shared: Arc<Shared>,
-    /// Gone when this is dropped.
-    runtime: Option<Runtime>,
+    threads: Arc<Threads>,
     link: Option<Link>,
     open: HashMap<u32, Open>,
     last: u32,
+}
+
+/// What drives all endpoints of the process, for as long as there is one: a program may have one for each
+/// session.
+struct Threads(Option<Runtime>);
+
+static THREADS: Mutex<Weak<Threads>> = Mutex::new(Weak::new());
+
+impl Threads {
+    fn get() -> io::Result<Arc<Self>> {
+        let mut there = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(threads) = there.upgrade() {
+            return Ok(threads);
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("mcpbolt-http")
+            .enable_time()
+            .build()?;
+        let threads = Arc::new(Self(Some(runtime)));
+        *there = Arc::downgrade(&threads);
+        Ok(threads)
+    }
+
+    fn handle(&self) -> Option<&Handle> {
+        self.0.as_ref().map(Runtime::handle)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 struct Shared {
@@ -74,23 +109,22 @@ pub fn mount(
     let grace = options.grace;
     let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
     let service = HttpService::hosting(hosting, options).map_err(|why| error::io(&why))?;
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("mcpbolt-http")
-        .enable_time()
-        .build()
-        .map_err(|why| error::io(&why))?;
+    let threads = Threads::get().map_err(|why| error::io(&why))?;
     let shared = Arc::new(Shared {
         service,
         grace,
         inbox: inbox.clone(),
         under_way: Mutex::new(Some(channel(1))),
     });
-    let (stopping, tasks) = (shared.clone(), runtime.handle().clone());
-    let link = Link::new(inbox, side, move || stopping.stop(&tasks));
+    let (stopping, tasks) = (shared.clone(), threads.clone());
+    let link = Link::new(inbox, side, move || {
+        if let Some(tasks) = tasks.handle() {
+            stopping.stop(tasks);
+        }
+    });
     Ok(Mount {
         shared,
-        runtime: Some(runtime),
+        threads,
         link: Some(link),
         open: HashMap::new(),
         last: 0,
@@ -100,7 +134,7 @@ pub fn mount(
 impl Shared {
     /// Streams end in good order; when all requests are over, or the grace period is, JavaScript
     /// is told.
-    fn stop(self: &Arc<Self>, tasks: &tokio::runtime::Handle) {
+    fn stop(self: &Arc<Self>, tasks: &Handle) {
         let under_way = self
             .under_way
             .lock()
@@ -141,7 +175,7 @@ impl Mount {
     /// under which the answer will come; nothing when the endpoint has ended.
     #[napi]
     pub fn begin(&mut self, method: String, uri: String, headers: Vec<String>) -> Option<u32> {
-        let (runtime, held) = self.runtime.as_ref().zip(self.shared.begin())?;
+        let (runtime, held) = self.threads.handle().zip(self.shared.begin())?;
         let (body, pieces) = unbounded_channel();
         let request = request(&method, &uri, &headers, Arriving(pieces));
         self.last = (self.last + 1) & (i32::MAX as u32);
@@ -216,8 +250,8 @@ fn request(method: &str, uri: &str, headers: &[String], body: Arriving) -> Reque
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        for open in self.open.values() {
+            open.task.abort();
         }
     }
 }

@@ -188,7 +188,7 @@ impl Offer {
             registry,
             templates: Templates::new(),
             seal,
-            delegate: options.delegate.map(|options| (options, Arc::default())),
+            delegate: options.delegate.map(DelegateOptions::begin),
             served: None,
         })
     }
@@ -334,6 +334,11 @@ impl Offer {
             }
         });
         served.clone()
+    }
+
+    /// What is offered at each moment, once it is served.
+    pub(crate) fn live(&self) -> Option<&Live<Templates>> {
+        self.served.as_ref().map(|served| &*served.live)
     }
 
     pub(crate) fn delegate(&self) -> Option<&Delegate> {

@@ -24,6 +24,12 @@ impl Link {
 
 #[napi]
 impl Link {
+    /// What brought a call over HTTP, as JSON; nothing when nothing did, or the call is over.
+    #[napi]
+    pub fn head(&self, call: u32) -> Option<String> {
+        self.calls.get(call)?.head()
+    }
+
     /// Sends a request to a client, on the stream of a call of its as long as that is under way;
     /// gives the number under which its answer will come.
     #[napi]

@@ -64,7 +64,8 @@ pub fn serve_stdio(
     Ok(link)
 }
 
-fn report_json(outcome: &io::Result<Report>) -> String {
+/// How it has ended, as JSON.
+pub fn report_json(outcome: &io::Result<Report>) -> String {
     match outcome {
         Ok(report) => {
             let (reason, signal) = match &report.reason {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect, isDeepStrictEqual } from 'node:util';
+import { Posting } from './posting.mjs';
 import { SCRIPT, nameOf } from './script.mjs';
 import { Wire } from './wire.mjs';
 
@@ -20,8 +21,9 @@ const ANSWERS = {
 };
 
 class Talk {
-    constructor(generation, how) {
-        this.wire = new Wire([THEIRS, String(generation), how]);
+    constructor(generation, how, carrier) {
+        const args = [THEIRS, String(generation), how, carrier];
+        this.wire = carrier === 'stdio' ? new Wire(args) : new Posting(args);
     }
 
     async open(protocolVersion) {
@@ -81,18 +83,71 @@ function expectedOf(theirs, met) {
     return theirs;
 }
 
+/** Streams of HTTP are not in order beside each other, and ids of sessions and requests are who serves' own. */
+function asOverHttp({ answer, others }) {
+    const plain = value => JSON.stringify(value, (_, value) => (isObject(value) ? Object.fromEntries(Object.entries(value).sort()) : value));
+    const said = plain(answer).replace(/"\[\d+,(.*?),(\\"[0-9a-f-]{32,36}\\"|null)/, '"[$1');
+    return { said, others: others.map(plain).sort() };
+}
+
+const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Waits until both have been told as much of what belongs to no request. */
+async function settled(theirs, ours) {
+    for (let i = 0; i < 200 && ours.length < theirs.length; i++) await new Promise(resolve => setTimeout(resolve, 10));
+}
+
 for (const generation of [1, 2])
-    for (const revision of ['2025-06-18', '2025-11-25'])
-        test(`McpServer v${generation} in ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
-            const [theirs, ours] = [new Talk(generation, 'sdk'), new Talk(generation, 'accelerated')];
-            assert.deepEqual(await ours.open(revision), await theirs.open(revision));
-            const [unlike, met] = [[], new Set()];
-            for (const [index, step] of SCRIPT.entries()) {
-                const [sent, actual] = await Promise.all([theirs.step(index, step), ours.step(index, step)]);
-                const expected = expectedOf(sent, met);
-                if (!isDeepStrictEqual(actual, expected)) unlike.push({ step: nameOf(step), actual, expected });
-            }
-            assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));
-            assert.equal(met.size, DIFFERENCES.length);
-            assert.deepEqual(await ours.wire.end(), await theirs.wire.end());
-        });
+    for (const carrier of ['stdio', 'http'])
+        for (const how of ['accelerated', 'transport'])
+            for (const revision of how === 'accelerated' && carrier === 'stdio' ? ['2025-06-18', '2025-11-25'] : ['2025-11-25'])
+                test(`McpServer v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
+                    const [theirs, ours] = ['sdk', how].map(how => new Talk(generation, how, carrier));
+                    assert.deepEqual(await ours.open(revision), await theirs.open(revision));
+                    const [unlike, met] = [[], new Set()];
+                    const order = carrier === 'http' ? talk => asOverHttp({ answer: talk.answer ?? null, others: talk.others }) : talk => talk;
+                    for (const [index, step] of SCRIPT.entries()) {
+                        const [sent, actual] = await Promise.all([theirs.step(index, step), ours.step(index, step)]);
+                        // On pipes what the SDK writes is carried as it stands.
+                        const isOwn = how === 'transport' && carrier === 'stdio';
+                        const expected = isOwn ? sent : expectedOf(sent, met);
+                        if (!isDeepStrictEqual(order(actual), order(expected))) unlike.push({ step: nameOf(step), actual, expected });
+                    }
+                    assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));
+                    if (how === 'accelerated' || carrier === 'http') assert.equal(met.size, DIFFERENCES.length);
+                    if (carrier === 'http') {
+                        await settled(theirs.wire.standing, ours.wire.standing);
+                        assert.deepEqual(ours.wire.standing, theirs.wire.standing);
+                        await Promise.all([theirs.wire.end(), ours.wire.end()]);
+                    } else assert.deepEqual(await ours.wire.end(), await theirs.wire.end());
+                });
+
+/** What a request says of itself from 2026-07-28 on. */
+const ENVELOPE = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'equal', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } }
+};
+
+test('createMcpHandler in 2026-07-28: the interactions that it has are the same', async () => {
+    const [theirs, ours] = ['sdk', 'accelerated'].map(how => new Talk(2, how, 'entry'));
+    const unlike = [];
+    const gone = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'ping'];
+    const asking = ['roots', 'elicit', 'sample', 'change', 'log', 'subscribed', 'wait', 'ended'];
+    const steps = SCRIPT.filter(({ method, params }) => !gone.includes(method) && !asking.includes(params?.name));
+    for (const [index, { method, params }] of [{ method: 'server/discover' }, ...steps].entries()) {
+        const { name = params?.uri } = params ?? {};
+        const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(typeof name === 'string' && { 'mcp-name': name }) };
+        const message = { jsonrpc: '2.0', id: index, method, params: { ...params, _meta: { ...params?._meta, ...ENVELOPE } } };
+        const [expected, actual] = await Promise.all(
+            [theirs, ours].map(({ wire }) => {
+                wire.send(message, headers);
+                return wire.whole(index);
+            })
+        );
+        const same = [actual, expected].map(all => asOverHttp(expectedOf({ answer: all.at(-1), others: all.slice(0, -1) }, new Set())));
+        if (!isDeepStrictEqual(...same)) unlike.push({ step: nameOf({ method, params }), actual, expected });
+    }
+    assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));
+    await Promise.all([theirs.wire.end(), ours.wire.end()]);
+});

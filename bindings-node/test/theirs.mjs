@@ -1,5 +1,8 @@
 // A server of the official SDK with a bit of everything, in either generation: `make(1)`, `make(2)`. Run as a program it
-// serves stdin and stdout: `node theirs.mjs GENERATION sdk|transport|accelerated`.
+// serves: `node theirs.mjs GENERATION sdk|transport|accelerated [stdio|http|entry]`; where, over HTTP, it says on stderr.
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { text as text_ } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 
@@ -150,16 +153,43 @@ export async function make(generation) {
     return server;
 }
 
+const SDK = {
+    1: { stdio: '@modelcontextprotocol/sdk/server/stdio.js', http: '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js' },
+    2: { stdio: '@modelcontextprotocol/server/stdio', http: '@modelcontextprotocol/server' }
+};
+
+/** An HTTP server of what takes requests of the web's standards. */
+function listen(serve) {
+    const http = createServer(async (request, response) => {
+        const body = request.method === 'POST' ? await text_(request) : undefined;
+        const url = `http://${request.headers.host}${request.url}`;
+        const gone = new AbortController();
+        response.on('close', () => gone.abort());
+        const answer = await serve(new Request(url, { method: request.method, headers: request.headers, signal: gone.signal, ...(body && { body }) }));
+        response.writeHead(answer.status, Object.fromEntries(answer.headers)).flushHeaders();
+        for await (const piece of answer.body ?? []) response.write(piece);
+        response.end();
+    });
+    http.listen(0, '127.0.0.1', () => console.error(`http://127.0.0.1:${http.address().port}/mcp`));
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-    const [generation, how] = [Number(process.argv[2]), process.argv[3]];
-    const server = await make(generation);
-    if (how === 'sdk') {
-        const { StdioServerTransport } = await import(generation === 1 ? '@modelcontextprotocol/sdk/server/stdio.js' : '@modelcontextprotocol/server/stdio');
-        await server.connect(new StdioServerTransport());
-    } else {
-        const { accelerate } = await import('mcpbolt/sdk');
-        const accelerated = accelerate(server);
-        await accelerated.run();
+    const [generation, how, carrier = 'stdio'] = [Number(process.argv[2]), process.argv[3], process.argv[4]];
+    const ours = how === 'sdk' ? {} : await import('mcpbolt/sdk');
+    const classes = how === 'sdk' ? await import(SDK[generation][carrier === 'stdio' ? 'stdio' : 'http']) : ours;
+    const server = carrier === 'entry' ? undefined : await make(generation);
+    if (carrier === 'entry') listen(classes.createMcpHandler(() => make(generation)).fetch);
+    else if (how === 'accelerated') {
+        const accelerated = ours.accelerate(server);
+        if (carrier === 'http') createServer(accelerated.handler()).listen(0, '127.0.0.1', function () {
+            console.error(`http://127.0.0.1:${this.address().port}/mcp`);
+        });
+        else await accelerated.run();
         if (process.env.REPORT) console.error(JSON.stringify(accelerated.report()));
+    } else if (carrier === 'stdio') await server.connect(new classes.StdioServerTransport());
+    else {
+        const transport = new classes.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
+        await server.connect(transport);
+        listen(request => transport.handleRequest(request));
     }
 }

@@ -21,7 +21,10 @@ export declare class Accelerated {
     run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
     /** Begins to serve on an address; resolves once it listens: see `Server.serve`. */
     serve(address: string | URL, options?: ServeOptions): Promise<Serving>;
-    /** Serves requests of `node:http`, of express and the like, in an HTTP server of yours: see `Server.handler`. */
+    /**
+     * Serves requests of `node:http`, of express and the like, in an HTTP server of yours: see `Server.handler`. What a
+     * middleware has put into `request.auth`, the SDK's handlers find as `authInfo`.
+     */
     handler(options?: EndpointOptions): Handler;
     /** Serves a request of the web's standards: see `Server.fetch`. */
     fetch(request: Request): Promise<Response>;

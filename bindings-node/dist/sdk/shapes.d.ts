@@ -2,6 +2,35 @@
  * What of the official SDKs is used here. Both generations are known by their shape; neither is imported, so that the
  * one that a program has is the one that is meant.
  */
+/** The id of a request. */
+export type Id = string | number;
+/** A message of JSON-RPC, as the SDKs hand them about. */
+export interface Message {
+    jsonrpc: '2.0';
+    id?: Id | undefined;
+    method?: string;
+    params?: any;
+    result?: any;
+    error?: {
+        code: number;
+        message: string;
+        data?: unknown;
+    };
+}
+/** What the SDKs say of a message that they send. */
+export interface SendOptions {
+    relatedRequestId?: Id | undefined;
+}
+/** What the SDKs speak through: `Transport` of either. */
+export interface SdkTransport {
+    onclose?: () => void;
+    onerror?: (error: Error) => void;
+    onmessage?: (message: any, extra?: any) => void;
+    sessionId?: string | undefined;
+    start(): Promise<void>;
+    send(message: any, options?: any): Promise<void>;
+    close(): Promise<void>;
+}
 /**
  * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a `FastMCP`
  * of `fastmcp`.

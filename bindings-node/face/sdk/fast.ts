@@ -1,19 +1,22 @@
-import { randomUUID } from 'node:crypto';
 import { Outbound } from '../link';
-import { contextOf, extraOf, type SdkCall } from './call';
-import { isPlainResult, readerOf, textOf } from './plain';
+import type { SdkCall } from './call';
+import { Couriers, type Kind } from './courier';
+import { isPlainResult, readerOf, textOf, type Reader } from './plain';
 import type { Proof } from './proof';
-import { entryOf, isObject, type Id, type SdkMcpServer, type SdkTool } from './shapes';
+import { entryOf, isObject, type SdkMcpServer, type SdkTool } from './shapes';
 
-/** A tool that nobody sees or knows: what it gives is what another one gave, for the SDK to look at and send. */
-const COURIER = `mcpbolt courier ${randomUUID()}`;
 /** Which the SDKs tell as errors of the protocol. */
 const URL_ELICITATION_REQUIRED = -32042;
+const INTERNAL = -32603;
 
-/** What the courier brings: first what was given, and then, where the SDK asks again, what the tool gives anew. */
-interface Parcel {
-    open?: (() => unknown) | undefined;
-    again: (context: object) => unknown;
+/** Tools that are known by number; `src/delegate.rs` has the same bound. */
+const MAX_TOOLS = 10_000;
+
+/** A tool that calls name by a number, and what reads its arguments. */
+interface Numbered {
+    name: string;
+    schema: unknown;
+    reader: Reader | null;
 }
 
 /**
@@ -25,52 +28,91 @@ export class Fast {
     readonly #server: SdkMcpServer;
     readonly #generation: 1 | 2;
     readonly #proof: Proof;
-    readonly #parcels = new Map<Id, Parcel>();
-    #hasCourier = false;
+    readonly #couriers: Couriers;
+    readonly #numbered: Numbered[] = [];
+    readonly #numbers = new Map<string, number>();
 
     constructor(server: SdkMcpServer, generation: 1 | 2, proof: Proof) {
         this.#server = server;
         this.#generation = generation;
         this.#proof = proof;
+        this.#couriers = new Couriers(server);
+    }
+
+    /** The names and numbers of the tools that there are now. A name keeps its number. */
+    number(): [string[], number[]] {
+        const names = Object.keys(this.#server._registeredTools);
+        const all = names.map(name => [name, this.#numberOf(name)] as const).filter(([, number]) => number < MAX_TOOLS);
+        return [all.map(([name]) => name), all.map(([, number]) => number)];
+    }
+
+    #numberOf(name: string): number {
+        const known = this.#numbers.get(name) ?? this.#numbered.length;
+        if (known === this.#numbered.length && known < MAX_TOOLS) {
+            this.#numbered.push({ name, schema: undefined, reader: null });
+            this.#numbers.set(name, known);
+        }
+        return known;
+    }
+
+    nameOf(tool: number): string {
+        return this.#numbered[tool]!.name;
+    }
+
+    /** Whether a call in pieces is served here. */
+    invoke(call: SdkCall, number: number): boolean {
+        if (!this.#proof.holds('tools/call')) return false;
+        const numbered = this.#numbered[number]!;
+        const tool = entryOf(this.#server._registeredTools, numbered.name);
+        if (tool === undefined || whyNot(tool) !== undefined) return false;
+        const { inputSchema } = tool;
+        if (numbered.schema !== inputSchema) {
+            numbered.schema = inputSchema;
+            numbered.reader = inputSchema ? readerOf(inputSchema) : null;
+        }
+        return this.#callTool(call, numbered.name, tool, call.args, numbered.reader);
     }
 
     /** Whether it is served here. */
     serve(call: SdkCall): boolean {
-        const { method, params } = call.message;
+        const { method } = call;
+        const { params } = call.message;
         if (!isObject(params) || !this.#proof.holds(method) || isOutOfTheOrdinary(params)) return false;
         switch (method) {
-            case 'tools/call':
-                return this.#callTool(call, params);
+            case 'tools/call': {
+                const { name, arguments: args, task } = params;
+                const tool = entryOf(this.#server._registeredTools, name);
+                if (tool === undefined || task !== undefined || whyNot(tool) !== undefined) return false;
+                if (args !== undefined && !isObject(args)) return false;
+                return this.#callTool(call, name, tool, args, tool.inputSchema ? readerOf(tool.inputSchema) : null);
+            }
             case 'resources/read':
-                return this.#generation === 1 && this.#read(call, params);
+                return this.#read(call, params);
             case 'prompts/get':
-                return this.#generation === 1 && this.#getPrompt(call, params);
+                return this.#getPrompt(call, params);
             default:
                 return false;
         }
     }
 
-    #callTool(call: SdkCall, { name, arguments: args, task }: Record<string, any>): boolean {
-        const tool = entryOf(this.#server._registeredTools, name);
-        if (tool === undefined || task !== undefined || whyNot(tool) !== undefined) return false;
-        if (args !== undefined && !isObject(args)) return false;
+    #callTool(call: SdkCall, name: string, tool: SdkTool, args: object | undefined, reader: Reader | null): boolean {
+        const isBounded = this.#server._maxToolInputElements !== undefined;
         if (tool.inputSchema === undefined || tool.inputSchema === null) {
-            if (this.#server._maxToolInputElements !== undefined) return false;
-            this.#run(call, tool, undefined);
+            if (isBounded) return false;
+            this.#run(call, name, tool, undefined);
             return true;
         }
-        const reader = this.#server._maxToolInputElements === undefined ? readerOf(tool.inputSchema) : null;
-        if (reader === null) {
+        if (reader === null || isBounded) {
             const read = this.#server.validateToolInput(tool, args, name);
             read.then(
-                value => this.#run(call, tool, value),
+                value => this.#run(call, name, tool, value),
                 error => this.#threw(call, error)
             );
             return true;
         }
         const read = reader(args ?? {});
         if (read === undefined) return false;
-        this.#run(call, tool, read.value);
+        this.#run(call, name, tool, read.value);
         return true;
     }
 
@@ -81,13 +123,13 @@ export class Fast {
         return tool.inputSchema ? handler(args, context) : handler(context);
     }
 
-    #run(call: SdkCall, tool: SdkTool, args: unknown): void {
+    #run(call: SdkCall, name: string, tool: SdkTool, args: unknown): void {
         if (call.isOver) return;
         try {
-            const given = this.#invoke(tool, args, this.#contextOf(call));
-            if (!isThenable(given)) return this.#gave(call, tool, args, given);
+            const given = this.#invoke(tool, args, call.context);
+            if (!isThenable(given)) return this.#gave(call, name, tool, args, given);
             given.then(
-                result => this.#gave(call, tool, args, result),
+                result => this.#gave(call, name, tool, args, result),
                 error => this.#threw(call, error)
             );
         } catch (error) {
@@ -95,14 +137,10 @@ export class Fast {
         }
     }
 
-    #contextOf(call: SdkCall): object {
-        return this.#generation === 1 ? extraOf(call) : contextOf(call);
-    }
-
-    #gave(call: SdkCall, tool: SdkTool, args: unknown, result: any): void {
+    #gave(call: SdkCall, name: string, tool: SdkTool, args: unknown, result: any): void {
         if (call.isOver) return;
         if (tool.outputSchema && !result?.isError && (this.#generation === 1 || result?.resultType !== 'input_required')) {
-            const checked = this.#server.validateToolOutput(tool, result, call.message.params.name);
+            const checked = this.#server.validateToolOutput(tool, result, name);
             checked.then(
                 () => this.#send(call, tool, args, result),
                 error => this.#threw(call, error)
@@ -118,41 +156,21 @@ export class Fast {
         // What v2 makes of structured content depends on the revision.
         if (isPlainResult(result) && (this.#generation === 1 || result.structuredContent === undefined))
             return bridge.answer(call, Outbound.Object, JSON.stringify(result));
-        this.#bring(call, { open: () => result, again: context => this.#invoke(tool, args, context) });
+        this.#couriers.bring('tools/call', call, () => result, context => this.#invoke(tool, args, context));
     }
 
     #threw(call: SdkCall, error: any): void {
         if (call.isOver) return;
         const text = error instanceof Error ? error.message : String(error);
-        if (error?.code === URL_ELICITATION_REQUIRED || !text.isWellFormed()) {
-            const open = () => {
-                throw error;
-            };
-            return this.#bring(call, { open, again: open });
-        }
+        if (error?.code === URL_ELICITATION_REQUIRED || !text.isWellFormed()) return this.#bringError('tools/call', call, error);
         call.bridge.answer(call, Outbound.ToolError, text);
     }
 
-    /** Has the SDK answer with what is in the parcel. */
-    #bring(call: SdkCall, parcel: Parcel): void {
-        if (!this.#hasCourier) {
-            this.#hasCourier = true;
-            const open = (id: Id, context: object) => {
-                const parcel = this.#parcels.get(id)!;
-                const { open } = parcel;
-                parcel.open = undefined;
-                return open ? open() : parcel.again(context);
-            };
-            const handler = (extra: any) => open(extra.requestId, extra);
-            const executor = async (_: unknown, context: any) => open(context.mcpReq.id, context);
-            const value = { enabled: true, handler, executor };
-            Object.defineProperty(this.#server._registeredTools, COURIER, { value, enumerable: false });
-        }
-        const { id, params } = call.message;
-        this.#parcels.set(id!, parcel);
-        call.onEnd = () => this.#parcels.delete(id!);
-        const { _meta } = params;
-        call.bridge.fall(call, { ...call.message, params: { name: COURIER, ...(_meta && { _meta }) } });
+    #bringError(kind: Kind, call: SdkCall, error: unknown): void {
+        const open = () => {
+            throw error;
+        };
+        this.#couriers.bring(kind, call, open, open);
     }
 
     #read(call: SdkCall, { uri }: Record<string, any>): boolean {
@@ -161,56 +179,61 @@ export class Fast {
         const resource = entryOf(this.#server._registeredResources, url.toString());
         if (resource) {
             if (!resource.enabled) return false;
-            this.#give(call, () => resource.readCallback(url, extraOf(call)));
-            return true;
+            return this.#give('resources/read', call, resource, context => resource.readCallback(url, context));
         }
         for (const template of Object.values(this.#server._registeredResourceTemplates)) {
             const variables = template.resourceTemplate!.uriTemplate.match(url.toString());
             if (!variables) continue;
-            this.#give(call, () => template.readCallback(url, variables, extraOf(call)));
-            return true;
+            // v1 reads also of those that are disabled.
+            if (this.#generation === 2 && !template.enabled) return false;
+            return this.#give('resources/read', call, template, context => template.readCallback(url, variables, context));
         }
         return false;
     }
 
     #getPrompt(call: SdkCall, { name, arguments: args }: Record<string, any>): boolean {
         const prompt = entryOf(this.#server._registeredPrompts, name);
-        if (!prompt?.enabled || !prompt.callback) return false;
-        if (!areStrings(args)) return false;
-        const { argsSchema, callback } = prompt;
-        if (!argsSchema) {
-            this.#give(call, () => callback(extraOf(call)));
-            return true;
-        }
+        if (!prompt?.enabled || !areStrings(args)) return false;
+        const { argsSchema, callback, handler } = prompt;
+        // That of v2 reads its arguments itself.
+        if (this.#generation === 2) return handler !== undefined && this.#give('prompts/get', call, prompt, context => handler(args, context));
+        if (!callback) return false;
+        if (!argsSchema) return this.#give('prompts/get', call, prompt, context => callback(context));
         const read = readerOf(argsSchema)?.(args ?? {});
-        if (read === undefined) return false;
-        this.#give(call, () => callback(read.value, extraOf(call)));
-        return true;
+        return read !== undefined && this.#give('prompts/get', call, prompt, context => callback(read.value, context));
     }
 
-    /** Answers with what is given, which v1 does not look at. */
-    #give(call: SdkCall, give: () => unknown): void {
+    /** Answers with what is given, which the SDKs do not look at, but for v2 when it asks something. */
+    #give(kind: Kind, call: SdkCall, { cacheHint }: { cacheHint?: any }, give: (context: object) => unknown): true {
         const { bridge } = call;
         const fail = (error: any) => {
+            if (call.isOver) return;
+            // v2 says some of them otherwise.
+            if (this.#generation === 2) return this.#bringError(kind, call, error);
             const code = Number.isSafeInteger(error.code) ? error.code : INTERNAL;
             const { message = 'Internal error', data } = error;
             bridge.answer(call, Outbound.Error, JSON.stringify({ message, data }), code);
         };
-        const send = (result: unknown) => {
-            if (isObject(result)) bridge.answer(call, Outbound.Object, JSON.stringify(result));
-            else fail(new TypeError('the handler gave no result'));
+        const send = (result: any) => {
+            if (call.isOver) return;
+            // From 2026-07-28 on what is read says how long it may be kept, which v2 has rules for.
+            const isCached = call.isAlone && kind === 'resources/read';
+            const isPlain = isObject(result) && (this.#generation === 1 || isSettled(result));
+            if (isPlain && !isCached) return bridge.answer(call, Outbound.Object, JSON.stringify(result));
+            if (this.#generation === 1) return fail(new TypeError('the handler gave no result'));
+            const kept = isCached && isObject(result) ? { ...cacheHint, ...result } : result;
+            this.#couriers.bring(kind, call, () => kept, give);
         };
         try {
-            const given = give();
+            const given = give(call.context);
             if (isThenable(given)) given.then(send, fail);
             else send(given);
         } catch (error) {
             fail(error);
         }
+        return true;
     }
 }
-
-const INTERNAL = -32603;
 
 /** @internal Why a tool is left to the SDK. */
 export function whyNot(tool: SdkTool): string | undefined {
@@ -226,6 +249,11 @@ function isOutOfTheOrdinary({ _meta, requestState, inputResponses }: Record<stri
     if (requestState !== undefined || inputResponses !== undefined) return true;
     if (_meta === undefined) return false;
     return !isObject(_meta) || _meta['io.modelcontextprotocol/related-task'] !== undefined;
+}
+
+/** It asks nothing, and says nothing that v2 has rules for. */
+function isSettled(result: Record<string, any>): boolean {
+    return result.resultType === undefined && Object.getOwnPropertySymbols(result).length === 0;
 }
 
 function areStrings(args: unknown): boolean {

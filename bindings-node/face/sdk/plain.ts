@@ -1,8 +1,8 @@
 /** What can be decided without the SDK: arguments of plain schemas, and results that need no second look. */
 import { isObject } from './shapes';
 
-/** Reads arguments; `undefined` when they do not fit. */
-type Reader = (args: unknown) => { value: unknown } | undefined;
+/** @internal Reads arguments; `undefined` when they do not fit. */
+export type Reader = (args: unknown) => { value: unknown } | undefined;
 
 /** Types of zod 4 that run no code of the user's, so that reading them at once is the same as reading them later. */
 const PLAIN = new Set(
@@ -65,10 +65,12 @@ export function readerOf(schema: any): Reader | null {
 }
 
 function makeReader(schema: any): Reader | null {
-    if (schema._zod?.def?.type !== 'object' || typeof schema.safeParse !== 'function' || !isPlain(schema)) return null;
+    const { _zod } = schema;
+    if (_zod?.def?.type !== 'object' || typeof _zod.run !== 'function' || !isPlain(schema)) return null;
+    // As `safeParse` does, but that it makes an error of what does not fit, which the SDK does again.
     return args => {
-        const { success, data } = schema.safeParse(args);
-        return success ? { value: data } : undefined;
+        const read = _zod.run({ value: args, issues: [] }, { async: false });
+        return read.issues.length === 0 ? read : undefined;
     };
 }
 

@@ -3,25 +3,25 @@
  * one that a program has is the one that is meant.
  */
 
-/** @internal */
+/** The id of a request. */
 export type Id = string | number;
 
-/** @internal A message of JSON-RPC, as the SDKs hand them about. */
+/** A message of JSON-RPC, as the SDKs hand them about. */
 export interface Message {
     jsonrpc: '2.0';
-    id?: Id;
+    id?: Id | undefined;
     method?: string;
     params?: any;
     result?: any;
     error?: { code: number; message: string; data?: unknown };
 }
 
-/** @internal What the SDKs say of a message that they send. */
+/** What the SDKs say of a message that they send. */
 export interface SendOptions {
-    relatedRequestId?: Id;
+    relatedRequestId?: Id | undefined;
 }
 
-/** @internal What the SDKs speak through. */
+/** What the SDKs speak through: `Transport` of either. */
 export interface SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
@@ -77,6 +77,7 @@ export interface SdkResource {
 /** @internal */
 export interface SdkPrompt {
     enabled: boolean;
+    cacheHint?: unknown;
     argsSchema?: any;
     /** v1. */
     callback?: (...args: any[]) => unknown;

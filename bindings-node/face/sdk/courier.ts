@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import type { SdkCall } from './call';
+import type { Id, SdkMcpServer } from './shapes';
+
+/** @internal What couriers bring results of. */
+export type Kind = 'tools/call' | 'resources/read' | 'prompts/get';
+
+/** First what was given, and then, where the SDK asks again, what is given anew. */
+interface Parcel {
+    open?: (() => unknown) | undefined;
+    again: (context: object) => unknown;
+}
+
+/**
+ * @internal Has the SDK look at a result and send it, as if it had called the handler: a tool, a resource or a prompt
+ * that nobody sees or knows gives what another one gave.
+ */
+export class Couriers {
+    readonly #server: SdkMcpServer;
+    readonly #parcels = new Map<Id, Parcel>();
+    /** The params that lead to the courier of a kind. */
+    readonly #addresses = new Map<Kind, object>();
+
+    constructor(server: SdkMcpServer) {
+        this.#server = server;
+    }
+
+    bring(kind: Kind, call: SdkCall, open: () => unknown, again: (context: object) => unknown): void {
+        let address = this.#addresses.get(kind);
+        if (address === undefined) this.#addresses.set(kind, (address = this.#hire(kind)));
+        const { id, meta, message } = call;
+        this.#parcels.set(id, { open, again });
+        call.onEnd = () => this.#parcels.delete(id);
+        call.bridge.fall(call, { ...message, params: { ...address, ...(meta && { _meta: meta }) } });
+    }
+
+    #hire(kind: Kind): object {
+        const open = (id: Id, context: object) => {
+            const parcel = this.#parcels.get(id)!;
+            const { open } = parcel;
+            parcel.open = undefined;
+            return open ? open() : parcel.again(context);
+        };
+        const inFirst = (extra: any) => open(extra.requestId, extra);
+        const inSecond = async (_: unknown, context: any) => open(context.mcpReq.id, context);
+        const { _registeredTools, _registeredResources, _registeredPrompts } = this.#server;
+        const place = (registry: object, name: string, value: object) =>
+            Object.defineProperty(registry, name, { value: { enabled: true, ...value }, enumerable: false });
+        const name = `mcpbolt-courier-${randomUUID()}`;
+        switch (kind) {
+            case 'tools/call':
+                place(_registeredTools, name, { handler: inFirst, executor: inSecond });
+                return { name };
+            case 'resources/read':
+                place(_registeredResources, `${name}:`, { readCallback: inSecond });
+                return { uri: `${name}:` };
+            case 'prompts/get':
+                place(_registeredPrompts, name, { handler: inSecond });
+                return { name };
+        }
+    }
+}

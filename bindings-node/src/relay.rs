@@ -1,0 +1,100 @@
+//! Messages to a server over HTTP, and what comes of them, without a protocol of the engine's over them.
+
+use std::sync::Arc;
+
+use mcpbolt::error::CarrierError;
+use mcpbolt::io::http::{Along, Arrived, Relay, RelayOptions};
+use napi::bindgen_prelude::Function;
+use napi_derive::napi;
+use serde_json::json;
+
+use crate::error::{Result, error};
+use crate::inbox::{Event, Inbox};
+use crate::link::{Link, Side};
+
+/// JavaScript's end of a wire over HTTP, until it is closed.
+pub type Carrying = Arc<Relay>;
+
+/// Numbers as JavaScript is told them: it has few messages under way at a time.
+const NUMBERS: u64 = i32::MAX as u64;
+
+fn told(of: Option<u64>) -> u32 {
+    of.map_or(0, |of| (of % NUMBERS) as u32 + 1)
+}
+
+/// Sets out to carry messages to a server.
+#[napi]
+pub fn wire_http(url: String, session: Option<String>, wake: Function<'_, (), ()>) -> Result<Link> {
+    let inbox = Arc::new(Inbox::new(&wake)?);
+    let options = RelayOptions {
+        session,
+        ends_session: false,
+        ..RelayOptions::default()
+    };
+    let hearing = inbox.clone();
+    let relay = Relay::open(&url, options, move |arrived| hear(&hearing, arrived));
+    let relay = Arc::new(relay.map_err(|why| error("ERR_MCP_MISUSE", why))?);
+    let closing = relay.clone();
+    Ok(Link::new(inbox, Side::Relay(relay), move || {
+        closing.close()
+    }))
+}
+
+fn hear(inbox: &Inbox, arrived: Arrived) {
+    inbox.push(match arrived {
+        Arrived::Message { of, message } => Event::Frame(told(of), message),
+        Arrived::Bad(why) => Event::Bad(why.to_string()),
+        Arrived::Position { of, position } => Event::Position(told(of), position),
+        Arrived::Session(name) => Event::Session(name.unwrap_or_default()),
+        Arrived::Done { of, outcome } => Event::Done(told(Some(of)), failure(outcome)),
+        Arrived::Ended => Event::Ended(String::new()),
+        _ => return,
+    });
+}
+
+/// Why a message was not carried, as JSON; empty when it was.
+fn failure(outcome: std::result::Result<(), CarrierError>) -> String {
+    match outcome {
+        Ok(()) => String::new(),
+        Err(why) => json!({
+            "message": why.why,
+            "status": why.status,
+            "authenticate": why.authenticate,
+        })
+        .to_string(),
+    }
+}
+
+impl Link {
+    fn relay(&self) -> Result<&Carrying> {
+        match &self.side {
+            Side::Relay(relay) => Ok(relay),
+            _ => Err(error("ERR_MCP_MISUSE", "this is no wire over HTTP")),
+        }
+    }
+}
+
+#[napi]
+impl Link {
+    /// Sends a message over HTTP, its headers names and values in turn; gives the number of what comes of it.
+    /// `resume` asks instead for what an earlier stream had to say after that position.
+    #[napi]
+    pub fn carry(
+        &self,
+        message: String,
+        headers: Vec<String>,
+        resume: Option<String>,
+    ) -> Result<u32> {
+        let pairs = headers.chunks_exact(2);
+        let headers = pairs.filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
+        let headers = headers.collect();
+        let of = self.relay()?.send(message, Along { headers, resume });
+        Ok(told(Some(of)))
+    }
+
+    /// Ends the session on the server; gives the number of what comes of it.
+    #[napi]
+    pub fn end_session(&self) -> Result<u32> {
+        Ok(told(Some(self.relay()?.end_session())))
+    }
+}
