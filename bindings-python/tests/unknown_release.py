@@ -7,10 +7,9 @@ import sys
 import warnings
 from pathlib import Path
 
-from mcpbolt import Client
 from mcpbolt.mcp import accelerate, report
 from mcpbolt.mcp._gate import TESTED, untested
-from support import coroutine
+from support import client, coroutine
 
 FILE = Path(__file__).parent / "existing" / "highlevel.py"
 PROGRAM = f"""
@@ -44,10 +43,10 @@ def test_accelerating_refuses_with_one_clear_warning() -> None:
 @coroutine
 async def test_a_server_is_served_as_it_would_be_without() -> None:
     lines: list[str] = []
-    async with Client([sys.executable, "-c", PROGRAM], on_stderr=lines.append) as client:
-        assert (await client.call_tool("add", {"a": 1})).structured == {"result": 3}
-        assert (await client.call_tool("progress", {"n": 2}, on_progress=lambda *_: None)).text
-        assert (await client.call_tool("echo", {"text": "a"})).text == "a"
+    async with client([sys.executable, "-c", PROGRAM], on_stderr=lines.append) as connected:
+        assert (await connected.call_tool("add", {"a": 1})).structured == {"result": 3}
+        assert (await connected.call_tool("progress", {"n": 2}, on_progress=lambda *_: None)).text
+        assert (await connected.call_tool("echo", {"text": "a"})).text == "a"
     assert sum("is not tested with this mcpbolt" in line for line in lines) == 1, lines
 
 

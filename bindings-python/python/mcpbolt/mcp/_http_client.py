@@ -140,9 +140,10 @@ async def streamable_http_client(
         Misuse: There is no event loop of asyncio.
     """
     if http_client is not None:
-        size = sdk.DEFAULT_MAX_SSE_EVENT_SIZE if max_sse_event_size is None else max_sse_event_size
+        # Not every release has the limit.
+        more: dict[str, Any] = {} if max_sse_event_size is None else {"max_sse_event_size": max_sse_event_size}
         theirs = sdk.streamable_http_client(
-            url, http_client=http_client, terminate_on_close=terminate_on_close, max_sse_event_size=size
+            url, http_client=http_client, terminate_on_close=terminate_on_close, **more
         )
         async with theirs as streams:
             yield streams
