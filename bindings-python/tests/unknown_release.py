@@ -43,7 +43,8 @@ def test_accelerating_refuses_with_one_clear_warning() -> None:
 @coroutine
 async def test_a_server_is_served_as_it_would_be_without() -> None:
     lines: list[str] = []
-    async with client([sys.executable, "-c", PROGRAM], on_stderr=lines.append) as connected:
+    server = [sys.executable, "-c", PROGRAM]
+    async with client(server, revision="2025-11-25", on_stderr=lines.append) as connected:
         assert (await connected.call_tool("add", {"a": 1})).structured == {"result": 3}
         assert (await connected.call_tool("progress", {"n": 2}, on_progress=lambda *_: None)).text
         assert (await connected.call_tool("echo", {"text": "a"})).text == "a"
