@@ -51,7 +51,7 @@ pub fn serve_stdio(
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
         let handlers = Handlers::new(&served, Caller::only(handle.clone()), inbox.clone());
         let mut host = ServerHost::live(served.live, handle, handlers);
-        let mut machine = Hosted::new(&mut connection, Framing::Line, &mut host);
+        let mut machine = Hosted::new(&mut connection, Framing::Detect, &mut host);
         let outcome = stdio.run(&mut machine);
         let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
         farewell.say(report_json(&outcome));

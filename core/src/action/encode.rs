@@ -45,6 +45,8 @@ pub struct AnswerMetadata<'a> {
     pub server_id: Option<&'a str>,
     /// How long the action took, in milliseconds.
     pub execution_time_ms: Option<u64>,
+    /// The version of the dialect that was agreed on (R-ACT-37).
+    pub protocol_version: Option<&'a str>,
 }
 
 /// What went wrong.
@@ -77,42 +79,52 @@ impl<'a> ActionError<'a> {
 
 /// Appends the answer to an action that succeeded; `data` is raw JSON.
 pub fn success(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
-    out.extend_from_slice(b"{\"status\":\"success\"");
-    end_with_data(out, data, metadata);
+    open_success(out, false, data);
+    close(out, metadata);
 }
 
 /// Appends the answer to an action that failed.
 pub fn error(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
-    out.extend_from_slice(b"{\"status\":\"error\"");
-    end_with_error(out, error, metadata);
+    open_error(out, false, error);
+    close(out, metadata);
 }
 
 /// Appends a part of a stream; `data` is raw JSON (R-ACT-24).
 pub fn partial(out: &mut Vec<u8>, data: &str, metadata: AnswerMetadata<'_>) {
     out.extend_from_slice(b"{\"type\":\"partial\"");
-    end_with_data(out, Some(data), metadata);
+    member(out, "data", data);
+    close(out, metadata);
 }
 
 /// Appends the end of a stream that succeeded (R-ACT-24, R-ACT-25).
 pub fn complete(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
-    out.extend_from_slice(b"{\"type\":\"complete\",\"status\":\"success\"");
-    end_with_data(out, data, metadata);
+    open_success(out, true, data);
+    close(out, metadata);
 }
 
 /// Appends the end of a stream that failed (R-ACT-24, R-ACT-25).
 pub fn failed(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
-    out.extend_from_slice(b"{\"type\":\"error\"");
-    end_with_error(out, error, metadata);
+    open_error(out, true, error);
+    close(out, metadata);
 }
 
-fn end_with_data(out: &mut Vec<u8>, data: Option<&str>, metadata: AnswerMetadata<'_>) {
+/// Appends an answer, or the end of a stream, up to its metadata, which [`close`] appends.
+pub(crate) fn open_success(out: &mut Vec<u8>, streamed: bool, data: Option<&str>) {
+    out.extend_from_slice(match streamed {
+        true => b"{\"type\":\"complete\",\"status\":\"success\"",
+        false => b"{\"status\":\"success\"",
+    });
     if let Some(data) = data {
         member(out, "data", data);
     }
-    end(out, metadata);
 }
 
-fn end_with_error(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetadata<'_>) {
+/// The same of what failed.
+pub(crate) fn open_error(out: &mut Vec<u8>, streamed: bool, error: &ActionError<'_>) {
+    out.extend_from_slice(match streamed {
+        true => b"{\"type\":\"error\"",
+        false => b"{\"status\":\"error\"",
+    });
     out.extend_from_slice(b",\"error\":{\"type\":");
     string::append(out, error.kind);
     out.extend_from_slice(b",\"message\":");
@@ -129,7 +141,6 @@ fn end_with_error(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMe
         string::append(out, help_url);
     }
     out.push(b'}');
-    end(out, metadata);
 }
 
 /// A further member of raw JSON.
@@ -141,11 +152,12 @@ fn member(out: &mut Vec<u8>, name: &str, json: &str) {
 }
 
 /// `metadata`, when there is anything to say, and the closing brace.
-fn end(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
+pub(crate) fn close(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
     let AnswerMetadata {
         request_id,
         server_id,
         execution_time_ms,
+        protocol_version,
     } = metadata;
     let mut said = Said { out, any: false };
     if let Some(server_id) = server_id {
@@ -153,6 +165,9 @@ fn end(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
     }
     if let Some(time) = execution_time_ms {
         number::append(said.key("execution_time_ms"), time);
+    }
+    if let Some(version) = protocol_version {
+        string::append(said.key("protocol_version"), version);
     }
     if let Some(request_id) = request_id {
         writer::append_compact(said.key("request_id"), request_id);

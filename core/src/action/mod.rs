@@ -18,13 +18,29 @@ mod error_type;
 mod fault;
 mod keys;
 mod record;
+mod version;
 mod view;
 
 pub use decode::decode;
 pub use error_type::ErrorType;
 pub use fault::Fault;
+pub(crate) use record::{CONTEXT, TOOL};
 pub use record::{Field, Kind, Record};
+pub use version::{Version, negotiate};
 pub use view::ActionRef;
+
+/// Whether a request, raw JSON, says that its answer may come in parts, on a carrier that has no
+/// other way to say so: `"stream":true` in its metadata.
+#[cfg(feature = "http-client")]
+pub(crate) fn is_streamed(request: &str) -> bool {
+    let metadata = crate::json::reader::find(request, "metadata");
+    metadata.is_some_and(wants_stream)
+}
+
+/// The same of the metadata.
+pub(crate) fn wants_stream(metadata: &str) -> bool {
+    crate::json::reader::find(metadata, "stream") == Some("true")
+}
 
 #[cfg(test)]
 mod tests;

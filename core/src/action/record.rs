@@ -1,7 +1,12 @@
 //! What one pass over a frame finds: a kind and where things lie.
 
 use super::fault::Fault;
-use crate::message::Span;
+use crate::message::{self, Dialect, Envelope, Span};
+
+/// Where `tool` stands in a request that is seen as a call.
+pub(crate) const TOOL: message::Field = message::Field::Uri;
+/// Where `context` does.
+pub(crate) const CONTEXT: message::Field = message::Field::Cursor;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -84,6 +89,28 @@ impl Record {
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The request as a call of a tool, which is what it becomes in a server: the action is the
+    /// name, `params` are the arguments. What a call has no member for stands where a call says
+    /// nothing: `tool` at [`TOOL`], `context` at [`CONTEXT`].
+    pub(crate) fn as_call(&self, dialect: Dialect) -> Envelope {
+        let version = match self.span(Field::ProtocolVersion) {
+            Span::ABSENT => self.span(Field::Version),
+            version => version,
+        };
+        Envelope::of_request(
+            dialect,
+            &[
+                (message::Field::Id, self.span(Field::RequestId)),
+                (message::Field::Name, self.span(Field::Action)),
+                (message::Field::Arguments, self.span(Field::Params)),
+                (message::Field::Meta, self.span(Field::Metadata)),
+                (message::Field::ProtocolVersion, version),
+                (TOOL, self.span(Field::Tool)),
+                (CONTEXT, self.span(Field::Context)),
+            ],
+        )
     }
 
     /// Why the message is [`Kind::Invalid`].

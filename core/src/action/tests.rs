@@ -97,100 +97,37 @@ fn answers_and_parts_of_streams_are_told_apart() {
 /// R-ACT-05, R-ACT-06: what is JSON and no message, why, and which error it deserves.
 #[test]
 fn what_is_no_message_says_why() {
-    for (text, fault, error) in [
-        ("[]", Fault::NotAnObject, ErrorType::Validation),
-        (r#""action""#, Fault::NotAnObject, ErrorType::Validation),
-        ("{}", Fault::ActionMissing, ErrorType::MissingAction),
-        (
-            r#"{"params":{}}"#,
-            Fault::ActionMissing,
-            ErrorType::MissingAction,
-        ),
-        (
-            r#"{"action":7,"params":{}}"#,
-            Fault::ActionType,
-            ErrorType::MissingAction,
-        ),
-        (
-            r#"{"action":null}"#,
-            Fault::ActionType,
-            ErrorType::MissingAction,
-        ),
-        (
-            r#"{"action":"a","params":[]}"#,
-            Fault::ParamsType,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"action":"a","params":null}"#,
-            Fault::ParamsType,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"action":"a","tool":1}"#,
-            Fault::ToolType,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"action":"a","context":{}}"#,
-            Fault::ContextType,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"action":"a","metadata":"m"}"#,
-            Fault::MetadataType,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"action":"a","action":"b"}"#,
-            Fault::DuplicateMember,
-            ErrorType::Validation,
-        ),
+    for (text, fault) in [
+        ("[]", Fault::NotAnObject),
+        (r#""action""#, Fault::NotAnObject),
+        ("{}", Fault::ActionMissing),
+        (r#"{"params":{}}"#, Fault::ActionMissing),
+        (r#"{"action":7,"params":{}}"#, Fault::ActionType),
+        (r#"{"action":null}"#, Fault::ActionType),
+        (r#"{"action":"a","params":[]}"#, Fault::ParamsType),
+        (r#"{"action":"a","params":null}"#, Fault::ParamsType),
+        (r#"{"action":"a","tool":1}"#, Fault::ToolType),
+        (r#"{"action":"a","context":{}}"#, Fault::ContextType),
+        (r#"{"action":"a","metadata":"m"}"#, Fault::MetadataType),
+        (r#"{"action":"a","action":"b"}"#, Fault::DuplicateMember),
         (
             r#"{"action":"a","metadata":{"request_id":1,"request_id":2}}"#,
             Fault::DuplicateMember,
-            ErrorType::Validation,
         ),
-        (
-            r#"{"action":"a","\u0061ction":"b"}"#,
-            Fault::EscapedMember,
-            ErrorType::Validation,
-        ),
+        (r#"{"action":"a","\u0061ction":"b"}"#, Fault::EscapedMember),
         (
             r#"{"action":"a","status":"success"}"#,
             Fault::RequestAndAnswer,
-            ErrorType::Validation,
         ),
-        (
-            r#"{"status":"perhaps"}"#,
-            Fault::StatusWrong,
-            ErrorType::Validation,
-        ),
-        (r#"{"status":1}"#, Fault::StatusWrong, ErrorType::Validation),
-        (
-            r#"{"type":"half","data":{}}"#,
-            Fault::TypeWrong,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"status":"error"}"#,
-            Fault::ErrorShape,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"status":"error","error":{}}"#,
-            Fault::ErrorShape,
-            ErrorType::Validation,
-        ),
-        (
-            r#"{"status":"error","error":"E"}"#,
-            Fault::ErrorShape,
-            ErrorType::Validation,
-        ),
+        (r#"{"status":"perhaps"}"#, Fault::StatusWrong),
+        (r#"{"status":1}"#, Fault::StatusWrong),
+        (r#"{"type":"half","data":{}}"#, Fault::TypeWrong),
+        (r#"{"status":"error"}"#, Fault::ErrorShape),
+        (r#"{"status":"error","error":{}}"#, Fault::ErrorShape),
+        (r#"{"status":"error","error":"E"}"#, Fault::ErrorShape),
         (
             r#"{"status":"success","error":{"type":"CONFLICT"}}"#,
             Fault::ErrorShape,
-            ErrorType::Validation,
         ),
     ] {
         seen(text, |message| {
@@ -199,7 +136,10 @@ fn what_is_no_message_says_why() {
                 (Kind::Invalid, Some(fault)),
                 "{text}"
             );
-            assert_eq!(fault.error_type(), error, "{text}");
+            let names_none = matches!(fault, Fault::ActionMissing | Fault::ActionType);
+            let kind = fault.error_type();
+            assert_eq!(kind == ErrorType::MissingAction, names_none, "{text}");
+            assert_eq!(kind == ErrorType::Validation, !names_none, "{text}");
         });
     }
 }
@@ -271,6 +211,7 @@ fn what_is_encoded_is_decoded_again() {
             request_id: Some(id),
             server_id: Some("fs-tool-prod"),
             execution_time_ms: Some(45),
+            protocol_version: None,
         };
         let mut out = Vec::new();
         encode::success(&mut out, Some("{\"files\":[]}"), metadata);
@@ -313,11 +254,9 @@ fn every_error_is_written_and_read_with_its_type_and_code() {
     }
     // A handler's own type is handed on as it is.
     let error = ActionError {
+        kind: "PERMISSION_DENIED",
         code: None,
-        ..ActionError {
-            kind: "PERMISSION_DENIED",
-            ..ActionError::new(ErrorType::Internal, "no")
-        }
+        ..ActionError::new(ErrorType::Internal, "no")
     };
     let mut out = Vec::new();
     encode::error(&mut out, &error, metadata);

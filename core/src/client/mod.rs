@@ -3,6 +3,7 @@
 //! A [`Client`] is a [`Handle`] with MCP's vocabulary on it. It sends only what the server
 //! offers: what it does not is a local error that says so (R-CAP-03).
 
+mod actions;
 mod asking;
 mod builder;
 mod cache;
@@ -32,6 +33,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::actions::Actions;
+pub use self::actions::{
+    ActionAnswer, ActionCall, ActionError, ActionFailure, BreakerPolicy, RetryPolicy,
+};
 pub use self::asking::Asking;
 pub use self::builder::{ClientBuilder, Prepared};
 use self::cache::Cache;
@@ -70,6 +75,8 @@ use crate::message::Message;
 pub struct Client {
     handle: Handle,
     known: Arc<Known>,
+    /// What it knows of a server of the action dialect.
+    actions: Arc<Actions>,
     handlers: Arc<Handlers>,
     /// What it listens to, if its host tells.
     streams: Option<Arc<Streams>>,
@@ -117,6 +124,7 @@ impl Client {
         Self {
             handle,
             known: Arc::default(),
+            actions: Arc::default(),
             handlers,
             streams: None,
             cache: None,

@@ -13,16 +13,17 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::actions::Underway;
 use super::core::Core;
 use super::host::{Answer, Batch, CallKey, Disposition, Host, Incoming, Record, StreamId};
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Stream};
 use super::streams::Streams;
 use crate::buffer::PADDING;
-use crate::correlate::{CancelToken, IncomingKey, Vacant};
+use crate::correlate::{CancelToken, IncomingKey, Refused, Vacant};
 use crate::limits::WAITING_REQUEST_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision};
-use crate::message::{Message, MessageRef, RequestId};
+use crate::message::{Dialect, Message, MessageRef, OwnedId, RequestId};
 
 /// A request that has not begun.
 #[derive(Debug)]
@@ -114,7 +115,7 @@ impl Core {
         exchange: &mut Exchange,
         turn: &mut Turn,
         request: Incoming<'_>,
-        (id, vacant): (RequestId<'_>, Vacant),
+        (id, vacant): (RequestId<'_>, Option<Vacant>),
         host: &mut dyn Host,
     ) {
         let Incoming {
@@ -125,14 +126,14 @@ impl Core {
         if !exchange.waiting.is_empty() || !self.has_room(exchange) || self.is_over_budget() {
             return self.postpone(exchange, request, id, vacant);
         }
-        let answer = exchange.answer(&self.config, id, revision);
+        let answer = exchange.answer_to(&self.config, &message, revision);
         let Disposition::Deferred(target) = host.request(request, answer) else {
             return;
         };
         let cancel = CancelToken::new();
-        let entry = Entry::new(cancel.clone(), None);
-        let Ok(incoming) = exchange.incoming.insert_vacant(vacant, id, entry) else {
-            return refuse(exchange.answer(&self.config, id, revision));
+        let entry = self.entry(&message, cancel.clone(), None);
+        let Ok(incoming) = insert(exchange, vacant, id, entry) else {
+            return refuse(exchange.answer_to(&self.config, &message, revision));
         };
         self.in_flight += 1;
         self.calls += 1;
@@ -163,7 +164,7 @@ impl Core {
         exchange: &mut Exchange,
         request: Incoming<'_>,
         id: RequestId<'_>,
-        vacant: Vacant,
+        vacant: Option<Vacant>,
     ) {
         let Incoming {
             message,
@@ -174,17 +175,31 @@ impl Core {
         if exchange.waiting.bytes() + cost > self.config.limits.waiting_cap_bytes
             || self.is_over_budget()
         {
-            return refuse(exchange.answer(&self.config, id, revision));
+            return refuse(exchange.answer_to(&self.config, &message, revision));
         }
         let waiting = Waiting {
             message: message.detach(),
             method,
             revision,
         };
-        let entry = Entry::new(CancelToken::new(), Some(Box::new(waiting)));
-        match exchange.incoming.insert_vacant(vacant, id, entry) {
+        let entry = self.entry(&message, CancelToken::new(), Some(Box::new(waiting)));
+        match insert(exchange, vacant, id, entry) {
             Ok(key) => exchange.waiting.push(key, cost),
-            Err(_) => refuse(exchange.answer(&self.config, id, revision)),
+            Err(_) => refuse(exchange.answer_to(&self.config, &message, revision)),
+        }
+    }
+
+    #[inline]
+    fn entry(
+        &self,
+        message: &MessageRef<'_>,
+        cancel: CancelToken,
+        waiting: Option<Box<Waiting>>,
+    ) -> Entry {
+        let entry = Entry::new(cancel, waiting);
+        match message.dialect() {
+            Dialect::Rpc => entry,
+            _ => entry.of_action(Underway::new(message, self.clock)),
         }
     }
 
@@ -194,8 +209,8 @@ impl Core {
         &mut self,
         exchange: &mut Exchange,
         key: IncomingKey,
-    ) -> Option<Entry> {
-        let (_, entry) = exchange.incoming.remove(key)?;
+    ) -> Option<(OwnedId, Entry)> {
+        let (id, entry) = exchange.incoming.remove(key)?;
         if let Some((timer, _)) = &entry.limit {
             self.timers.cancel(*timer);
         }
@@ -210,7 +225,7 @@ impl Core {
             } = exchange;
             waiting.keys.retain(|key| incoming.get(*key).is_some());
         }
-        Some(entry)
+        Some((id, entry))
     }
 
     /// Ends a request that nobody wants any more; one that has begun is told, with `reason`, and
@@ -223,7 +238,7 @@ impl Core {
         told: Option<&str>,
         host: &mut dyn Host,
     ) -> bool {
-        let Some(entry) = self.end_incoming(exchange, key.incoming) else {
+        let Some((_, entry)) = self.end_incoming(exchange, key.incoming) else {
             return false;
         };
         if entry.waiting.is_none() {
@@ -301,13 +316,13 @@ impl Core {
             revision,
         } = *waiting;
         let message = message.as_ref();
-        let Some(id) = message.id() else { return };
         let request = Incoming {
             message,
             method,
             revision,
         };
-        match host.request(request, exchange.answer(&self.config, id, revision)) {
+        let answer = exchange.answer_to(&self.config, &message, revision);
+        match host.request(request, answer) {
             Disposition::Answered => {
                 self.end_incoming(exchange, key.incoming);
             }
@@ -329,19 +344,31 @@ impl Core {
     pub(super) fn refuse_waiting(&mut self, streams: &mut Streams, kind: ErrorKind, why: &str) {
         for (_, Stream { exchange, .. }) in streams.iter_mut() {
             while let Some(key) = exchange.waiting.keys.pop_front() {
-                let Some(entry) = self.end_incoming(exchange, key) else {
+                let Some((_, entry)) = self.end_incoming(exchange, key) else {
                     continue;
                 };
                 let Some(waiting) = entry.waiting else {
                     continue;
                 };
                 let message: MessageRef<'_> = waiting.message.as_ref();
-                if let Some(id) = message.id() {
-                    let answer = exchange.answer(&self.config, id, waiting.revision);
-                    answer.error(kind, why, None);
-                }
+                let answer = exchange.answer_to(&self.config, &message, waiting.revision);
+                answer.error(kind, why, None);
             }
         }
+    }
+}
+
+/// Takes a request in: under its id, if it is to be found by that.
+#[inline]
+fn insert(
+    exchange: &mut Exchange,
+    vacant: Option<Vacant>,
+    id: RequestId<'_>,
+    entry: Entry,
+) -> Result<IncomingKey, Refused> {
+    match vacant {
+        Some(vacant) => exchange.incoming.insert_vacant(vacant, id, entry),
+        None => exchange.incoming.insert_unnamed(id, entry),
     }
 }
 

@@ -176,9 +176,20 @@ pub(crate) fn result(
 /// A result as an object of its own, to be answered with later; without this side's name.
 #[cfg(feature = "server")]
 pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
-    let mut out = b"{".to_vec();
+    let mut out = Vec::new();
+    append_object(&mut out, revision, write);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends a result as an object of its own, without this side's name.
+pub(super) fn append_object(
+    out: &mut Vec<u8>,
+    revision: Revision,
+    write: impl FnOnce(&mut ResultWriter<'_>),
+) {
+    out.push(b'{');
     let mut writer = ResultWriter {
-        out: &mut out,
+        out,
         revision,
         profile: Profile::Official,
         empty: true,
@@ -189,7 +200,6 @@ pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_
     write(&mut writer);
     writer.finish();
     out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
 }
 
 /// This side's `Implementation`, empty for a client.

@@ -18,6 +18,9 @@ pub enum Opening {
     Handshake,
     /// Take it for granted that the server speaks the newest stateless revision (R-DSC-02).
     Stateless,
+    /// Speak the [action dialect](crate::action), which needs no opening: nothing but
+    /// [`Handle::act`](super::Handle::act) is of use then.
+    Actions,
 }
 
 /// What one side brings to a connection. Shared by its connections.
@@ -43,6 +46,9 @@ pub struct Config {
     /// Answer a cancelled request once, with error -32800, as peers of one dialect expect; no
     /// official revision answers it at all (R-CAN-02, R-ERR-27).
     pub answer_cancelled: bool,
+    /// A server also answers requests of the [action dialect](crate::action), beside any revision
+    /// and on the same streams (R-ACT-41). On by default.
+    pub actions: bool,
     /// Whose reading of the protocol this side speaks, up to 2025-11-25.
     pub profile: Profile,
     /// Sees every frame, with secrets masked; none by default.
@@ -72,6 +78,7 @@ impl Config {
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,
+            actions: true,
             profile: Profile::Official,
             trace: None,
             limits: Limits::STDIO,

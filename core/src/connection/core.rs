@@ -55,6 +55,8 @@ pub(crate) struct Core {
     /// Requests that came as one and are not answered yet.
     pub(super) bundles: Vec<bundle::Open>,
     pub begun: Instant,
+    /// What time it is in the turn at hand.
+    pub(super) clock: Instant,
 }
 
 impl Core {
@@ -79,6 +81,7 @@ impl Core {
             released: Vec::new(),
             bundles: Vec::new(),
             begun: now,
+            clock: now,
         };
         core.set_paces(now);
         core
@@ -131,10 +134,11 @@ impl Core {
         submission: Submission,
         frames: &mut &[u8],
         now: Instant,
+        host: &mut dyn Host,
     ) {
         match submission {
             Submission::Frame { frame, kind } => {
-                self.submitted_frame(streams, frame.find(frames), kind, now);
+                self.submitted_frame(streams, frame.find(frames), kind, now, host);
             }
             Submission::Request { frame, request } => {
                 let frame = frame.find(frames);
@@ -144,7 +148,9 @@ impl Core {
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if let Some(on) = self.pending.remove(key, &mut self.timers) {
+                if let Some(on) = self.pending.remove(key, &mut self.timers)
+                    && !self.asks_in_actions()
+                {
                     cancelled(streams.exchange_or_first(on), key, reason.as_deref());
                 }
             }
@@ -178,6 +184,7 @@ impl Core {
         frame: Encoded<'_>,
         kind: FrameKind,
         now: Instant,
+        host: &mut dyn Host,
     ) {
         let stream = match &kind {
             FrameKind::Event(key) => key.stream,
@@ -192,13 +199,18 @@ impl Core {
         match kind {
             FrameKind::Answer(CallKey { incoming, .. }) => {
                 // The one step that decides between answered and cancelled (R-CAN-11).
-                let Some(entry) = self.end_incoming(exchange, incoming) else {
+                let Some((id, entry)) = self.end_incoming(exchange, incoming) else {
                     return;
                 };
                 if let Some(held) = entry.held {
                     exchange.append(&held);
                 }
-                exchange.take_over(frame);
+                match entry.action {
+                    None => exchange.take_over(frame),
+                    Some(action) => {
+                        self.finish_action(exchange, stream, (id, action), frame, host);
+                    }
+                }
             }
             FrameKind::Progress(CallKey { incoming, .. }) => {
                 if exchange.incoming.get(incoming).is_none() {
@@ -255,7 +267,9 @@ impl Core {
             let end = match timer {
                 Timer::Request(key) => {
                     let shared = &self.handle.shared;
-                    if let Some(on) = self.pending.expire(key, shared, &mut self.timers, now) {
+                    if let Some(on) = self.pending.expire(key, shared, &mut self.timers, now)
+                        && !self.asks_in_actions()
+                    {
                         cancelled(streams.exchange_or_first(on), key, Some("timeout"));
                     }
                     None

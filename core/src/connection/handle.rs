@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::config::Config;
+use super::config::{Config, Opening};
 use super::host::{CallKey, StreamId};
 use super::queue::{FrameKind, Place, Request, Submission, is_long};
 use super::replies::Replies;
 use super::response::{Opened, Response};
 use super::shared::Shared;
 use super::{params, scratch};
-use crate::correlate::Unregistered;
+use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
 #[cfg(feature = "server")]
@@ -52,6 +52,39 @@ impl Progress<'_> {
 /// Called on the driver's thread for each progress notification, before the answer is handed
 /// over and never after. Must not block.
 pub type ProgressFn = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// Called on the driver's thread with each part of an action's answer, raw JSON, before the answer
+/// is handed over and never after. Must not block.
+pub type PartialFn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How one action is to be treated.
+#[derive(Clone, Default)]
+pub struct ActOptions {
+    /// The tool or namespace that is asked.
+    pub tool: Option<Box<str>>,
+    /// The process or state that the action belongs to.
+    pub context: Option<Box<str>>,
+    /// More members of its metadata: a JSON object.
+    pub metadata: Option<Box<str>>,
+    /// How long to wait without news; [`Limits::request_timeout`](crate::limits::Limits) when
+    /// `None`. Parts of the answer start it again.
+    pub timeout: Option<Duration>,
+    /// Takes the parts of the answer.
+    pub partial: Option<PartialFn>,
+    /// Asks for the answer in parts.
+    pub streamed: bool,
+}
+
+impl std::fmt::Debug for ActOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActOptions")
+            .field("tool", &self.tool)
+            .field("context", &self.context)
+            .field("timeout", &self.timeout)
+            .field("partial", &self.partial.is_some())
+            .finish()
+    }
+}
 
 /// How one request is to be treated.
 #[derive(Clone, Default)]
@@ -186,21 +219,7 @@ impl Handle {
         params: Option<&str>,
         options: RequestOptions,
     ) -> Result<Response, RequestError> {
-        if let Some(reason) = self.close_reason().or_else(|| self.shared.drain_reason()) {
-            return Err(RequestError::Closed(reason.clone()));
-        }
-        if self.shared.is_backed_up() {
-            return Err(RequestError::Overloaded);
-        }
-        if self.revision().is_none() {
-            return Err(RequestError::Misuse("the connection is not open yet"));
-        }
-        let key = self
-            .shared
-            .outgoing
-            .register()
-            .map_err(|why| self.refused(why))?;
-        let response = Response::new(self.shared.clone(), key);
+        let (key, response) = self.register()?;
         let mut frame = scratch::take();
         let envelope = self.shared.envelope();
         params::request(&mut frame, envelope, key, method, params, &options)?;
@@ -213,9 +232,61 @@ impl Handle {
             timeout,
             max_timeout: options.max_timeout.unwrap_or(longest),
             progress: options.progress,
+            partial: None,
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
+    }
+
+    /// Sends a request of the action dialect, on a connection that was
+    /// [opened](super::Opening::Actions) for it. `params` is a JSON object. The answer is the
+    /// message that the future gives, whether it tells of success or not: see
+    /// [`decode`](crate::action::decode).
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn act(
+        &self,
+        action: &str,
+        params: &str,
+        options: ActOptions,
+    ) -> Result<Response, RequestError> {
+        if self.shared.config.opening != Opening::Actions {
+            return Err(RequestError::Misuse(
+                "the connection does not speak actions",
+            ));
+        }
+        let (key, response) = self.register()?;
+        let mut frame = scratch::take();
+        super::actions::request(&mut frame, key, (action, params), &options)?;
+        let limits = &self.shared.config.limits;
+        let timeout = options.timeout.unwrap_or(limits.request_timeout);
+        let request = Request {
+            key,
+            on: StreamId::FIRST,
+            timeout,
+            max_timeout: limits.max_request_timeout.max(timeout),
+            progress: None,
+            partial: options.partial,
+        };
+        self.submit_frame(frame, |frame| Submission::Request { frame, request });
+        Ok(response)
+    }
+
+    /// A place for one more request of this side.
+    fn register(&self) -> Result<(RequestKey, Response), RequestError> {
+        if let Some(reason) = self.close_reason().or_else(|| self.shared.drain_reason()) {
+            return Err(RequestError::Closed(reason.clone()));
+        }
+        if self.shared.is_backed_up() {
+            return Err(RequestError::Overloaded);
+        }
+        if self.revision().is_none() {
+            return Err(RequestError::Misuse("the connection is not open yet"));
+        }
+        let registered = self.shared.outgoing.register();
+        let key = registered.map_err(|why| self.refused(why))?;
+        Ok((key, Response::new(self.shared.clone(), key)))
     }
 
     fn refused(&self, why: Unregistered) -> RequestError {

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::actions::{close_now, words};
 use super::answer::{self, ResultWriter};
 use super::config::Config;
 use super::stream::Wire;
 use super::watch::{self, Watch};
+use crate::action::encode::{self, ActionError};
 use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
 use crate::error::ConnectionError;
 use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
 use crate::message::{
-    Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
+    Dialect, Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
 };
 
 /// One stream of a connection: a pipe, socket or WebSocket has one, HTTP one per exchange.
@@ -149,6 +151,8 @@ pub trait Host {
 pub struct Answer<'a> {
     pub(crate) output: &'a mut Output,
     pub(crate) id: RequestId<'a>,
+    /// The request, where it is known to be more than its id.
+    pub(crate) message: Option<MessageRef<'a>>,
     pub(crate) revision: Revision,
     pub(crate) config: &'a Config,
     pub(crate) wire: &'a Wire,
@@ -171,22 +175,18 @@ impl Answer<'_> {
 
     /// Answers with a result object.
     pub fn result(self, write: impl FnOnce(&mut ResultWriter<'_>)) -> Disposition {
-        let Self {
-            output,
-            id,
-            revision,
-            config,
-            wire,
-            watch,
-        } = self;
-        wire.append(output, |out| {
-            let at = out.len();
-            answer::result(out, id, revision, config, write);
-            if let Some(watch) = &watch {
-                watch::review(out, at, id, watch.as_ref());
+        let (id, revision, config) = (self.id, self.revision, self.config);
+        let watch = self.watch.clone();
+        self.write(|out, dialect| match dialect {
+            Dialect::Rpc => {
+                let at = out.len();
+                answer::result(out, id, revision, config, write);
+                if let Some(watch) = &watch {
+                    watch::review(out, at, id, watch.as_ref());
+                }
             }
-        });
-        Disposition::Answered
+            dialect => words::result(out, dialect, revision, watch.as_deref(), write),
+        })
     }
 
     /// Answers with an error.
@@ -201,25 +201,62 @@ impl Answer<'_> {
 
     /// The same, where it matters what the error is about.
     pub fn refuse(self, failure: Failure<'_>) -> Disposition {
+        let (id, revision, config) = (self.id, self.revision, self.config);
+        let watch = self.watch.clone();
+        self.write(|out, dialect| {
+            let kind = failure.kind;
+            let spelt = match &watch {
+                None => config.profile.spell(revision, failure),
+                Some(watch) => watch.error(Failure {
+                    about: match failure.about {
+                        "" => watch.about(),
+                        about => about,
+                    },
+                    ..failure
+                }),
+            };
+            match dialect {
+                Dialect::Rpc => watch::write(out, ErrorId::Id(id), &spelt),
+                dialect => words::error(out, dialect, kind, &spelt.message, spelt.data.as_deref()),
+            }
+        })
+    }
+
+    /// Answers an action with an error of its dialect; nothing else is answered so.
+    pub(crate) fn action_error(self, error: &ActionError<'_>) -> Disposition {
+        self.write(|out, dialect| {
+            encode::open_error(out, dialect == Dialect::ActionStream, error);
+        })
+    }
+
+    /// Answers an action with `data`, a JSON object; nothing else is answered so.
+    #[cfg(feature = "server")]
+    pub(crate) fn action_data(self, data: &str) -> Disposition {
+        self.write(|out, dialect| {
+            encode::open_success(out, dialect == Dialect::ActionStream, Some(data));
+        })
+    }
+
+    /// Writes one frame; `open` leaves that of an action without its end.
+    fn write(self, open: impl FnOnce(&mut Vec<u8>, Dialect)) -> Disposition {
         let Self {
             output,
-            id,
-            revision,
+            message,
             config,
             wire,
-            watch,
+            ..
         } = self;
-        let spelt = match &watch {
-            None => config.profile.spell(revision, failure),
-            Some(watch) => watch.error(Failure {
-                about: match failure.about {
-                    "" => watch.about(),
-                    about => about,
-                },
-                ..failure
-            }),
-        };
-        wire.append(output, |out| watch::write(out, ErrorId::Id(id), &spelt));
+        let action = message.filter(|message| message.dialect() != Dialect::Rpc);
+        wire.append(output, |out| match &action {
+            None => open(out, Dialect::Rpc),
+            Some(message) => {
+                open(out, message.dialect());
+                match message.dialect() {
+                    Dialect::ActionPart => out.push(b'}'),
+                    _ => close_now(out, &config.implementation, message, None),
+                }
+            }
+        });
         Disposition::Answered
     }
 }
@@ -229,6 +266,7 @@ impl Answer<'_> {
 pub struct ReplyTo {
     pub(crate) key: CallKey,
     pub(crate) revision: Revision,
+    pub(crate) dialect: Dialect,
     pub(crate) id: OwnedId,
     pub(crate) progress_token: Option<OwnedId>,
     /// The level that the request itself asks for, where the revision has it so.
@@ -250,6 +288,11 @@ impl ReplyTo {
     /// The request's id.
     pub fn id(&self) -> RequestId<'_> {
         self.id.as_ref()
+    }
+
+    /// The language that the request is answered in.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// The token under which the peer asked for progress.
@@ -325,8 +368,13 @@ impl Batch {
         let reply = ReplyTo {
             key: record.key,
             revision: record.revision,
-            id: view.id()?.to_owned(),
-            progress_token: view.progress_token().map(|token| token.to_owned()),
+            dialect: view.dialect(),
+            id: view.echo()?.to_owned(),
+            // Whoever reads a stream wants all that comes.
+            progress_token: match view.dialect() {
+                Dialect::ActionStream => Some(RequestId::NONE.to_owned()),
+                _ => view.progress_token().map(|token| token.to_owned()),
+            },
             log_level: match record.revision.era() {
                 Era::Handshake => None,
                 Era::Stateless => Some(

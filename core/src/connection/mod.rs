@@ -13,6 +13,7 @@
 //! Exactly one thread drives a connection, so the race between an answer and a cancellation is
 //! decided where it looks at the table of requests in flight, and nowhere else (R-CAN-11).
 
+mod actions;
 mod admission;
 mod answer;
 mod budget;
@@ -58,7 +59,7 @@ pub use self::budget::Budget;
 pub(crate) use self::bundle::BATCH;
 pub use self::bundle::Bundle;
 pub use self::config::{Config, Opening};
-pub use self::handle::{Handle, Peer, Progress, ProgressFn, RequestOptions};
+pub use self::handle::{ActOptions, Handle, PartialFn, Peer, Progress, ProgressFn, RequestOptions};
 pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
@@ -126,6 +127,16 @@ impl Connection {
         id
     }
 
+    /// Says that nothing but actions comes on that stream, as its carrier knows, and how they are
+    /// answered: `streamed` ones in parts (R-ACT-24).
+    pub fn expect_actions(&mut self, stream: StreamId, streamed: bool) {
+        let speech = &mut self.streams[stream].exchange.speech;
+        speech.only = Some(match streamed {
+            true => crate::message::Dialect::ActionStream,
+            false => crate::message::Dialect::Action,
+        });
+    }
+
     /// Closes a stream: what is in flight on it is cancelled, and what was not written is gone.
     /// The first stays open as long as the connection does.
     pub fn close_stream(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
@@ -176,6 +187,7 @@ impl Connection {
     /// Looks at what was read: answers what the protocol layer answers, hands the rest to the
     /// host.
     pub fn receive(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        self.core.clock = now;
         receive::receive(&mut self.core, &mut self.streams, stream, now, host);
         self.settle(now, host);
     }
@@ -184,12 +196,14 @@ impl Connection {
     /// (R-STD-03). A client's connection ends here; a server's goes on until what is in flight
     /// is answered, or its driver closes it.
     pub fn receive_end(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        self.core.clock = now;
         receive::end(&mut self.core, &mut self.streams, stream, now, host);
         self.settle(now, host);
     }
 
     /// Takes over what other threads submitted since the last time.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
+        self.core.clock = now;
         self.core.watch_liveness(now);
         if let Some(first) = self.streams.exchange(StreamId::FIRST) {
             self.core.begin(first, now, host);
@@ -206,7 +220,7 @@ impl Connection {
                     Submission::Bundle(bundle) => self.begin_bundle(*bundle, now, host),
                     other => self
                         .core
-                        .submitted(&mut self.streams, other, &mut frames, now),
+                        .submitted(&mut self.streams, other, &mut frames, now, host),
                 }
             }
         }
@@ -216,6 +230,7 @@ impl Connection {
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut dyn Host) {
+        self.core.clock = now;
         if let Some(reason) = self.core.expire(&mut self.streams, now, host) {
             self.close(reason, host);
         }

@@ -68,6 +68,9 @@ impl Core {
         if self.config.side != Side::Client || !matches!(self.phase, Phase::Idle) {
             return;
         }
+        if self.config.opening == Opening::Actions {
+            return self.opened(super::actions::REVISION, Peer::default(), host);
+        }
         let newest = |era| self.config.revisions.newest(era);
         let begun = match (
             newest(Era::Stateless),
@@ -425,6 +428,7 @@ impl Core {
             output,
             wire,
             id,
+            message: None,
             revision,
             config: &config,
             watch: None,

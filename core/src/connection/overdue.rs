@@ -52,13 +52,21 @@ impl Handle {
 impl Core {
     /// The time of a request of the peer is over.
     pub(super) fn overdue(&mut self, exchange: &mut Exchange, key: CallKey, host: &mut dyn Host) {
-        let Some(entry) = self.end_incoming(exchange, key.incoming) else {
+        let Some((id, entry)) = self.end_incoming(exchange, key.incoming) else {
             return;
         };
         if let Some(held) = &entry.held {
             exchange.append(held);
         }
-        if let Some((_, overdue)) = entry.limit {
+        let late = entry.limit.map(|(_, overdue)| overdue);
+        if let Some(underway) = entry.action {
+            let answered = |answer: Answer<'_>| {
+                if let Some(overdue) = late {
+                    let _ = (overdue.answer)(answer);
+                }
+            };
+            self.overdue_action(exchange, key.stream, (id, underway), answered, host);
+        } else if let Some(overdue) = late {
             let answer = exchange.answer(&self.config, overdue.id.as_ref(), overdue.revision);
             // There is nothing left to defer it to.
             let _ = (overdue.answer)(answer);

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::deadlines::Deadlines;
-use super::handle::{Progress, ProgressFn};
+use super::handle::{PartialFn, Progress, ProgressFn};
 use super::host::{CallKey, StreamId};
 use super::queue::Request;
 use super::shared::Shared;
@@ -53,6 +53,7 @@ struct Own {
     /// How long to wait in all, whatever the news (R-CAN-09).
     max_timeout: Duration,
     progress: Option<ProgressFn>,
+    partial: Option<PartialFn>,
     last: f64,
 }
 
@@ -74,6 +75,7 @@ impl Pending {
             timeout: request.timeout,
             max_timeout: request.max_timeout,
             progress: request.progress,
+            partial: request.partial,
             last: f64::NEG_INFINITY,
         };
         self.requests.insert(request.key, own);
@@ -175,6 +177,23 @@ impl Pending {
             };
             // A report that panics takes nothing along.
             let _ = catch_unwind(AssertUnwindSafe(|| report(news)));
+        }
+        true
+    }
+
+    /// The one request that waits, if it is one.
+    pub fn only(&self) -> Option<RequestKey> {
+        self.requests.only()
+    }
+
+    /// A part of the answer of an action: raw JSON. Whether somebody waits for the rest.
+    pub fn part(&mut self, key: RequestKey, data: &str, now: Instant) -> bool {
+        let Some(own) = self.requests.get_mut(key) else {
+            return false;
+        };
+        own.news = now;
+        if let Some(report) = &own.partial {
+            let _ = catch_unwind(AssertUnwindSafe(|| report(data)));
         }
         true
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::bundle::Bundle;
-use super::handle::ProgressFn;
+use super::handle::{PartialFn, ProgressFn};
 use super::host::{CallKey, StreamId};
 use super::overdue::Overdue;
 use super::sleep::Alarm;
@@ -69,6 +69,7 @@ pub(crate) struct Request {
     pub timeout: Duration,
     pub max_timeout: Duration,
     pub progress: Option<ProgressFn>,
+    pub partial: Option<PartialFn>,
 }
 
 /// Where the bytes of a submitted frame are.

@@ -149,7 +149,20 @@ impl Core {
         if let Some(trace) = &self.config.trace {
             trace.note(Direction::In, frame.bytes());
         }
-        match message::decode(frame, self.config.limits.max_depth, envelope) {
+        if self.asks_in_actions() {
+            return self.action_answered(frame, now, host);
+        }
+        if self.is_action(exchange, turn, frame, host) {
+            return;
+        }
+        let decoded = message::decode(frame, self.config.limits.max_depth, envelope);
+        if (decoded.is_err() || envelope.kind() == Kind::Invalid)
+            && self.is_action_after_all(exchange, turn, (frame, envelope), host)
+        {
+            return;
+        }
+        exchange.speech.last = false;
+        match decoded {
             Ok(()) if envelope.kind() == Kind::Batch => {
                 self.batch(exchange, turn, frame, now, host)
             }
@@ -272,6 +285,11 @@ impl Core {
     /// A line over the limit; its bytes are discarded as they arrive.
     fn oversize(&mut self, exchange: &mut Exchange, head: Option<Frame<'_>>, host: &mut dyn Host) {
         self.stray(Stray::Oversize, b"", host);
+        let limit = self.config.limits.max_message_bytes;
+        let why = format!("the message is longer than {limit} bytes");
+        if self.oversize_action(exchange, head, &why) {
+            return;
+        }
         let mut envelope = Envelope::new();
         if let Some(head) = head {
             // It breaks off, so this fails; what it saw before is of use.
@@ -279,8 +297,6 @@ impl Core {
             self.bad_answer(MessageRef::new(head, &envelope), "it is too long");
         }
         if self.config.side == Side::Server && envelope.invites_answer() {
-            let limit = self.config.limits.max_message_bytes;
-            let why = format!("the message is longer than {limit} bytes");
             let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
             let code = ErrorKind::InvalidRequest.code(self.fallback());
             self.refuse(exchange, id, code, &why);

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use super::actions::words;
 use super::answer::{self, ResultWriter};
 use super::config::Config;
 use super::handle::{Handle, Progress};
@@ -12,9 +13,11 @@ use super::scratch;
 use super::shared::Wake;
 use super::trace::mask;
 use super::watch;
+use crate::action::{self, encode::AnswerMetadata};
 use crate::json::{number, string, writer};
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, LogLevel, Method};
+use crate::message::Dialect;
 use crate::message::encode::{self, ErrorId};
 
 /// A batch of answers and notifications under way to the driver. Nothing is sent before
@@ -65,15 +68,25 @@ impl Replies {
 
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
-        self.push(FrameKind::Answer(to.key), |out, config| {
-            let at = out.len();
-            answer::result(out, to.id(), to.revision, config, write);
-            reviewed(out, at, to);
+        self.push(FrameKind::Answer(to.key), |out, config| match to.dialect {
+            Dialect::Rpc => {
+                let at = out.len();
+                answer::result(out, to.id(), to.revision, config, write);
+                reviewed(out, at, to);
+            }
+            dialect => {
+                words::result(out, dialect, to.revision, to.watch.as_deref(), write);
+            }
         });
     }
 
     /// Answers with a result that is complete: a JSON object, to which nothing is added.
     pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
+        if to.dialect != Dialect::Rpc {
+            return self.push(FrameKind::Answer(to.key), |out, _| {
+                words::whole_result(out, to.dialect, to.watch.as_deref(), object);
+            });
+        }
         self.push(FrameKind::Answer(to.key), |out, _| {
             let at = out.len();
             out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -97,6 +110,11 @@ impl Replies {
             None => self.handle.config().profile.spell(to.revision, failure),
             Some(watch) => watch.error(failure),
         };
+        if to.dialect != Dialect::Rpc {
+            return self.push(FrameKind::Answer(to.key), |out, _| {
+                words::error(out, to.dialect, kind, &spelt.message, spelt.data.as_deref());
+            });
+        }
         self.spelt(to, &spelt);
     }
 
@@ -114,8 +132,12 @@ impl Replies {
     }
 
     fn spelt(&mut self, to: &ReplyTo, error: &Spelt<'_>) {
-        self.push(FrameKind::Answer(to.key), |out, _| {
-            watch::write(out, ErrorId::Id(to.id()), error);
+        self.push(FrameKind::Answer(to.key), |out, _| match to.dialect {
+            Dialect::Rpc => watch::write(out, ErrorId::Id(to.id()), error),
+            dialect => {
+                let (message, data) = (&error.message, error.data.as_deref());
+                words::error_code(out, dialect, error.code, message, data);
+            }
         });
     }
 
@@ -128,6 +150,23 @@ impl Replies {
         // What is no number has no place in JSON.
         if self.handle.shared.is_backed_up() || !progress.progress.is_finite() {
             return;
+        }
+        if to.dialect != Dialect::Rpc {
+            return self.push(FrameKind::Progress(to.key), |out, _| {
+                let mut data = b"{\"progress\":".to_vec();
+                append_f64(&mut data, progress.progress);
+                if let Some(total) = progress.total.filter(|total| total.is_finite()) {
+                    data.extend_from_slice(b",\"total\":");
+                    append_f64(&mut data, total);
+                }
+                if let Some(message) = progress.message {
+                    data.extend_from_slice(b",\"message\":");
+                    string::append(&mut data, message);
+                }
+                data.push(b'}');
+                let data = String::from_utf8(data).unwrap_or_default();
+                action::encode::partial(out, &data, part_of(to));
+            });
         }
         self.push(FrameKind::Progress(to.key), |out, _| {
             out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
@@ -146,6 +185,17 @@ impl Replies {
         });
     }
 
+    /// Sends a part of the answer of an action that is answered as a stream; nothing to others,
+    /// who get the whole. `data` is JSON. When the peer has stopped reading and the output is at
+    /// its cap, the connection ends instead (R-ACT-24).
+    pub fn partial(&mut self, to: &ReplyTo, data: &str) {
+        if to.dialect == Dialect::ActionStream {
+            self.push(FrameKind::Event(to.key), |out, _| {
+                action::encode::partial(out, data, part_of(to));
+            });
+        }
+    }
+
     /// Sends a notification on behalf of a call that is not yet answered; `params` is a JSON
     /// object. When the peer has stopped reading and the output is at its cap, the connection
     /// ends instead.
@@ -156,9 +206,11 @@ impl Replies {
 
     /// The same for any method. `params` is a JSON object on one line, which is not looked at.
     pub fn notify(&mut self, to: &ReplyTo, method: &str, params: Option<&str>) {
-        self.push(FrameKind::Event(to.key), |out, _| {
-            encode::notification(out, method, params);
-        });
+        if to.dialect == Dialect::Rpc {
+            self.push(FrameKind::Event(to.key), |out, _| {
+                encode::notification(out, method, params);
+            });
+        }
     }
 
     /// Sends a log message on behalf of a call, if the peer wants messages of that level.
@@ -168,6 +220,7 @@ impl Replies {
         let least = to
             .log_level
             .unwrap_or_else(|| Some(self.handle.log_level()));
+        let least = least.filter(|_| to.dialect == Dialect::Rpc);
         if least.is_some_and(|least| level >= least) && !self.handle.shared.is_backed_up() {
             self.push(FrameKind::Log(Some(to.key)), |out, _| {
                 log_message(out, level, logger, &mask(data))
@@ -213,6 +266,14 @@ impl Drop for Replies {
     fn drop(&mut self) {
         self.submit();
         scratch::put(std::mem::take(&mut self.bytes));
+    }
+}
+
+/// What a part of a stream says of itself.
+fn part_of(to: &ReplyTo) -> AnswerMetadata<'_> {
+    AnswerMetadata {
+        request_id: Some(to.id().raw()).filter(|id| !id.is_empty()),
+        ..AnswerMetadata::default()
     }
 }
 

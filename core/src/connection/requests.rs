@@ -104,7 +104,7 @@ impl Core {
             method,
             revision,
         };
-        self.admit(exchange, turn, request, (id, vacant), host);
+        self.admit(exchange, turn, request, (id, Some(vacant)), host);
     }
 
     /// The revision that a request is served in: its own envelope decides, then the handshake

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::actions::{Speech, Underway};
 use super::admission::{Queue, Waiting};
 use super::config::Config;
 use super::host::Answer;
@@ -13,7 +14,7 @@ use crate::correlate::{CancelToken, Incoming, IncomingKey, TimerKey};
 use crate::frame::{Deframer, Framing, length, websocket};
 use crate::mcp::revision::UnreadableId;
 use crate::mcp::{Era, Revision};
-use crate::message::{OwnedId, RequestId};
+use crate::message::{MessageRef, OwnedId, RequestId};
 
 /// How frames leave on one stream.
 #[derive(Debug)]
@@ -49,6 +50,33 @@ impl Wire {
                 Framing::Line | Framing::Detect | Framing::Whole => out.push(b'\n'),
             }
         });
+    }
+
+    /// For what is written and not sent.
+    pub fn plain() -> Self {
+        Self {
+            framing: Framing::Whole,
+            trace: None,
+        }
+    }
+
+    /// A way to answer that request here and now.
+    pub fn answer<'a>(
+        &'a self,
+        output: &'a mut Output,
+        config: &'a Config,
+        message: &MessageRef<'a>,
+        revision: Revision,
+    ) -> Answer<'a> {
+        Answer {
+            output,
+            wire: self,
+            id: message.echo().unwrap_or(RequestId::NONE),
+            message: Some(*message),
+            revision,
+            config,
+            watch: None,
+        }
     }
 
     /// Queues one message that is encoded, without a copy when it is long.
@@ -90,6 +118,8 @@ pub(crate) struct Entry {
     pub held: Option<Box<[u8]>>,
     /// What happens if it is not answered in time.
     pub limit: Option<(TimerKey, Overdue)>,
+    /// What an action has beside all that.
+    pub action: Option<Box<Underway>>,
 }
 
 impl Entry {
@@ -99,6 +129,7 @@ impl Entry {
             waiting,
             held: None,
             limit: None,
+            action: None,
         }
     }
 }
@@ -123,6 +154,8 @@ pub(crate) struct Exchange {
     pub held: Vec<IncomingKey>,
     /// The form of an error's id when a frame's id cannot be read: that of the last envelope.
     pub unreadable: UnreadableId,
+    /// Which of the languages is spoken.
+    pub speech: Speech,
 }
 
 #[derive(Debug)]
@@ -164,6 +197,7 @@ impl Stream {
                 waiting: Queue::default(),
                 held: Vec::new(),
                 unreadable: unreadable(config),
+                speech: Speech::default(),
             },
         }
     }
@@ -180,6 +214,7 @@ impl Stream {
             exchange.held.clear();
             exchange.wire.framing = framing;
             exchange.unreadable = unreadable(config);
+            exchange.speech = Speech::default();
         }
         blank
     }
@@ -202,10 +237,22 @@ impl Exchange {
             output: &mut self.output,
             wire: &self.wire,
             id,
+            message: None,
             revision,
             config,
             watch: None,
         }
+    }
+
+    /// The same for a request in whichever language it came.
+    pub fn answer_to<'a>(
+        &'a mut self,
+        config: &'a Config,
+        message: &MessageRef<'a>,
+        revision: Revision,
+    ) -> Answer<'a> {
+        self.wire
+            .answer(&mut self.output, config, message, revision)
     }
 
     /// Appends one frame.
@@ -221,6 +268,22 @@ impl Exchange {
         match frame {
             Encoded::Copied(frame) => self.append(frame),
             Encoded::Own(frame) => self.wire.push(&mut self.output, frame),
+        }
+    }
+
+    /// The same for one that `end` brings to its end.
+    pub fn take_over_and(&mut self, frame: Encoded<'_>, end: impl FnOnce(&mut Vec<u8>)) {
+        match frame {
+            Encoded::Copied(frame) => self.write(|out| {
+                out.reserve(frame.len() + 128);
+                out.extend_from_slice(frame);
+                end(out);
+            }),
+            Encoded::Own(frame) => {
+                let mut whole = Vec::from(frame);
+                end(&mut whole);
+                self.wire.push(&mut self.output, whole.into());
+            }
         }
     }
 

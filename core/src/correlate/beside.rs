@@ -56,6 +56,12 @@ impl<V> Beside<V> {
         Some(value)
     }
 
+    /// The one request that has a value; `None` when there are none or several.
+    pub fn only(&self) -> Option<RequestKey> {
+        let mut all = self.slots.iter().flatten().map(|(key, _)| *key);
+        all.next().filter(|_| self.len == 1)
+    }
+
     /// Values held.
     pub fn len(&self) -> usize {
         self.len
@@ -79,6 +85,7 @@ mod tests {
         assert_eq!(beside.get_mut(new), None);
         assert_eq!(beside.remove(new), None);
         beside.insert(new, "new");
+        assert_eq!(beside.only(), Some(new));
         assert_eq!((beside.remove(old), beside.len()), (None, 1));
         assert_eq!(beside.remove(new), Some("new"));
         assert_eq!((beside.remove(new), beside.is_empty()), (None, true));

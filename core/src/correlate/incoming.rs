@@ -118,6 +118,22 @@ impl<I, D> Incoming<I, D> {
         Ok(IncomingKey(key))
     }
 
+    /// Takes a request in that is not to be found by an id, of which there may be others with the
+    /// same one, or with none.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Full`], with nothing changed.
+    pub fn insert_unnamed(&mut self, id: impl Into<I>, data: D) -> Result<IncomingKey, Refused> {
+        let request = Request {
+            hash: 0,
+            id: id.into(),
+            data,
+        };
+        let key = self.requests.insert(request).map_err(|_| Refused::Full)?;
+        Ok(IncomingKey(key))
+    }
+
     /// The request in flight with this id.
     #[inline]
     pub fn find<Q>(&self, id: &Q) -> Option<IncomingKey>

@@ -106,6 +106,8 @@ impl Payload {
 pub struct Reader {
     /// Whether the peer masks: a client does, a server does not.
     masked: bool,
+    /// Whether a message may come in frames of bytes, too.
+    binary: bool,
     max_len: usize,
     /// The frame whose payload comes now, and how much of it is there.
     frame: Option<(Head, u64)>,
@@ -120,12 +122,20 @@ impl Reader {
     pub fn new(masked: bool, max_len: usize) -> Self {
         Self {
             masked,
+            binary: false,
             max_len: max_len.min(u32::MAX as usize),
             frame: None,
             control: Payload::EMPTY,
             fragments: None,
             utf8: Utf8::default(),
         }
+    }
+
+    /// Takes messages in frames of bytes for what they are in frames of text: the same UTF-8.
+    #[must_use]
+    pub fn with_binary(mut self) -> Self {
+        self.binary = true;
+        self
     }
 
     /// Takes what `wire` holds and appends messages, each behind its length of four bytes, to
@@ -183,14 +193,14 @@ impl Reader {
             };
         }
         match (head.opcode, &self.fragments) {
-            (Opcode::Binary, _) => {
+            (Opcode::Binary, _) if !self.binary => {
                 return Err(Fault {
                     code: close::UNSUPPORTED,
                     why: "messages are texts",
                 });
             }
             (Opcode::Continuation, None) => return Err(protocol("nothing is to be continued")),
-            (Opcode::Text, Some(_)) => {
+            (Opcode::Text | Opcode::Binary, Some(_)) => {
                 return Err(protocol("a message begins within another"));
             }
             _ => {}
@@ -202,7 +212,7 @@ impl Reader {
                 why: "the message is longer than the limit",
             });
         }
-        if head.opcode == Opcode::Text {
+        if matches!(head.opcode, Opcode::Text | Opcode::Binary) {
             match head.last {
                 true => put_length(messages, head.len as usize),
                 false => self.fragments = Some(Vec::new()),

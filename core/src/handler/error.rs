@@ -16,6 +16,8 @@ pub struct HandlerError {
     text: String,
     of_protocol: bool,
     data: Option<Box<str>>,
+    /// Its type in the action dialect, where the handler names one.
+    action_type: Option<Box<str>>,
 }
 
 impl HandlerError {
@@ -38,6 +40,27 @@ impl HandlerError {
     /// Whether it is an error of the protocol wherever it comes from.
     pub fn is_of_protocol(&self) -> bool {
         self.of_protocol
+    }
+
+    /// A failure of a type of the action dialect, one of [`ErrorType`](crate::action::ErrorType)
+    /// or of your own, which its clients get as it is (R-ACT-31); [`with_data`](Self::with_data)
+    /// gives its `details`. Clients of MCP get the text, and the same error as structured content.
+    ///
+    /// ```
+    /// use mcpbolt::handler::HandlerError;
+    /// let error = HandlerError::typed("PERMISSION_DENIED", "Write access denied to /data/file2.txt");
+    /// assert_eq!(error.action_type(), Some("PERMISSION_DENIED"));
+    /// ```
+    pub fn typed(kind: impl fmt::Display, text: impl fmt::Display) -> Self {
+        Self {
+            action_type: Some(kind.to_string().into()),
+            ..Self::new(text)
+        }
+    }
+
+    /// Its type in the action dialect, where it has one.
+    pub fn action_type(&self) -> Option<&str> {
+        self.action_type.as_deref()
     }
 
     /// A failure of that text.
@@ -67,6 +90,7 @@ impl HandlerError {
             text,
             of_protocol: false,
             data: None,
+            action_type: None,
         }
     }
 

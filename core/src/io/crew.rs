@@ -39,7 +39,7 @@ impl Stdio {
     ) -> io::Result<Report> {
         connection.set_wake(self.wake().clone());
         self.watched(|vigil| {
-            let stream = connection.open_stream(Framing::Line);
+            let stream = connection.open_stream(Framing::Detect);
             let (over, report) = channel();
             let shift = Shift {
                 vigil,

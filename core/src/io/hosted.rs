@@ -123,6 +123,12 @@ impl<H: Host> Owned<H> {
         }
     }
 
+    /// Nothing but actions comes.
+    #[cfg(feature = "http")]
+    pub fn expect_actions(&mut self) {
+        self.connection.expect_actions(self.stream, false);
+    }
+
     /// Why the connection has ended, if it has.
     pub fn close_reason(&self) -> Option<ConnectionError> {
         self.connection.handle().close_reason().cloned()

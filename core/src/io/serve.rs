@@ -19,7 +19,7 @@ impl Stdio {
     /// As [`run`](Self::run).
     pub fn drive(self, connection: &mut Connection, host: &mut dyn Host) -> io::Result<Report> {
         connection.set_wake(self.wake().clone());
-        self.run(&mut Hosted::new(connection, Framing::Line, host))
+        self.run(&mut Hosted::new(connection, Framing::Detect, host))
     }
 }
 

@@ -76,6 +76,20 @@ pub enum Kind {
     Invalid,
 }
 
+/// The language that a message is answered in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// JSON-RPC.
+    #[default]
+    Rpc,
+    /// The [action dialect](crate::action).
+    Action,
+    /// The same, in parts as they come (R-ACT-24).
+    ActionStream,
+    /// The same, one operation of a batch, which is answered with the others (R-ACT-16).
+    ActionPart,
+}
+
 /// The members whose place is noted while a frame is validated.
 ///
 /// Those of `params`, of its `_meta`, of `result` and of `error` are noted whatever the method is.
@@ -150,12 +164,33 @@ pub struct Envelope {
     pub(super) id_member: bool,
     /// A `result` or `error` was begun, in whatever spelling.
     pub(super) answer: bool,
+    /// How it is to be answered.
+    pub(super) dialect: Dialect,
 }
 
 impl Envelope {
     /// A record to decode into.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The record of a request of another dialect, whose members stand where those of JSON-RPC do.
+    pub(crate) fn of_request(dialect: Dialect, members: &[(Field, Span)]) -> Self {
+        let mut envelope = Self {
+            kind: Kind::Request,
+            dialect,
+            ..Self::default()
+        };
+        for (field, span) in members {
+            envelope.set(*field, *span);
+        }
+        envelope
+    }
+
+    /// The language that the message is to be answered in.
+    #[inline]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// What the message is.

@@ -46,7 +46,7 @@ impl<'a> Frame<'a> {
 
     /// A part of this frame as a frame of its own; its padding is what follows it here.
     #[inline]
-    pub(super) fn part(&self, start: usize, end: usize) -> Option<Frame<'a>> {
+    pub(crate) fn part(&self, start: usize, end: usize) -> Option<Frame<'a>> {
         Frame::new(self.buf.get(start..)?, end.checked_sub(start)?)
     }
 }

@@ -35,6 +35,9 @@ impl<'a> RequestId<'a> {
         (valid && (token.starts_with('"') || number::is_integer(token))).then_some(Self(token))
     }
 
+    /// That of a request of another dialect which has none; never written.
+    pub(crate) const NONE: RequestId<'static> = RequestId("");
+
     /// An id whose token a decoded frame vouches for.
     #[inline]
     pub(super) fn from_decoded(token: &'a str) -> Self {

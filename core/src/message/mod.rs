@@ -19,7 +19,7 @@ mod view;
 
 pub use batch::{Elements, batch};
 pub use decode::{decode, decode_unpadded};
-pub use envelope::{Envelope, Field, Kind, Span};
+pub use envelope::{Dialect, Envelope, Field, Kind, Span};
 pub use fault::Fault;
 pub use frame::Frame;
 pub use id::{IdKind, RequestId, WriteId};

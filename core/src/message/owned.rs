@@ -87,6 +87,11 @@ impl Message {
         self.block.slice(..self.len)
     }
 
+    /// The block: the message and its padding.
+    pub(crate) fn into_block(self) -> Bytes {
+        self.block
+    }
+
     /// Part of the message, sharing the block; `None` when absent.
     pub fn slice(&self, field: super::Field) -> Option<Bytes> {
         let span = self.envelope.span(field);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::envelope::{Envelope, Field, Kind};
+use super::envelope::{Dialect, Envelope, Field, Kind};
 use super::fault::Fault;
 use super::frame::Frame;
 use super::id::RequestId;
@@ -59,6 +59,21 @@ impl<'a> MessageRef<'a> {
     #[inline]
     pub fn id(&self) -> Option<RequestId<'a>> {
         self.raw(Field::Id).map(RequestId::from_decoded)
+    }
+
+    /// The language that it is to be answered in.
+    #[inline]
+    pub fn dialect(&self) -> Dialect {
+        self.envelope.dialect()
+    }
+
+    /// What its answer echoes: the id, which an action need not have.
+    #[inline]
+    pub(crate) fn echo(&self) -> Option<RequestId<'a>> {
+        match self.dialect() {
+            Dialect::Rpc => self.id(),
+            _ => Some(self.id().unwrap_or(RequestId::NONE)),
+        }
     }
 
     /// The method, decoded; borrowed unless it is spelled with escapes. `None` if there is none

@@ -10,6 +10,7 @@ use super::registry::Registry;
 use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, Watch};
 use crate::handler::Executor;
 use crate::mcp::{Era, ErrorKind, Method};
+use crate::message::Dialect;
 use crate::policy::{Asked, Outcome, Policy, Watched};
 
 impl<E: Executor> ServerHost<E> {
@@ -131,7 +132,8 @@ impl<E: Executor> ServerHost<E> {
 fn too_often(request: &Incoming<'_>, answer: Answer<'_>, wait: Duration) -> Disposition {
     let seconds = wait.as_millis().div_ceil(1000).max(1);
     let why = format!("too many requests: try again in {seconds} s");
-    if request.method == Some(Method::CallTool) && !answer.is_exchange() {
+    let is_action = request.message.dialect() != Dialect::Rpc;
+    if request.method == Some(Method::CallTool) && !answer.is_exchange() && !is_action {
         return answer.result(|result| ToolResult::error(why).write(result));
     }
     let data = format!("{{\"retryAfter\":{seconds}}}");

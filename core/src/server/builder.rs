@@ -142,6 +142,7 @@ pub struct Builder {
     instructions: Option<String>,
     limits: Limits,
     revisions: Revisions,
+    actions: bool,
     pub(super) registry: Registry,
     pub(super) handlers: Handlers,
     trace: Option<Trace>,
@@ -159,6 +160,7 @@ impl Builder {
             instructions: None,
             limits: Limits::STDIO,
             revisions: Revisions::ALL,
+            actions: true,
             registry,
             handlers,
             trace: None,
@@ -323,6 +325,24 @@ impl Builder {
         if let Err(error) = self.registry.add_experimental(name, settings) {
             self.fail(error);
         }
+        self
+    }
+
+    /// Whether requests of the [action dialect](crate::action) are answered, too, on the same
+    /// carriers: each tool is an action (R-ACT-41). They are by default.
+    pub fn actions(mut self, taken: bool) -> Self {
+        self.actions = taken;
+        self
+    }
+
+    /// Has `mcp.health_check` of the action dialect ask `health`: its error is told as
+    /// `DEPENDENCY_ERROR`. On the driver's thread; must not block. Without it a server that
+    /// answers is well.
+    pub fn health(
+        mut self,
+        health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) -> Self {
+        self.registry.set_health(health);
         self
     }
 
@@ -541,6 +561,7 @@ impl Builder {
         config.limits = self.limits.clone();
         config.trace = self.trace.take();
         config.revisions = self.revisions;
+        config.actions = self.actions;
         let seal = self.seal.take().or_else(Seal::random);
         let once = self.single_use;
         let seal = seal.map(|seal| if once { seal.single_use() } else { seal });

@@ -13,7 +13,7 @@ use crate::json::reader;
 use crate::mcp::{
     Era, ErrorKind, LogLevel, Method, Revision, TraceContext, extension, trace_context,
 };
-use crate::message::{Field, Message, MessageRef};
+use crate::message::{Dialect, Field, Message, MessageRef};
 
 /// A call under way: progress, log messages, cancellation. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -293,6 +293,40 @@ impl Context {
 
     pub(super) fn rounds(&self) -> Option<&Arc<Rounds>> {
         self.call.rounds.as_ref()
+    }
+
+    /// The process or state that an action belongs to, as its client names it: its `context`.
+    pub fn action_context(&self) -> Option<std::borrow::Cow<'_, str>> {
+        let message = self.message()?;
+        match message.dialect() {
+            Dialect::Rpc => None,
+            _ => message.decoded(crate::action::CONTEXT),
+        }
+    }
+
+    /// Hands on a part of the result that is there already, JSON, to a client of the action
+    /// dialect that reads the answer as a stream; nothing happens for others, who get the whole
+    /// (R-ACT-24). Delivered in order and before the answer.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Context, Json, Server, Tool};
+    /// use serde_json::json;
+    ///
+    /// let server = Server::builder("story", "1.0.0")
+    ///     .tool(Tool::new("llm.generate"), |_: Arguments, context: Context| async move {
+    ///         let words = ["Once", " upon", " a", " time"];
+    ///         words.iter().for_each(|token| context.partial(&json!({ "token": token })));
+    ///         Json(json!({ "full_text": words.concat() }))
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn partial(&self, data: &serde_json::Value) {
+        let to = &self.call.reply;
+        if to.dialect() == Dialect::ActionStream {
+            let mut replies = self.call.handle.replies();
+            replies.partial(to, &data.to_string());
+        }
     }
 
     /// Where the call's answer goes.

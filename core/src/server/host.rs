@@ -28,7 +28,7 @@ use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, Method, TaskSupport, extension};
-use crate::message::{Field, MessageRef};
+use crate::message::{Dialect, Field, MessageRef};
 
 /// The [`Host`] of a server. What the registry alone can answer (lists, unknown names, arguments
 /// that break the schema) never reaches the executor.
@@ -100,8 +100,23 @@ impl<E: Executor> ServerHost<E> {
         self.executor.carried(stream, head);
     }
 
+    /// What is offered now, to be kept for a while.
+    pub(super) fn shared_registry(&mut self) -> Arc<Registry> {
+        self.refresh();
+        self.registry.clone()
+    }
+
+    /// Who asks, where the carrier knows.
+    pub(super) fn principal(&self) -> Option<&str> {
+        self.handle.principal()
+    }
+
+    /// What this server says it is: a JSON object.
+    pub(super) fn implementation(&self) -> &str {
+        &self.handle.config().implementation
+    }
+
     /// What is offered now.
-    #[cfg(feature = "http")]
     pub(crate) fn registry(&mut self) -> &Registry {
         self.refresh();
         &self.registry
@@ -134,7 +149,7 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    fn operate(
+    pub(super) fn operate(
         &mut self,
         operation: Operation,
         request: Incoming<'_>,
@@ -335,10 +350,14 @@ impl<E: Executor> Host for ServerHost<E> {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
         let registry = self.registry.clone();
+        let is_action = request.message.dialect() != Dialect::Rpc;
         let answer = match self.admit(&registry, &request, answer) {
             Ok(answer) => answer,
             Err(disposition) => return disposition,
         };
+        if is_action {
+            return self.action(request, answer);
+        }
         let answer = match self.executor.first(&request, answer) {
             Ok(disposition) => return disposition,
             Err(answer) => answer,

@@ -23,6 +23,7 @@
 //! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
 
 mod access;
+pub(crate) mod actions;
 mod admission;
 mod approval;
 mod arguments;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::content::{Content, ToolResult};
+use super::definition::ObjectWriter;
 use crate::handler::HandlerError;
 
 /// Anything that is the result of a tool: text, content, structured content, or a [`Result`] of
@@ -71,8 +72,23 @@ impl<T: IntoToolResult, E: Into<HandlerError>> IntoToolResult for Result<T, E> {
                     refusal: Some(error),
                     ..ToolResult::default()
                 },
-                error => ToolResult::error(error.to_string()),
+                error => ToolResult {
+                    structured: typed(&error),
+                    ..ToolResult::error(error.to_string())
+                },
             },
         }
     }
+}
+
+/// An error of the action dialect, for who reads more of a failure than its text.
+fn typed(error: &HandlerError) -> Option<String> {
+    let mut out = b"{\"error\":".to_vec();
+    let mut object = ObjectWriter::begin(&mut out);
+    object.string("type", error.action_type()?);
+    object.string("message", &error.to_string());
+    object.raw("details", error.data());
+    object.end();
+    out.push(b'}');
+    String::from_utf8(out).ok()
 }

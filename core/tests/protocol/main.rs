@@ -3,6 +3,10 @@
 #![cfg(all(feature = "server", feature = "client", feature = "stdio"))]
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
+mod acting;
+mod actions;
+#[path = "../shared/actions.rs"]
+mod actions_server;
 mod advice;
 mod asks;
 mod bad_frames;

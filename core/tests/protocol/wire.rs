@@ -143,6 +143,17 @@ impl Wire {
         self.connection.drain(self.now, grace, why, &mut self.host);
     }
 
+    /// What is said to a line at once, as it stands on the wire.
+    pub fn raw(&mut self, line: &str) -> String {
+        let input = self.connection.input(self.stream);
+        input.extend(line.as_bytes());
+        input.extend(b"\n");
+        self.connection
+            .receive(self.stream, self.now, &mut self.host);
+        let pieces = self.connection.output(self.stream).take();
+        String::from_utf8(pieces.flatten().collect()).unwrap()
+    }
+
     pub fn hear(&mut self) -> Vec<Value> {
         self.connection.handle_submissions(self.now, &mut self.host);
         let output = self.connection.output(self.stream);

@@ -11,6 +11,7 @@ use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
+use super::actions;
 use super::answers::{self, FULL, GONE, NO_MESSAGE, NO_SESSION, NO_STREAM, TOO_OLD, refused, with};
 use super::body::HttpBody;
 use super::collect::collect;
@@ -29,6 +30,7 @@ use super::sessions::{self, Sessions};
 use super::spare::Spare;
 use super::timekeeper::Timekeeper;
 use super::wait::Alarm;
+use crate::action::ErrorType;
 use crate::buffer::Input;
 use crate::connection::Config;
 use crate::correlate::CancelToken;
@@ -59,6 +61,13 @@ pub struct Endpoint {
     /// Exchanges that are over.
     spare: Spare,
     stop: CancelToken,
+}
+
+/// The body of a request.
+enum Coming<B> {
+    /// Still to be read.
+    Wire(B),
+    Whole(Input),
 }
 
 type Answer = Result<Response<HttpBody>, Refusal>;
@@ -102,13 +111,117 @@ impl Endpoint {
     }
 
     pub async fn respond<B: Body>(self: &Arc<Self>, parts: Parts, body: B) -> Answer {
+        let takes_actions = self.stateless.actions;
+        if takes_actions && actions::is_stream(&parts, &self.options) {
+            return self.stream_action(parts).await;
+        }
+        let in_actions = takes_actions && actions::says_so(&parts.headers);
+        let answer = self.serve(parts, body).await;
+        match answer {
+            // F-63
+            Err(refusal) if in_actions => Ok(actions::refused(refusal)),
+            answer => answer,
+        }
+    }
+
+    async fn serve<B: Body>(self: &Arc<Self>, parts: Parts, body: B) -> Answer {
         let Parts {
             method, headers, ..
         } = &parts;
         guard::check(&parts, &self.options, self.sessions.is_some())?;
+        if *method == Method::POST
+            && self.stateless.actions
+            && actions::may_be(headers)
+            && legacy_session(&parts.uri).is_none()
+        {
+            let body = self.collect(headers, body).await?;
+            if actions::is_one(headers, &body) {
+                let streamed = actions::wants_events(headers);
+                return Ok(self.act(parts, body, streamed).await);
+            }
+            guard::check_accept(headers)?;
+            return self.serve_rpc(parts, Coming::Whole::<B>(body)).await;
+        }
+        if *method == Method::POST {
+            guard::check_accept(headers)?;
+        }
+        self.serve_rpc(parts, Coming::Wire(body)).await
+    }
+
+    /// An action, which stands alone.
+    async fn act(&self, parts: Parts, body: Input, streamed: bool) -> Response<HttpBody> {
+        let version = match actions::version(&parts.headers) {
+            Ok(version) => version,
+            Err(why) => return actions::unspoken(&why),
+        };
+        let exchange = self.take(parts.extensions.get());
+        let head = self.head(&parts, None);
+        let response = self.carry_out(exchange, head, parts.headers, body, streamed);
+        actions::versioned(response.await, &version)
+    }
+
+    async fn carry_out(
+        &self,
+        mut exchange: Box<Exchange>,
+        head: Option<Arc<Head>>,
+        headers: HeaderMap,
+        body: Input,
+        streamed: bool,
+    ) -> Response<HttpBody> {
+        exchange.expect_action(streamed);
+        let asked = headers.clone();
+        exchange.begin(headers, body, head);
+        poll_fn(|cx| exchange.poll(cx)).await;
+        if !exchange.is_done() {
+            let answering = Answering::new(exchange, &self.stop, self.options.grace);
+            return self.stream(answering.named());
+        }
+        let messages = messages(exchange.take());
+        let reached = exchange.reached_server();
+        self.spare.put(exchange);
+        match &messages[..] {
+            [] => actions::refused(NO_MESSAGE),
+            [message] if streamed => actions::only_event(message, reached),
+            [message] => actions::whole(&asked, message, reached),
+            _ => {
+                let mut events = Encoder::default();
+                messages.iter().for_each(|each| events.message(each));
+                answers::stream(HttpBody::whole(events.finish().into_iter().collect()))
+            }
+        }
+    }
+
+    /// The stream of an action that a query names.
+    async fn stream_action(&self, parts: Parts) -> Answer {
+        guard::check_host(&parts.uri, &parts.headers, &self.options)?;
+        let version = match actions::version(&parts.headers) {
+            Ok(version) => version,
+            Err(why) => return Ok(actions::unspoken(&why)),
+        };
+        let mut exchange = self.take(parts.extensions.get());
+        let query = parts.uri.query().unwrap_or_default();
+        let request = actions::of_query(query, |action| exchange.action_schema(action));
+        let request = match request {
+            Ok(request) => request,
+            Err(why) => {
+                let (status, kind) = (StatusCode::BAD_REQUEST, ErrorType::Validation);
+                return Ok(actions::error(status, kind, why, None));
+            }
+        };
+        let mut body = Input::with_room(request.len());
+        body.extend(&request);
+        let head = self.head(&parts, None);
+        let response = self.carry_out(exchange, head, parts.headers, body, true);
+        Ok(actions::versioned(response.await, &version))
+    }
+
+    async fn serve_rpc<B: Body>(self: &Arc<Self>, parts: Parts, body: Coming<B>) -> Answer {
+        let Parts {
+            method, headers, ..
+        } = &parts;
         let principal = parts.extensions.get::<Principal>();
         let Some(sessions) = &self.sessions else {
-            let body = self.collect(headers, body).await?;
+            let body = self.whole(headers, body).await?;
             return Ok(self.exchange(parts, body).await);
         };
         match *method {
@@ -126,7 +239,7 @@ impl Endpoint {
         }
         if let Some(id) = legacy_session(&parts.uri).filter(|_| self.options.sse) {
             let session = sessions.get(id, principal).ok_or(GONE)?;
-            let body = self.collect(headers, body).await?;
+            let body = self.whole(headers, body).await?;
             return match session.say(&body) {
                 true => Ok(with(StatusCode::ACCEPTED, HttpBody::empty())),
                 false if session.is_closed() => Err(GONE),
@@ -134,7 +247,7 @@ impl Endpoint {
             };
         }
         let route = route(headers, sessions, principal, self.handshake.revisions)?;
-        let body = self.collect(headers, body).await?;
+        let body = self.whole(headers, body).await?;
         match route {
             Route::Session(session) => {
                 let head = self.head(&parts, Some(&session));
@@ -172,6 +285,13 @@ impl Endpoint {
         self.hosting.wants_heads()
     }
 
+    async fn whole<B: Body>(&self, headers: &HeaderMap, body: Coming<B>) -> Result<Input, Refusal> {
+        match body {
+            Coming::Wire(body) => self.collect(headers, body).await,
+            Coming::Whole(body) => Ok(body),
+        }
+    }
+
     async fn collect<B: Body>(&self, headers: &HeaderMap, body: B) -> Result<Input, Refusal> {
         collect(headers, body, &self.options.limits).await
     }
@@ -184,15 +304,19 @@ impl Endpoint {
             extensions,
             ..
         } = parts;
-        let principal = extensions.get();
-        let config = &self.stateless;
-        let mut exchange = self.spare.take(principal).unwrap_or_else(|| {
-            let timers = self.timekeeper.handle(config);
-            Box::new(Exchange::new(&*self.hosting, config, timers, principal))
-        });
+        let mut exchange = self.take(extensions.get());
         exchange.begin(headers, body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
         self.answer(exchange)
+    }
+
+    /// An exchange that has not begun.
+    fn take(&self, principal: Option<&Principal>) -> Box<Exchange> {
+        let config = &self.stateless;
+        self.spare.take(principal).unwrap_or_else(|| {
+            let timers = self.timekeeper.handle(config);
+            Box::new(Exchange::new(&*self.hosting, config, timers, principal))
+        })
     }
 
     /// R-HTP-17, R-HTP-18: one message is JSON; anything before the answer makes it events.

@@ -49,6 +49,12 @@ impl Encoder {
         self.small.extend_from_slice(b"\n\n");
     }
 
+    /// One message of an action's stream, which is named (R-ACT-24).
+    pub fn message(&mut self, message: &Message) {
+        self.small.extend_from_slice(b"event: message\n");
+        self.event(None, message);
+    }
+
     /// The next event also says how soon to come back when the stream ends (R-SSE-07).
     pub fn retry(&mut self, retry: Duration) {
         self.small.extend_from_slice(b"retry: ");

@@ -146,6 +146,18 @@ impl Exchange {
         renewed
     }
 
+    /// Says that its request is an action, and how that is answered: `streamed` in parts.
+    pub fn expect_action(&mut self, streamed: bool) {
+        self.connection.expect_actions(self.stream, streamed);
+    }
+
+    /// What the server takes in that action.
+    pub fn action_schema(&mut self, action: &str) -> Option<String> {
+        let registry = self.host.inner.registry();
+        let tool = registry.tool_at(registry.tool(action)?)?;
+        Some(tool.input_schema.clone())
+    }
+
     /// Begins with the headers and the whole body; `head` is for who wants it.
     pub fn begin(&mut self, headers: HeaderMap, body: Input, head: Option<Arc<Head>>) {
         if head.is_some() {
@@ -213,6 +225,8 @@ impl Drop for Exchange {
 /// An exchange whose answer comes in several messages.
 pub struct Answering {
     exchange: Box<Exchange>,
+    /// It is an action's.
+    named: bool,
     stopping: Option<(Cancelled, Duration)>,
 }
 
@@ -220,7 +234,17 @@ impl Answering {
     /// When `stop` is cancelled, it ends in good order within `grace`.
     pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
         let stopping = Some((stop.cancelled(), grace));
-        Self { exchange, stopping }
+        Self {
+            exchange,
+            named: false,
+            stopping,
+        }
+    }
+
+    /// Its events have names.
+    pub fn named(mut self) -> Self {
+        self.named = true;
+        self
     }
 }
 
@@ -236,7 +260,10 @@ impl Source for Answering {
         loop {
             let moved = self.exchange.poll(cx);
             for message in messages(self.exchange.take()) {
-                encoder.event(None, &message);
+                match self.named {
+                    true => encoder.message(&message),
+                    false => encoder.event(None, &message),
+                }
             }
             if self.exchange.is_done() {
                 return Poll::Ready(());

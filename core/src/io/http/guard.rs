@@ -24,6 +24,21 @@ impl Refusal {
 /// # Errors
 /// Why it is refused.
 pub fn check_source(uri: &Uri, headers: &HeaderMap, options: &HttpOptions) -> Result<(), Refusal> {
+    check_host(uri, headers, options)?;
+    if options.path != "*" && uri.path() != options.path {
+        return Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "there is no endpoint at this path",
+        ));
+    }
+    Ok(())
+}
+
+/// Who may ask at all.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_host(uri: &Uri, headers: &HeaderMap, options: &HttpOptions) -> Result<(), Refusal> {
     let host = uri.authority().map(|authority| authority.as_str());
     let host = host.or_else(|| text(headers, HOST));
     if !host.is_some_and(|host| options.is_own(name_of(host))) {
@@ -39,12 +54,6 @@ pub fn check_source(uri: &Uri, headers: &HeaderMap, options: &HttpOptions) -> Re
         return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "the Origin is not welcome here",
-        ));
-    }
-    if options.path != "*" && uri.path() != options.path {
-        return Err(Refusal::new(
-            StatusCode::NOT_FOUND,
-            "there is no endpoint at this path",
         ));
     }
     Ok(())
@@ -80,12 +89,22 @@ pub fn check(parts: &Parts, options: &HttpOptions, sessions: bool) -> Result<(),
         let why = "the Content-Type of a message is application/json";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
-    let is_usual = || parts.headers.get(ACCEPT).is_some_and(|said| said == BOTH);
-    if !(is_usual() || accepts(&parts.headers, JSON) && accepts(&parts.headers, EVENTS)) {
-        let why = "an answer may be application/json or text/event-stream: accept both";
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, why));
-    }
     Ok(())
+}
+
+/// R-HTP-01: who posts a message of JSON-RPC takes its answer in either form.
+///
+/// # Errors
+/// Not so.
+pub fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is_usual = || headers.get(ACCEPT).is_some_and(|said| said == BOTH);
+    match is_usual() || accepts(headers, JSON) && accepts(headers, EVENTS) {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            StatusCode::NOT_ACCEPTABLE,
+            "an answer may be application/json or text/event-stream: accept both",
+        )),
+    }
 }
 
 pub const JSON: &str = "application/json";
@@ -153,6 +172,7 @@ mod tests {
             .header("accept", "application/json, text/event-stream;q=0.9");
         let (parts, ()) = change(request).body(()).unwrap().into_parts();
         check(&parts, &HttpOptions::default(), false)
+            .and_then(|()| check_accept(&parts.headers))
             .map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
     }
 

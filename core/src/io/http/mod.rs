@@ -49,6 +49,7 @@
 //! posts are answered on that stream.
 
 #[cfg(feature = "http")]
+mod actions;
 mod answers;
 #[cfg(feature = "http")]
 mod body;

@@ -15,7 +15,7 @@ use super::guard::{self, Refusal};
 use super::options::HttpOptions;
 use super::principal::Principal;
 use crate::connection::Framing;
-use crate::io::net::handshake::{self, PROTOCOL, lists};
+use crate::io::net::handshake::{self, ACTIONS, PROTOCOL, lists};
 use crate::io::net::listen::Place;
 use crate::io::net::reception::Reception;
 
@@ -61,7 +61,10 @@ pub fn upgrade<B>(
     let key = headers.get(SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes);
     let key = key.filter(|key| handshake::is_key(key)).ok_or(BAD_KEY)?;
     let accept = HeaderValue::from_str(&handshake::accept(key)).map_err(|_| BAD_KEY)?;
-    let speaks = lists(headers, SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
+    let spoken = [PROTOCOL, ACTIONS];
+    let spoken = spoken
+        .into_iter()
+        .find(|it| lists(headers, SEC_WEBSOCKET_PROTOCOL, it));
     if request
         .extensions()
         .get::<hyper::upgrade::OnUpgrade>()
@@ -79,7 +82,8 @@ pub fn upgrade<B>(
         if let Ok(stream) = upgraded.await {
             let framing = Framing::WebSocket { masked: false };
             let stream = TokioIo::new(stream);
-            let _ = reception.serve(stream, framing, principal.as_ref()).await;
+            let carried = (framing, spoken == Some(ACTIONS));
+            let _ = reception.serve(stream, carried, principal.as_ref()).await;
         }
         drop(place);
     });
@@ -88,8 +92,8 @@ pub fn upgrade<B>(
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    if speaks {
-        let protocol = HeaderValue::from_static(PROTOCOL);
+    if let Some(protocol) = spoken {
+        let protocol = HeaderValue::from_static(protocol);
         headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     Ok(response)

@@ -8,6 +8,10 @@ use sha1::{Digest, Sha1};
 /// The subprotocol of JSON-RPC messages (R-WSK-06); not an official name.
 pub const PROTOCOL: &str = "mcp";
 
+/// That of the action dialect.
+#[cfg(feature = "http")]
+pub const ACTIONS: &str = "mcp-action";
+
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// What the server says to a client's key, so that no cache can have said it.

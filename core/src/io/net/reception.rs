@@ -54,14 +54,15 @@ impl Reception {
         self.stop.cancel(None);
     }
 
-    /// Serves on one connection until it has ended.
+    /// Serves on one connection until it has ended; `actions` are all that comes on some
+    /// WebSockets.
     ///
     /// # Errors
     /// When the trace that the environment asks for cannot be written.
     pub async fn serve<S>(
         &self,
         stream: S,
-        framing: Framing,
+        (framing, actions): (Framing, bool),
         principal: Option<&Principal>,
     ) -> io::Result<()>
     where
@@ -88,6 +89,10 @@ impl Reception {
                 count(&self.metrics.websockets);
                 let beat = self.heartbeat;
                 let machine = WebSocket::new(connection, host, masked, longest, beat, now);
+                let machine = match actions {
+                    true => machine.of_actions(),
+                    false => machine,
+                };
                 drive(stream, machine, bell, terms).await;
             }
             _ => {

@@ -279,7 +279,7 @@ async fn on_streams<L, K>(
         tokio::spawn(async move {
             // One that cannot be traced is not served.
             let stream = Counted::new(stream, reception.metrics());
-            let _ = reception.serve(stream, framing, None).await;
+            let _ = reception.serve(stream, (heard(framing), false), None).await;
             drop(place);
         });
     };
@@ -355,4 +355,12 @@ impl Serving {
 
 fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+/// Who does not speak first takes lengths for what they are, unless it is to take nothing else.
+fn heard(framing: Framing) -> Framing {
+    match framing {
+        Framing::Line => Framing::Detect,
+        framing => framing,
+    }
 }

@@ -6,7 +6,8 @@
 //!             and the close are appended between them
 //! ```
 //!
-//! One text is one message (R-WSK-01); bytes are refused with 1003. The connection is the session
+//! One text is one message (R-WSK-01); bytes are refused with 1003, unless the subprotocol is that
+//! of actions, where a frame of bytes is a message as one of text is. The connection is the session
 //! of the handshake revisions; 2026-07-28 is spoken as on a pipe (R-WSK-08).
 
 use std::time::{Duration, Instant};
@@ -70,6 +71,14 @@ impl<H: Host> WebSocket<H> {
             code: None,
             closed: false,
         }
+    }
+
+    /// Nothing but actions comes, in texts or in bytes (R-WSK-01, R-WSK-06).
+    #[cfg(feature = "http")]
+    pub fn of_actions(mut self) -> Self {
+        self.inner.expect_actions();
+        self.reader = self.reader.with_binary();
+        self
     }
 
     fn control(&mut self, opcode: Opcode, payload: &[u8]) {

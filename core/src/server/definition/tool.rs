@@ -24,6 +24,8 @@ pub struct Tool {
     pub meta: Option<String>,
     /// Whether its calls may go on as tasks.
     pub task_support: TaskSupport,
+    /// What clients of the action dialect are told of it beside all that: a JSON object.
+    pub action: Option<String>,
 }
 
 impl Tool {
@@ -39,6 +41,7 @@ impl Tool {
             icons: None,
             meta: None,
             task_support: TaskSupport::Forbidden,
+            action: None,
         }
     }
 
@@ -99,6 +102,42 @@ impl Tool {
         self
     }
 
+    /// Sets what `mcp.get_schema` shows of it beside its description and its schemas, in the action
+    /// dialect: a JSON object with any of `examples` (requests and responses), `errors` (the types
+    /// of those it may answer with), `help_url`, `deprecated` (a notice), `atomic` (whether it is
+    /// undone where it fails) and more.
+    ///
+    /// ```
+    /// use mcpbolt::server::Tool;
+    /// use serde_json::json;
+    /// let tool = Tool::new("calculator.add").action(json!({
+    ///     "examples": [{"request": {"params": {"a": 1, "b": 2}}, "response": {"data": {"result": 3}}}],
+    ///     "errors": ["VALIDATION_ERROR"],
+    /// }));
+    /// ```
+    #[must_use]
+    pub fn action(mut self, json: impl ToString) -> Self {
+        self.action = Some(json.to_string());
+        self
+    }
+
+    /// As `mcp.get_schema` shows it, without its name (R-ACT-10, R-ACT-12).
+    pub(in crate::server) fn write_action(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::begin(out);
+        object.string("description", self.description.as_deref().unwrap_or(""));
+        object.raw("params_schema", Some(&self.input_schema));
+        let output = self.output_schema.as_deref();
+        object.raw("data_schema", Some(output.unwrap_or(ANY_DATA)));
+        let notes = self.action.as_deref().unwrap_or("{}");
+        if crate::json::reader::find(notes, "examples").is_none() {
+            object.raw("examples", Some("[]"));
+        }
+        for (key, value) in crate::json::reader::members(notes) {
+            object.raw(key.raw(), Some(value));
+        }
+        object.end();
+    }
+
     pub(in crate::server) fn write(&self, out: &mut Vec<u8>, revision: Revision) {
         let rules = revision.rules();
         let mut object = ObjectWriter::begin(out);
@@ -133,6 +172,9 @@ impl Tool {
         object.end();
     }
 }
+
+/// The schema of what a tool without an output schema gives back.
+const ANY_DATA: &str = "{\"type\":\"object\"}";
 
 fn is_object(schema: &str) -> bool {
     crate::json::reader::find(schema, "type") == Some("\"object\"")

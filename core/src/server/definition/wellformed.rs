@@ -16,6 +16,7 @@ impl Tool {
             ("output_schema", &self.output_schema),
             ("annotations", &self.annotations),
             ("meta", &self.meta),
+            ("action", &self.action),
         ];
         let wrong = object.into_iter().find(|(_, json)| !is_object(json));
         wrong

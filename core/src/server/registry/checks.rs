@@ -2,7 +2,7 @@
 
 use super::Registry;
 use crate::mcp::header::HeaderParam;
-use crate::schema::Schema;
+use crate::schema::{Misfit, Schema};
 use crate::server::content::ToolResult;
 
 /// The compiled schemas of a tool.
@@ -39,6 +39,12 @@ impl Registry {
             let name = quoted(&tool.name);
             format!("invalid arguments for tool {name}: {why}")
         })
+    }
+
+    /// The same, taken apart; `None` if they fit (R-ACT-07).
+    pub(in crate::server) fn misfit(&self, number: u32, arguments: &str) -> Option<Misfit> {
+        let (_, schemas) = self.tools.get(number)?;
+        schemas.input.misfit(arguments)
     }
 
     /// Checks what a tool gave back against its output schema, if it has one. A result that is an

@@ -18,6 +18,7 @@ use self::extend::ExtensionMethod;
 pub(super) use self::pages::{Pages, Paging, page};
 use self::remarks::Remarks;
 use super::access::Guard;
+use super::actions::Health;
 use super::audience::{Audience, Change};
 use super::cache::{CacheHint, CacheScope};
 use super::completion::CompletionTarget;
@@ -27,7 +28,7 @@ use super::numbered::Numbered;
 use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
-use crate::handler::Operation;
+use crate::handler::{HandlerError, Operation};
 use crate::mcp::{LogLevel, Profile, Revision, TaskSupport};
 use crate::policy::{Permissions, Policy};
 use crate::schema::{InvalidSchema, Schema};
@@ -122,6 +123,10 @@ pub struct Registry {
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
+    /// The schemas that the action dialect shows.
+    actions: OnceLock<Arc<str>>,
+    /// Whether the server is well, if it can say so.
+    pub(super) health: Option<Health>,
 }
 
 /// Changes so far, by kind.
@@ -370,6 +375,7 @@ impl Registry {
 
     fn changed(&mut self) {
         self.lists = Default::default();
+        self.actions = OnceLock::new();
     }
 
     /// The tools, in the order of registration (R-TOL-02).
@@ -434,6 +440,11 @@ impl Registry {
         self.tool_names.get(name).copied()
     }
 
+    /// The tool of a number.
+    pub(crate) fn tool_at(&self, number: u32) -> Option<&Tool> {
+        self.tools.get(number).map(|(tool, _)| tool)
+    }
+
     /// The number of a resource.
     pub fn resource(&self, uri: &str) -> Option<u32> {
         self.resource_uris.get(uri).copied()
@@ -463,6 +474,20 @@ impl Registry {
         let told = self.profile.in_revision(revision).overlay().tells_denied;
         let policy = self.policy.as_ref().filter(|_| !told);
         policy.and_then(|policy| policy.allowed())
+    }
+
+    /// What `mcp.get_schema` answers with: the schemas of all actions (R-ACT-12).
+    pub(crate) fn action_schemas(&self) -> &Arc<str> {
+        let write = || crate::server::actions::schemas(self.tools().into_iter()).into();
+        self.actions.get_or_init(write)
+    }
+
+    /// Has `mcp.health_check` ask `health`.
+    pub fn set_health(
+        &mut self,
+        health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) {
+        self.health = Some(Health::new(health));
     }
 
     pub(super) fn lists(&self, revision: Revision) -> &Lists {

@@ -5,6 +5,7 @@
     reason = "a test: panicking is the report"
 )]
 
+mod actions;
 mod again;
 #[cfg(feature = "compression")]
 mod compression;

@@ -20,10 +20,12 @@
 //! | `carrier` | what all tasks share |
 //! | `exchange`, `standing`, `renewal`, `pair` | the tasks of the drawing |
 //! | `driver` | who has which turn |
+//! | `actions` | the same for the action dialect, whose requests stand alone |
 //! | `known` | servers that were found to open with a handshake |
 //! | `relay` | all of it for somebody else's client: no connection of the engine's |
 //! | `open` | [`ClientBuilder::http`](crate::client::ClientBuilder::http) |
 
+mod actions;
 mod answer;
 mod carrier;
 mod driver;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::actions::Actions;
 use super::carrier::Carrier;
 use super::driver::Driver;
 use super::engine::Engine;
@@ -11,7 +12,7 @@ use super::known::Known;
 use super::link::Link;
 use super::options::HttpClientOptions;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Connection, Framing};
+use crate::connection::{Connection, Framing, Opening};
 use crate::io::farewell::drive;
 use crate::io::spawn::{invalid, workers};
 use crate::io::trace::traced;
@@ -53,6 +54,15 @@ impl ClientBuilder {
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
         let link = Link::new(url, &options)?;
         let (mut config, prepared) = self.prepare().map_err(invalid)?;
+        if config.opening == Opening::Actions {
+            let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
+            connection.open_stream(Framing::Line);
+            let bell = Bell::new();
+            connection.set_wake(bell.clone());
+            let (client, host) = prepared.connect(connection.handle(), workers());
+            drive(Actions::new(Engine::new(connection, host), link, bell).run())?;
+            return client.closing_with_it().until_open().await;
+        }
         let known = Known::apply(link.url(), &mut config);
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
         connection.open_stream(Framing::Line);

@@ -1,0 +1,132 @@
+//! Versions of the dialect, and which of them two sides speak.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A version by the rules of semantic versioning: major, minor and, if it is said, patch
+/// (R-ACT-37).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Breaking changes.
+    pub major: u32,
+    /// New features.
+    pub minor: u32,
+    /// Corrections.
+    pub patch: u32,
+}
+
+impl Version {
+    /// What this engine speaks, oldest first.
+    pub const SUPPORTED: [Self; 1] = [Self::new(1, 0, 0)];
+
+    /// That of these numbers.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self {
+            major,
+            minor,
+            patch,
+        }
+    }
+
+    /// As somebody writes it who wrote `like`: in two parts, or in three (R-ACT-37).
+    pub fn written_like(self, like: &str) -> String {
+        match like.matches('.').count() < 2 && self.patch == 0 {
+            true => format!("{}.{}", self.major, self.minor),
+            false => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl FromStr for Version {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "a version is MAJOR.MINOR or MAJOR.MINOR.PATCH";
+        let number = |part: &str| match part.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => part.parse().map_err(|_| WRONG),
+            false => Err(WRONG),
+        };
+        let mut parts = text.split('.');
+        let mut next = || parts.next().map(number).transpose();
+        let (Some(major), Some(minor), patch, None) = (next()?, next()?, next()?, next()?) else {
+            return Err(WRONG);
+        };
+        Ok(Self::new(major, minor, patch.unwrap_or(0)))
+    }
+}
+
+/// The highest of `supported` that somebody takes who speaks up to `newest`, and from `oldest` on:
+/// without one, those of the same major version, whose features only grow (R-ACT-38).
+pub fn negotiate(
+    supported: &[Version],
+    newest: Version,
+    oldest: Option<Version>,
+) -> Option<Version> {
+    let oldest = oldest.unwrap_or(Version::new(newest.major, 0, 0));
+    let fits = |version: &&Version| (oldest..=newest).contains(*version);
+    supported.iter().filter(fits).max().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        text.parse().unwrap()
+    }
+
+    /// R-ACT-37: two parts or three, and nothing else.
+    #[test]
+    fn versions_are_read_and_written_in_the_form_they_came_in() {
+        for text in ["2.0", "1.5", "1.0.0", "10.20.30"] {
+            assert_eq!(version(text).written_like(text), text);
+        }
+        assert_eq!(version("1.0.0").written_like("2.0"), "1.0");
+        assert_eq!(version("1.5.2").written_like("2.0"), "1.5.2");
+        assert!(version("1.10.0") > version("1.9"));
+        for text in [
+            "",
+            "1",
+            "1.",
+            "1.0.0.0",
+            "v1.0",
+            "1.0-rc",
+            "+1.0",
+            "1. 0",
+            "4294967296.0",
+        ] {
+            assert!(text.parse::<Version>().is_err(), "{text:?}");
+        }
+    }
+
+    /// R-ACT-38: the document's own example, and its edges.
+    #[test]
+    fn the_highest_version_that_both_speak_is_chosen() {
+        let own = [version("1.0"), version("1.5")];
+        let chosen = |newest: &str, oldest: Option<&str>| {
+            negotiate(&own, version(newest), oldest.map(version)).map(|it| it.written_like(newest))
+        };
+        for (newest, oldest, expected) in [
+            ("2.0", Some("1.0"), Some("1.5")),
+            ("1.5.0", None, Some("1.5.0")),
+            ("1.4", None, Some("1.0")),
+            ("1.9.9", None, Some("1.5.0")),
+            ("2.0", None, None),
+            ("0.9", None, None),
+            ("2.0", Some("1.6"), None),
+            ("1.0", Some("2.0"), None),
+        ] {
+            assert_eq!(
+                chosen(newest, oldest).as_deref(),
+                expected,
+                "{newest} {oldest:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Why an action has no result.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::action::{ActionRef, ErrorType, Field};
+use crate::error::RequestError;
+use crate::json::{number, reader};
+
+/// An error that a server answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionError {
+    /// Its type, as the server spells it (R-ACT-31).
+    pub spelling: String,
+    /// One sentence; empty where the server gives none.
+    pub message: String,
+    /// Raw JSON.
+    pub details: Option<String>,
+    /// A number, most often a status of HTTP.
+    pub code: Option<i64>,
+    /// Where to read more.
+    pub help_url: Option<String>,
+}
+
+impl ActionError {
+    pub(super) fn of(answer: &ActionRef<'_>) -> Self {
+        let error = answer.raw(Field::Error).unwrap_or("{}");
+        let help_url = reader::find(error, "help_url").and_then(reader::as_str);
+        Self {
+            spelling: answer.error_spelling().unwrap_or_default().into_owned(),
+            message: answer.error_message().unwrap_or_default().into_owned(),
+            details: answer.raw(Field::ErrorDetails).map(str::to_owned),
+            code: answer.error_code(),
+            help_url: help_url.map(|url| url.into_owned()),
+        }
+    }
+
+    /// Its type, when it is one that the dialect names, in whatever spelling.
+    pub fn kind(&self) -> Option<ErrorType> {
+        ErrorType::parse(&self.spelling)
+    }
+}
+
+/// Why an action has no result.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ActionFailure {
+    /// The server answered with an error.
+    Answered(ActionError),
+    /// Nothing was sent: the params do not fit the schema, for this reason.
+    Invalid(String),
+    /// Nothing was sent: the server has failed too often, and is left alone for a while.
+    BreakerOpen,
+    /// There is no answer.
+    Request(RequestError),
+}
+
+impl ActionFailure {
+    /// Whether to try again may help: the network failed, or the server says that it will be
+    /// better later; never what is wrong with the request (R-ACT-35).
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Answered(error) => match error.kind() {
+                Some(kind) => kind.is_transient(),
+                None => matches!(error.code, Some(429 | 503 | 504)),
+            },
+            Self::Request(RequestError::TimedOut | RequestError::Carrier(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether another action may do where this one failed: not where the call itself is wrong.
+    pub(super) fn is_of_server(&self) -> bool {
+        match self {
+            Self::Answered(error) => !matches!(
+                error.kind(),
+                Some(ErrorType::Validation | ErrorType::ParameterMissing)
+            ),
+            Self::Invalid(_) => false,
+            Self::Request(error) => !matches!(error, RequestError::Misuse(_)),
+            Self::BreakerOpen => true,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let Self::Answered(error) = self else {
+            return None;
+        };
+        let details = error.details.as_deref()?;
+        let seconds = reader::find(details, "retry_after_seconds").and_then(number::as_f64)?;
+        (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    }
+
+    /// A sentence for people who know nothing of protocols.
+    pub fn for_people(&self) -> String {
+        let kind = match self {
+            Self::Answered(error) => error.kind(),
+            Self::Invalid(_) => Some(ErrorType::Validation),
+            Self::BreakerOpen => Some(ErrorType::Dependency),
+            Self::Request(RequestError::TimedOut) => Some(ErrorType::Timeout),
+            Self::Request(_) => Some(ErrorType::Dependency),
+        };
+        let sentence = match kind {
+            Some(ErrorType::Validation | ErrorType::ParameterMissing) => {
+                "Something that was entered is missing or not in the right form."
+            }
+            Some(ErrorType::ActionNotFound) => "This is not available here.",
+            Some(ErrorType::AuthenticationFailed) => "You need to sign in first.",
+            Some(ErrorType::AuthorizationFailed) => "You are not allowed to do this.",
+            Some(ErrorType::ResourceNotFound) => "It could not be found.",
+            Some(ErrorType::RateLimitExceeded) => "Too many requests: please try again later.",
+            Some(ErrorType::QuotaExceeded) => "Your quota is used up.",
+            Some(ErrorType::Timeout) => "It took too long: please try again.",
+            Some(ErrorType::Dependency) => "The service cannot be reached: please try again later.",
+            Some(ErrorType::InvalidState | ErrorType::Conflict) => {
+                "This is not possible at the moment."
+            }
+            _ => "Something went wrong.",
+        };
+        sentence.to_owned()
+    }
+}
+
+impl fmt::Display for ActionFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered(error) => write!(f, "{}: {}", error.spelling, error.message),
+            Self::Invalid(why) => write!(f, "nothing was sent: {why}"),
+            Self::BreakerOpen => f.write_str(
+                "nothing was sent: the server has failed too often, and is left alone for a while",
+            ),
+            Self::Request(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ActionFailure {}
+
+impl From<RequestError> for ActionFailure {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
+}

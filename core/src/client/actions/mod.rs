@@ -1,0 +1,292 @@
+//! Calls in the action dialect: what a client does beside sending them.
+//!
+//! ```text
+//!   params ─▶ schema, if it is known ─▶ breaker ─▶ sent ─▶ answer ─┬─▶ data
+//!               │ misfit                 │ open      ▲            ├─▶ transient: wait, again
+//!               ▼                        ▼           ╰────────────╯
+//!            refused                  refused ──────────────────▶ the fallback, if there is one
+//! ```
+
+mod breaker;
+mod failure;
+mod known;
+mod retry;
+
+use std::collections::BTreeMap;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(super) use self::breaker::Breaker;
+pub use self::breaker::BreakerPolicy;
+pub use self::failure::{ActionError, ActionFailure};
+pub(super) use self::known::Schemas;
+pub use self::retry::RetryPolicy;
+use super::{Client, block_on};
+use crate::action::{self, ActionRef, Kind, Record};
+use crate::connection::{ActOptions, PartialFn};
+use crate::error::RequestError;
+use crate::json::reader;
+use crate::message::Message;
+
+/// What an action answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionAnswer {
+    /// Its result: raw JSON, `null` when it gave none.
+    pub data: String,
+    /// What the server says of the answer: a JSON object.
+    pub metadata: String,
+    /// The parts that came before it, raw JSON each, in their order (R-ACT-26).
+    pub partials: Vec<String>,
+}
+
+impl ActionAnswer {
+    /// The result as a value.
+    pub fn data(&self) -> serde_json::Value {
+        serde_json::from_str(&self.data).unwrap_or_default()
+    }
+
+    /// The values of a string member of the parts, joined: what a text was made up of.
+    pub fn joined(&self, member: &str) -> String {
+        let text = |part: &String| {
+            let value = reader::find(part, member)?;
+            reader::as_str(value).map(|text| text.into_owned())
+        };
+        self.partials.iter().filter_map(text).collect()
+    }
+}
+
+/// What is known of one server for its actions.
+#[derive(Debug, Default)]
+pub(super) struct Actions {
+    schemas: Schemas,
+    breaker: Breaker,
+}
+
+impl Client {
+    /// Calls an action of a server of the action dialect; the client was built with
+    /// [`Opening::Actions`](crate::connection::Opening::Actions). `params` is a JSON object.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "server", feature = "stdio"))] {
+    /// use mcpbolt::client::{Client, block_on};
+    /// use mcpbolt::connection::Opening;
+    /// use mcpbolt::server::{Arguments, Json, Server, Tool};
+    /// use serde_json::json;
+    ///
+    /// let server = Server::builder("calculator", "1.0.0")
+    ///     .tool(Tool::new("calculator.add"), |_: Arguments, _| async { Json(json!({"result": 3})) })
+    ///     .build()?;
+    /// let client = Client::builder("me", "1").opening(Opening::Actions).connect(&server);
+    /// let client = block_on(client)?;
+    /// let sum = client.action("calculator.add", &json!({"a": 1, "b": 2})).wait()?;
+    /// assert_eq!(sum.data()["result"], 3);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn action(&self, name: &str, params: &impl serde::Serialize) -> ActionCall {
+        let params = serde_json::to_string(params);
+        ActionCall {
+            client: self.clone(),
+            name: name.to_owned(),
+            params: params.map_err(|_| RequestError::Misuse("params cannot be JSON")),
+            options: ActOptions::default(),
+            retry: RetryPolicy::default(),
+            breaker: BreakerPolicy::default(),
+            fallback: None,
+        }
+    }
+
+    /// The schemas of the server's actions, as `mcp.get_schema` tells them: by name, raw JSON
+    /// objects with `description`, `params_schema`, `data_schema`, `examples` and more. From now
+    /// on params are held against them before they are sent.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn action_schemas(&self) -> Result<BTreeMap<String, String>, ActionFailure> {
+        let answer = self
+            .action("mcp.get_schema", &serde_json::json!({}))
+            .await?;
+        let actions = reader::find(&answer.data, "actions").unwrap_or("{}");
+        let all: BTreeMap<_, _> = reader::members(actions)
+            .filter_map(|(name, value)| Some((name.decode().ok()?.into_owned(), value.to_owned())))
+            .collect();
+        self.actions.schemas.learn(&all);
+        Ok(all)
+    }
+}
+
+/// A call of an action that is not sent yet: await it, or [`wait`](Self::wait).
+#[must_use = "nothing is sent before it is awaited"]
+pub struct ActionCall {
+    client: Client,
+    name: String,
+    params: Result<String, RequestError>,
+    options: ActOptions,
+    retry: RetryPolicy,
+    breaker: BreakerPolicy,
+    fallback: Option<Box<ActionCall>>,
+}
+
+impl std::fmt::Debug for ActionCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActionCall")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ActionCall {
+    /// The tool, or the namespace, that is asked.
+    pub fn tool(mut self, tool: &str) -> Self {
+        self.options.tool = Some(tool.into());
+        self
+    }
+
+    /// The process or state that it belongs to.
+    pub fn context(mut self, context: &str) -> Self {
+        self.options.context = Some(context.into());
+        self
+    }
+
+    /// More members of its metadata, an object: `client_id`, `auth` (R-AUX-01), `timestamp`.
+    pub fn metadata(mut self, object: &serde_json::Value) -> Self {
+        self.options.metadata = Some(object.to_string().into());
+        self
+    }
+
+    /// How long each attempt may go without news.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Takes each part of the answer as it comes, raw JSON. On the driver's thread; must not block.
+    pub fn on_partial(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.options.partial = Some(Arc::new(report));
+        self.streamed()
+    }
+
+    /// Asks for the answer in parts, which [`ActionAnswer::partials`] gathers.
+    pub fn streamed(mut self) -> Self {
+        self.options.streamed = true;
+        self
+    }
+
+    /// How often, and after what waits, it is tried again (R-ACT-35).
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// When a server that keeps failing is left alone (R-ACT-36). What failed before is known of
+    /// all calls of this client.
+    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.breaker = policy;
+        self
+    }
+
+    /// What is called instead when this fails for good, but for what is wrong with the call itself.
+    pub fn or(mut self, other: Self) -> Self {
+        self.fallback = Some(Box::new(other));
+        self
+    }
+
+    /// Blocks until it is answered.
+    ///
+    /// # Errors
+    /// See [`ActionFailure`].
+    pub fn wait(self) -> Result<ActionAnswer, ActionFailure> {
+        block_on(self.into_future())
+    }
+
+    async fn call(mut self) -> Result<ActionAnswer, ActionFailure> {
+        let fallback = self.fallback.take();
+        match (self.attempts().await, fallback) {
+            (Err(failure), Some(other)) if failure.is_of_server() => Box::pin(other.call()).await,
+            (outcome, _) => outcome,
+        }
+    }
+
+    async fn attempts(&self) -> Result<ActionAnswer, ActionFailure> {
+        let params = self.params.as_ref().map_err(Clone::clone)?;
+        self.client.actions.schemas.check(&self.name, params)?;
+        let breaker = &self.client.actions.breaker;
+        let mut failures = 0;
+        loop {
+            if !breaker.admits(Instant::now()) {
+                return Err(ActionFailure::BreakerOpen);
+            }
+            let failure = match self.attempt(params).await {
+                Ok(answer) => {
+                    breaker.succeeded();
+                    return Ok(answer);
+                }
+                Err(failure) => failure,
+            };
+            match failure.is_transient() {
+                true => breaker.failed(&self.breaker, Instant::now()),
+                false => breaker.succeeded(),
+            }
+            failures += 1;
+            let wait = self.retry.wait(failures, failure.retry_after());
+            let Some(wait) = wait.filter(|_| failure.is_transient()) else {
+                return Err(failure);
+            };
+            #[cfg(feature = "tracing")]
+            tracing::warn!(action = %self.name, %failure, ?wait, "an action failed and is tried again");
+            self.client.handle.sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, params: &str) -> Result<ActionAnswer, ActionFailure> {
+        let parts: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (into, report) = (parts.clone(), self.options.partial.clone());
+        let partial: PartialFn = Arc::new(move |part| {
+            into.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(part.to_owned());
+            if let Some(report) = &report {
+                report(part);
+            }
+        });
+        let options = ActOptions {
+            partial: Some(partial),
+            ..self.options.clone()
+        };
+        let answer = self.client.handle.act(&self.name, params, options)?.await?;
+        let partials = std::mem::take(&mut *parts.lock().unwrap_or_else(PoisonError::into_inner));
+        read(&answer, partials)
+    }
+}
+
+/// What an answer says.
+fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionFailure> {
+    const DEPTH: usize = 1024;
+    let mut record = Record::new();
+    let copy = answer.as_ref().detach();
+    let bad = || RequestError::BadAnswer("it is no answer to an action");
+    let frame = copy.frame().ok_or_else(bad)?;
+    action::decode(frame, DEPTH, &mut record).map_err(|_| bad())?;
+    let answer = ActionRef::new(frame, &record);
+    match answer.kind() {
+        Kind::Success => Ok(ActionAnswer {
+            data: answer.data().unwrap_or("null").to_owned(),
+            metadata: answer.metadata().unwrap_or("{}").to_owned(),
+            partials,
+        }),
+        Kind::Error => Err(ActionFailure::Answered(ActionError::of(&answer))),
+        _ => Err(bad().into()),
+    }
+}
+
+impl IntoFuture for ActionCall {
+    type Output = Result<ActionAnswer, ActionFailure>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.call())
+    }
+}

@@ -1,0 +1,261 @@
+//! `batch.execute`: the operations of one request, one after the other, answered together
+//! (R-ACT-16, R-ACT-17).
+//!
+//! What is in flight of a batch is its operation at hand, which carries the rest with it: so a
+//! batch counts for one request, and ends as one.
+
+use super::super::StreamId;
+use super::super::core::Core;
+use super::super::host::{Batch, CallKey, Disposition, Host, Incoming, Record as Deferred};
+use super::super::stream::{Entry, Exchange, Wire};
+use super::{REVISION, Underway, close_now};
+use crate::action::encode::{self, ActionError};
+use crate::action::{self, ErrorType, Kind, Record};
+use crate::buffer::Output;
+use crate::correlate::CancelToken;
+use crate::json::{number, reader};
+use crate::mcp::Method;
+use crate::message::{Dialect, Frame, Message, MessageRef, RequestId};
+
+const NAME: &str = "batch.execute";
+
+/// The batch that a request is.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The request itself.
+    whole: Message,
+    underway: Underway,
+    operations: std::vec::IntoIter<Operation>,
+    continues: bool,
+    results: Vec<u8>,
+    successes: u64,
+    failures: u64,
+}
+
+#[derive(Debug)]
+enum Operation {
+    Call(Message),
+    /// What it cannot be, and why.
+    Wrong(ErrorType, String),
+}
+
+/// Whether a request is one.
+pub(super) fn is_one(message: &MessageRef<'_>) -> bool {
+    message.name().is_some_and(|name| name == NAME)
+}
+
+impl Operation {
+    fn of(frame: Option<Frame<'_>>, max_depth: usize) -> Self {
+        let mut record = Record::new();
+        let Some(frame) = frame else {
+            return Self::Wrong(ErrorType::Internal, "it cannot be read".into());
+        };
+        if let Err(error) = action::decode(frame, max_depth, &mut record) {
+            return Self::Wrong(ErrorType::Validation, error.to_string());
+        }
+        let envelope = record.as_call(Dialect::ActionPart);
+        let message = MessageRef::new(frame, &envelope);
+        match record.kind() {
+            Kind::Request if is_one(&message) => {
+                Self::Wrong(ErrorType::Validation, "a batch within a batch".into())
+            }
+            Kind::Request => Self::Call(message.detach()),
+            _ => {
+                let fault = record.fault().unwrap_or(action::Fault::ActionMissing);
+                Self::Wrong(fault.error_type(), fault.to_string())
+            }
+        }
+    }
+}
+
+impl Run {
+    /// # Errors
+    /// Which parameter is wrong, and why.
+    fn new(
+        frame: Frame<'_>,
+        message: &MessageRef<'_>,
+        underway: Underway,
+        (max_len, max_depth): (usize, usize),
+    ) -> Result<Self, (&'static str, String)> {
+        let params = message.arguments().unwrap_or("{}");
+        let continues = match reader::find(params, "continue_on_error") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(("continue_on_error", "it must be a boolean".into())),
+        };
+        let operations = reader::find(params, "operations").unwrap_or("null");
+        if !operations.starts_with('[') {
+            return Err(("operations", "it must be an array of requests".into()));
+        }
+        if reader::elements(operations).nth(max_len).is_some() {
+            return Err(("operations", format!("there may be {max_len} at most")));
+        }
+        let operations: Vec<_> = reader::elements(operations)
+            .map(|one| {
+                let begin = one.as_ptr() as usize - frame.padded().as_ptr() as usize;
+                Operation::of(frame.part(begin, begin + one.len()), max_depth)
+            })
+            .collect();
+        Ok(Self {
+            whole: message.detach(),
+            underway,
+            operations: operations.into_iter(),
+            continues,
+            results: Vec::new(),
+            successes: 0,
+            failures: 0,
+        })
+    }
+
+    /// Takes the answer of an operation, whole or without its last brace.
+    pub fn note(&mut self, answer: &[u8]) {
+        match answer.starts_with(b"{\"status\":\"success\"") {
+            true => self.successes += 1,
+            false => self.failures += 1,
+        }
+        if !self.results.is_empty() {
+            self.results.push(b',');
+        }
+        self.results.extend_from_slice(answer);
+        self.results.push(b'}');
+    }
+
+    fn next(&mut self) -> Option<Operation> {
+        match self.failures > 0 && !self.continues {
+            true => None,
+            false => self.operations.next(),
+        }
+    }
+
+    fn data(&self) -> String {
+        let mut data = b"{\"results\":[".to_vec();
+        data.extend_from_slice(&self.results);
+        data.push(b']');
+        for (name, count) in [
+            ("success_count", self.successes),
+            ("error_count", self.failures),
+            ("failure_count", self.failures),
+        ] {
+            data.extend_from_slice(format!(",\"{name}\":").as_bytes());
+            number::append(&mut data, count);
+        }
+        data.push(b'}');
+        String::from_utf8(data).unwrap_or_default()
+    }
+}
+
+impl Core {
+    pub(super) fn begin_batch(
+        &mut self,
+        exchange: &mut Exchange,
+        stream: StreamId,
+        frame: Frame<'_>,
+        message: MessageRef<'_>,
+        host: &mut dyn Host,
+    ) {
+        let limits = &self.config.limits;
+        let bounds = (limits.max_batch_len, limits.max_depth);
+        if self.in_flight >= limits.max_incoming || self.is_over_budget() {
+            let answer = exchange.answer_to(&self.config, &message, REVISION);
+            super::super::admission::refuse(answer);
+            return;
+        }
+        let underway = Underway::new(&message, self.clock);
+        match Run::new(frame, &message, underway, bounds) {
+            Ok(run) => self.go_on(exchange, stream, Box::new(run), host),
+            Err((parameter, why)) => {
+                let details = format!("{{\"parameter\":\"{parameter}\"}}");
+                let why = format!("{parameter}: {why}");
+                let kind = ErrorType::Validation;
+                self.refuse_action(exchange, message, kind, &why, Some(&details));
+            }
+        }
+    }
+
+    /// Carries operations out until one has to be waited for, or all are done.
+    pub(super) fn go_on(
+        &mut self,
+        exchange: &mut Exchange,
+        stream: StreamId,
+        mut run: Box<Run>,
+        host: &mut dyn Host,
+    ) {
+        while let Some(operation) = run.next() {
+            let message = match operation {
+                Operation::Call(message) => message,
+                Operation::Wrong(kind, why) => {
+                    let mut answer = Vec::new();
+                    encode::open_error(&mut answer, false, &ActionError::new(kind, &why));
+                    run.note(&answer);
+                    continue;
+                }
+            };
+            let (mut output, wire) = (Output::new(), Wire::plain());
+            let request = Incoming {
+                message: message.as_ref(),
+                method: Some(Method::CallTool),
+                revision: REVISION,
+            };
+            let answer = wire.answer(&mut output, &self.config, &request.message, REVISION);
+            match host.request(request, answer) {
+                Disposition::Answered => {
+                    let answer: Vec<u8> = output.take().flatten().collect();
+                    // Whole, and a line.
+                    run.note(answer.strip_suffix(b"}\n").unwrap_or(&answer));
+                }
+                Disposition::Deferred(target) => {
+                    let call = (message, target);
+                    return self.defer(exchange, stream, run, call, host);
+                }
+            }
+        }
+        self.end_batch(exchange, &run);
+    }
+
+    fn defer(
+        &mut self,
+        exchange: &mut Exchange,
+        stream: StreamId,
+        run: Box<Run>,
+        (message, target): (Message, u32),
+        host: &mut dyn Host,
+    ) {
+        let cancel = CancelToken::new();
+        let mut underway = Underway::new(&message.as_ref(), self.clock);
+        underway.batch = Some(run);
+        let entry = Entry::new(cancel.clone(), None).of_action(underway);
+        // The table has no bound of its own.
+        let Ok(incoming) = exchange.incoming.insert_unnamed(RequestId::NONE, entry) else {
+            return;
+        };
+        self.in_flight += 1;
+        self.calls += 1;
+        let record = Deferred {
+            start: 0,
+            len: message.bytes().len() as u32,
+            envelope: *message.as_ref().envelope(),
+            key: CallKey { stream, incoming },
+            method: Some(Method::CallTool),
+            revision: REVISION,
+            target,
+            cancel,
+            watch: None,
+        };
+        host.dispatch(Batch {
+            block: message.into_block(),
+            records: vec![record],
+        });
+    }
+
+    fn end_batch(&mut self, exchange: &mut Exchange, run: &Run) {
+        let data = run.data();
+        let whole = run.whole.as_ref();
+        let streamed = whole.dialect() == Dialect::ActionStream;
+        let time = self.elapsed_ms(run.underway.begun);
+        let implementation = &self.config.implementation;
+        exchange.write(|out| {
+            encode::open_success(out, streamed, Some(&data));
+            close_now(out, implementation, &whole, Some(time));
+        });
+    }
+}

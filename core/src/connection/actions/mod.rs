@@ -1,0 +1,368 @@
+//! Requests of the action dialect: each is a call of a tool, which needs no session, and is
+//! answered in its own words.
+//!
+//! On one stream both languages may be spoken; the shape of a message tells which (F-63). What is
+//! neither is answered in that of the message before, or in the only one that the carrier says.
+
+mod asking;
+mod batch;
+pub(crate) mod words;
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+pub(super) use self::asking::request;
+pub(crate) use self::batch::Run;
+use super::core::Core;
+use super::host::{Answer, Host, Incoming, Stray};
+use super::queue::Encoded;
+use super::receive::Turn;
+use super::stream::{Entry, Exchange, Wire};
+use crate::action::encode::{self, ActionError, AnswerMetadata};
+use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version, negotiate};
+use crate::buffer::Output;
+use crate::json::reader;
+use crate::limits::MAX_ID_BYTES;
+use crate::mcp::{ErrorKind, Method, Revision, Side};
+use crate::message::{self, Dialect, Envelope, Frame, Message, MessageRef, OwnedId, RequestId};
+
+/// The revision whose rules handlers see in the call of an action: like it, a request of that
+/// revision stands alone.
+pub(super) const REVISION: Revision = Revision::V2026_07_28;
+
+/// What is spoken on a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Speech {
+    /// The carrier says that it is actions, and how they are answered.
+    pub only: Option<Dialect>,
+    /// The last message was one.
+    pub last: bool,
+}
+
+/// What is kept of an action in flight.
+#[derive(Debug)]
+pub(crate) struct Underway {
+    begun: Instant,
+    version: Option<Box<str>>,
+    streamed: bool,
+    /// The batch that it is an operation of.
+    batch: Option<Box<Run>>,
+}
+
+impl Underway {
+    pub fn new(message: &MessageRef<'_>, begun: Instant) -> Self {
+        Self {
+            begun,
+            version: agreed(message).ok().flatten().map(Into::into),
+            streamed: message.dialect() == Dialect::ActionStream,
+            batch: None,
+        }
+    }
+}
+
+/// Whether a frame begins as most clients write a request.
+fn begins_as_action(frame: &[u8]) -> bool {
+    frame.starts_with(b"{\"action\"")
+}
+
+impl Core {
+    /// A frame that may be of the action dialect, before anything else is made of it. Whether it
+    /// was.
+    #[inline]
+    pub(super) fn is_action(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        frame: Frame<'_>,
+        host: &mut dyn Host,
+    ) -> bool {
+        let only = exchange.speech.only.is_some();
+        (only || begins_as_action(frame.bytes()))
+            && self.takes_actions()
+            && self.action(exchange, turn, frame, host, true)
+    }
+
+    /// The same of a frame that is no message of JSON-RPC, and has nothing of one.
+    #[cold]
+    pub(super) fn is_action_after_all(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        (frame, envelope): (Frame<'_>, &Envelope),
+        host: &mut dyn Host,
+    ) -> bool {
+        let has = |field| envelope.span(field).is_some();
+        let of_rpc = has(message::Field::Version)
+            || has(message::Field::Method)
+            || has(message::Field::Result)
+            || envelope.has_id_member();
+        let last = exchange.speech.last;
+        !of_rpc && self.takes_actions() && self.action(exchange, turn, frame, host, last)
+    }
+
+    fn takes_actions(&self) -> bool {
+        self.config.actions && self.config.side == Side::Server
+    }
+
+    /// `certain` says that nobody else will answer.
+    fn action(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        frame: Frame<'_>,
+        host: &mut dyn Host,
+        certain: bool,
+    ) -> bool {
+        let mut record = Record::new();
+        let decoded = action::decode(frame, self.config.limits.max_depth, &mut record);
+        let metadata = action::ActionRef::new(frame, &record).metadata();
+        let asked = match metadata.is_some_and(action::wants_stream) {
+            true => Dialect::ActionStream,
+            false => Dialect::Action,
+        };
+        let envelope = record.as_call(exchange.speech.only.unwrap_or(asked));
+        let message = MessageRef::new(frame, &envelope);
+        let has = |field| record.span(field).is_some();
+        match (decoded, record.kind()) {
+            (Ok(()), Kind::Request) => {
+                exchange.speech.last = true;
+                self.act(exchange, turn, frame, message, host);
+            }
+            // Whoever takes answers here did not ask.
+            (Ok(()), Kind::Success | Kind::Error | Kind::Partial) if certain => {
+                self.stray(Stray::Answer, frame.bytes(), host);
+            }
+            (Ok(()), Kind::Invalid)
+                if certain
+                    || has(Field::Action)
+                    || has(Field::Params)
+                    || has(Field::Metadata)
+                    || has(Field::Tool) =>
+            {
+                exchange.speech.last = true;
+                self.stray(Stray::BadFrame, frame.bytes(), host);
+                let fault = record.fault().unwrap_or(Fault::NotAnObject);
+                let kind = fault.error_type();
+                self.refuse_action(exchange, message, kind, fault.message(), None);
+            }
+            (Err(error), _) if certain => {
+                self.stray(Stray::BadFrame, frame.bytes(), host);
+                let kind = ErrorType::InvalidJson;
+                self.refuse_action(exchange, message, kind, &error.to_string(), None);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A request: what the protocol layer says of it, then the host.
+    fn act(
+        &mut self,
+        exchange: &mut Exchange,
+        turn: &mut Turn,
+        frame: Frame<'_>,
+        message: MessageRef<'_>,
+        host: &mut dyn Host,
+    ) {
+        if message.id().is_some_and(|id| id.raw().len() > MAX_ID_BYTES) {
+            let why = format!("request_id is longer than {MAX_ID_BYTES} bytes");
+            let nameless = Envelope::of_request(message.dialect(), &[]);
+            let message = MessageRef::new(frame, &nameless);
+            return self.refuse_action(exchange, message, ErrorType::Validation, &why, None);
+        }
+        if let Err((why, details)) = agreed(&message) {
+            let kind = ErrorType::Validation;
+            return self.refuse_action(exchange, message, kind, &why, details.as_deref());
+        }
+        if message.arguments().is_none() && !self.config.lenient {
+            let why = "params is missing: an action without parameters has {}";
+            let details = Some("{\"parameter\":\"params\"}");
+            return self.refuse_action(exchange, message, ErrorType::Validation, why, details);
+        }
+        if self.drain.is_some() {
+            let answer = exchange.answer_to(&self.config, &message, REVISION);
+            answer.error(ErrorKind::ShuttingDown, "shutting down", None);
+        } else if self.is_asking_too_fast(self.clock) {
+            super::admission::refuse(exchange.answer_to(&self.config, &message, REVISION));
+        } else if batch::is_one(&message) {
+            self.begin_batch(exchange, turn.stream, frame, message, host);
+        } else {
+            let request = Incoming {
+                message,
+                method: Some(Method::CallTool),
+                revision: REVISION,
+            };
+            let id = message.echo().unwrap_or(RequestId::NONE);
+            self.admit(exchange, turn, request, (id, None), host);
+        }
+    }
+
+    fn refuse_action(
+        &self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        kind: ErrorType,
+        why: &str,
+        details: Option<&str>,
+    ) {
+        let error = ActionError {
+            details,
+            ..ActionError::new(kind, why)
+        };
+        let answer = exchange.answer_to(&self.config, &message, REVISION);
+        answer.action_error(&error);
+    }
+
+    /// An action longer than the limit.
+    pub(super) fn oversize_action(
+        &self,
+        exchange: &mut Exchange,
+        head: Option<Frame<'_>>,
+        why: &str,
+    ) -> bool {
+        let begins = head.is_some_and(|head| begins_as_action(head.bytes()));
+        let said = exchange.speech.only.is_some() || exchange.speech.last || begins;
+        let Some(head) = head.filter(|_| said && self.takes_actions()) else {
+            return false;
+        };
+        let mut record = Record::new();
+        // It breaks off, so this fails; an id that it saw before is of use.
+        let _ = action::decode(head, self.config.limits.max_depth, &mut record);
+        let envelope = record.as_call(exchange.speech.only.unwrap_or(Dialect::Action));
+        let limit = format!("{{\"max_bytes\":{}}}", self.config.limits.max_message_bytes);
+        let message = MessageRef::new(head, &envelope);
+        self.refuse_action(exchange, message, ErrorType::Validation, why, Some(&limit));
+        true
+    }
+
+    /// Writes the answer of an action that has ended, or goes on with its batch.
+    pub(super) fn finish_action(
+        &mut self,
+        exchange: &mut Exchange,
+        stream: super::StreamId,
+        (id, underway): (OwnedId, Box<Underway>),
+        frame: Encoded<'_>,
+        host: &mut dyn Host,
+    ) {
+        let Underway {
+            begun,
+            version,
+            batch,
+            ..
+        } = *underway;
+        if let Some(mut run) = batch {
+            run.note(&frame);
+            return self.go_on(exchange, stream, run, host);
+        }
+        let name = server_name(&self.config.implementation);
+        let metadata = AnswerMetadata {
+            request_id: Some(id.as_ref().raw()).filter(|id| !id.is_empty()),
+            server_id: name.as_deref(),
+            execution_time_ms: Some(self.elapsed_ms(begun)),
+            protocol_version: version.as_deref(),
+        };
+        exchange.take_over_and(frame, |out| encode::close(out, metadata));
+    }
+
+    /// The time of an action is over: it gets what `answer` says.
+    pub(super) fn overdue_action(
+        &mut self,
+        exchange: &mut Exchange,
+        stream: super::StreamId,
+        (id, underway): (OwnedId, Box<Underway>),
+        answer: impl FnOnce(Answer<'_>),
+        host: &mut dyn Host,
+    ) {
+        let (mut output, wire) = (Output::new(), Wire::plain());
+        let envelope = Envelope::of_request(Dialect::ActionPart, &[]);
+        let nobody = Message::from_bytes(Bytes::new(), envelope);
+        answer(wire.answer(&mut output, &self.config, &nobody.as_ref(), REVISION));
+        let said: Vec<u8> = output.take().flatten().collect();
+        let open = said.strip_suffix(b"}\n").unwrap_or(&said);
+        let open = match (
+            underway.streamed,
+            open.strip_prefix(b"{\"status\":\"error\""),
+        ) {
+            (true, Some(rest)) => [b"{\"type\":\"error\"", rest].concat(),
+            _ => open.to_vec(),
+        };
+        self.finish_action(
+            exchange,
+            stream,
+            (id, underway),
+            Encoded::Copied(&open),
+            host,
+        );
+    }
+
+    fn elapsed_ms(&self, begun: Instant) -> u64 {
+        self.clock.saturating_duration_since(begun).as_millis() as u64
+    }
+}
+
+impl Entry {
+    /// That of an action which has begun.
+    pub fn of_action(mut self, underway: Underway) -> Self {
+        self.action = Some(Box::new(underway));
+        self
+    }
+}
+
+/// The metadata of an answer that is written at once, and its last brace.
+pub(super) fn close_now(
+    out: &mut Vec<u8>,
+    implementation: &str,
+    message: &MessageRef<'_>,
+    execution_time_ms: Option<u64>,
+) {
+    let name = server_name(implementation);
+    let version = agreed(message).ok().flatten();
+    encode::close(
+        out,
+        AnswerMetadata {
+            request_id: message.id().map(RequestId::raw),
+            server_id: name.as_deref(),
+            execution_time_ms,
+            protocol_version: version.as_deref(),
+        },
+    );
+}
+
+fn server_name(implementation: &str) -> Option<std::borrow::Cow<'_, str>> {
+    reader::find(implementation, "name").and_then(reader::as_str)
+}
+
+/// The version that a request is served in, as its answer spells it; none when it says none.
+///
+/// # Errors
+/// It is not spoken here (R-ACT-38): why, and details.
+fn agreed(message: &MessageRef<'_>) -> Result<Option<String>, (String, Option<String>)> {
+    let Some(said) = message.raw(message::Field::ProtocolVersion) else {
+        return Ok(None);
+    };
+    let Some(said) = reader::as_str(said) else {
+        return Err(("protocol_version must be a string".into(), None));
+    };
+    let oldest = message.raw(message::Field::Meta).and_then(|metadata| {
+        reader::find(metadata, "min_protocol_version").and_then(reader::as_str)
+    });
+    let named = |text: &str| -> Result<Version, (String, Option<String>)> {
+        text.parse().map_err(|why: &str| (why.to_owned(), None))
+    };
+    let oldest = oldest.as_deref().map(named).transpose()?;
+    match negotiate(&Version::SUPPORTED, named(&said)?, oldest) {
+        Some(version) => Ok(Some(version.written_like(&said))),
+        None => {
+            let supported: Vec<_> = Version::SUPPORTED
+                .iter()
+                .map(|version| format!("\"{version}\""))
+                .collect();
+            let supported = supported.join(",");
+            Err((
+                "this version of the protocol is not spoken here".into(),
+                Some(format!("{{\"supported\":[{supported}]}}")),
+            ))
+        }
+    }
+}

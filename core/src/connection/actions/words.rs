@@ -1,0 +1,159 @@
+//! What handlers answer, in the words of the action dialect: one place for all of it (R-ACT-41).
+//!
+//! | a result | an answer |
+//! |---|---|
+//! | `structuredContent`, an object | `data` |
+//! | `structuredContent` of another type | `data.result` |
+//! | `content` alone | `data.content` |
+//! | `isError`, and `structuredContent.error` with a `type` | `error`, as it is (R-ACT-31) |
+//! | any other `isError` | `INTERNAL_SERVER_ERROR` with the text |
+//!
+//! What is appended here is open: its metadata and its last brace follow when it is written.
+
+use super::super::answer::{ResultWriter, append_object};
+use super::super::watch::{Verdict, Watch};
+use crate::action::ErrorType;
+use crate::action::encode::{self, ActionError};
+use crate::json::{number, reader};
+use crate::mcp::{ErrorKind, Revision, code};
+use crate::message::Dialect;
+
+/// Appends what `write` writes as the result of a call.
+pub(crate) fn result(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    revision: Revision,
+    watch: Option<&dyn Watch>,
+    write: impl FnOnce(&mut ResultWriter<'_>),
+) {
+    let begin = out.len();
+    append_object(out, revision, write);
+    let object = out.split_off(begin);
+    let object = std::str::from_utf8(&object).unwrap_or("{}");
+    whole_result(out, dialect, watch, object);
+}
+
+/// Appends a result object, raw JSON, or what `watch` says instead.
+pub(crate) fn whole_result(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    watch: Option<&dyn Watch>,
+    object: &str,
+) {
+    match watch.map_or(Verdict::Keep, |watch| watch.result(object)) {
+        Verdict::Keep => kept(out, dialect, object),
+        Verdict::Replace(object) => kept(out, dialect, &object),
+        Verdict::Refuse(kind, why, data) => error(out, dialect, kind, &why, data.as_deref()),
+    }
+}
+
+fn kept(out: &mut Vec<u8>, dialect: Dialect, object: &str) {
+    let streamed = dialect == Dialect::ActionStream;
+    let (mut structured, mut content, mut is_error) = (None, None, false);
+    for (key, value) in reader::members(object) {
+        match key.raw() {
+            "structuredContent" => structured = Some(value),
+            "content" => content = Some(value),
+            "isError" => is_error = value == "true",
+            _ => {}
+        }
+    }
+    if is_error {
+        return failure(out, streamed, structured, content);
+    }
+    let wrapped = |name: &str, value: &str| format!("{{\"{name}\":{value}}}");
+    match (structured, content) {
+        (Some(data), _) if data.starts_with('{') => encode::open_success(out, streamed, Some(data)),
+        (Some(value), _) => encode::open_success(out, streamed, Some(&wrapped("result", value))),
+        (None, Some(content)) => {
+            encode::open_success(out, streamed, Some(&wrapped("content", content)));
+        }
+        (None, None) => encode::open_success(out, streamed, Some(object)),
+    }
+}
+
+fn failure(out: &mut Vec<u8>, streamed: bool, structured: Option<&str>, content: Option<&str>) {
+    let own = structured.and_then(|it| reader::find(it, "error"));
+    let member = |name| own.and_then(|error| reader::find(error, name));
+    let text = |name| member(name).and_then(reader::as_str);
+    let spelling = text("type");
+    let kind = spelling.as_deref().unwrap_or(ErrorType::Internal.name());
+    let usual = ErrorType::parse(kind).map(ErrorType::code);
+    let said = member("code").and_then(number::as_u64);
+    let help_url = text("help_url");
+    let message = text("message").map(Into::into);
+    let message: String = message.unwrap_or_else(|| sentences(content.unwrap_or("[]")));
+    let error = ActionError {
+        kind,
+        message: &message,
+        details: member("details"),
+        code: said.and_then(|code| u16::try_from(code).ok()).or(usual),
+        help_url: help_url.as_deref(),
+    };
+    encode::open_error(out, streamed, &error);
+}
+
+/// The text of blocks of content.
+fn sentences(content: &str) -> String {
+    let text = |block| reader::find(block, "text").and_then(reader::as_str);
+    let all: Vec<_> = reader::elements(content).filter_map(text).collect();
+    all.join("\n")
+}
+
+/// Appends an error of a neutral kind (table F.1).
+pub(crate) fn error(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    kind: ErrorKind,
+    message: &str,
+    data: Option<&str>,
+) {
+    use ErrorKind::*;
+    let kind = match kind {
+        Parse => ErrorType::InvalidJson,
+        MethodNotFound | ToolNotFound | PromptNotFound => ErrorType::ActionNotFound,
+        InvalidRequest | InvalidParams | ToolArguments | HeaderMismatch | UnsupportedVersion => {
+            ErrorType::Validation
+        }
+        ResourceNotFound => ErrorType::ResourceNotFound,
+        Overloaded | RateLimited => ErrorType::RateLimitExceeded,
+        ShuttingDown | ResourceFailed => ErrorType::Dependency,
+        MissingClientCapability => ErrorType::InvalidState,
+        Rejected | ToolDenied | ResourceDenied => ErrorType::AuthorizationFailed,
+        TimedOut => ErrorType::Timeout,
+        Internal | ToolFailed => ErrorType::Internal,
+    };
+    typed(out, dialect, kind, message, data);
+}
+
+/// Appends an error of a code of JSON-RPC, which a handler chose itself.
+pub(crate) fn error_code(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    number: i64,
+    message: &str,
+    data: Option<&str>,
+) {
+    let kind = match number {
+        code::PARSE_ERROR => ErrorType::InvalidJson,
+        code::METHOD_NOT_FOUND => ErrorType::ActionNotFound,
+        code::INVALID_REQUEST | code::INVALID_PARAMS => ErrorType::Validation,
+        code::OVERLOADED => ErrorType::RateLimitExceeded,
+        code::SHUTTING_DOWN => ErrorType::Dependency,
+        code::REJECTED => ErrorType::AuthorizationFailed,
+        _ => ErrorType::Internal,
+    };
+    typed(out, dialect, kind, message, data);
+}
+
+fn typed(out: &mut Vec<u8>, dialect: Dialect, kind: ErrorType, message: &str, data: Option<&str>) {
+    // R-ACT-33: what is told to a client of JSON-RPC as `retryAfter`.
+    let retry = data.and_then(|data| reader::find(data, "retryAfter"));
+    let retry = retry.map(|seconds| format!("{{\"retry_after_seconds\":{seconds}}}"));
+    let details = retry.as_deref().or(data);
+    let error = ActionError {
+        details: details.filter(|details| details.starts_with('{')),
+        ..ActionError::new(kind, message)
+    };
+    encode::open_error(out, dialect == Dialect::ActionStream, &error);
+}

@@ -1,0 +1,285 @@
+//! Requests of the action dialect: an action is a tool, a schema is a schema (R-ACT-41).
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::access::Access;
+use super::definition::{ObjectWriter, Tool};
+use super::host::ServerHost;
+use super::registry::{Registry, quoted};
+use crate::action::encode::ActionError;
+use crate::action::{ErrorType, TOOL, Version};
+use crate::connection::{Answer, Disposition, Incoming};
+use crate::handler::{Executor, HandlerError, Operation};
+use crate::json::{reader, string};
+use crate::mcp::{ErrorKind, Method};
+use crate::schema::Misfit;
+
+/// The actions that every server has, but for `batch.execute`, which the protocol layer carries
+/// out: name, description, schemas of params and data.
+const STANDARD: [[&str; 4]; 4] = [
+    [
+        "mcp.get_schema",
+        "Shows the actions of this server and their schemas: all, or the one that is named.",
+        r#"{"type":"object","properties":{"action_name":{"type":"string"}}}"#,
+        r#"{"type":"object","properties":{"actions":{"type":"object"}},"required":["actions"]}"#,
+    ],
+    [
+        "mcp.get_version",
+        "Shows the version of this server and those of the protocol that it speaks.",
+        r#"{"type":"object"}"#,
+        r#"{"type":"object","required":["protocol_version","server_id","server_version","supported_versions"]}"#,
+    ],
+    [
+        "mcp.health_check",
+        "Says whether this server is in working order. DEPENDENCY_ERROR when it is not.",
+        r#"{"type":"object"}"#,
+        r#"{"type":"object","properties":{"healthy":{"const":true}},"required":["healthy"]}"#,
+    ],
+    [
+        "batch.execute",
+        "Carries operations out in their order, each on its own (best effort: what was done stays done); stops at the first that fails unless continue_on_error is true. No batches within a batch.",
+        r#"{"type":"object","properties":{"operations":{"type":"array","items":{"type":"object","required":["action","params"]}},"continue_on_error":{"type":"boolean","default":false}},"required":["operations"]}"#,
+        r#"{"type":"object","required":["results","success_count","error_count"]}"#,
+    ],
+];
+
+/// Says whether a server is well.
+#[derive(Clone)]
+pub(super) struct Health(Arc<dyn Fn() -> Result<(), HandlerError> + Send + Sync>);
+
+impl Health {
+    pub fn new(health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(health))
+    }
+
+    fn check(&self) -> Result<(), HandlerError> {
+        let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)()));
+        verdict.unwrap_or_else(|_| Err(HandlerError::new("the check failed unexpectedly")))
+    }
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Health(..)")
+    }
+}
+
+/// The `data` of `mcp.get_schema` for all actions.
+pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool>) -> String {
+    let mut out = b"{\"actions\":".to_vec();
+    let mut object = ObjectWriter::begin(&mut out);
+    for tool in tools {
+        let name = escaped(&tool.name);
+        tool.write_action(object.key(&name));
+    }
+    for [name, description, params, data] in STANDARD {
+        standard(object.key(name), description, params, data);
+    }
+    object.end();
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn standard(out: &mut Vec<u8>, description: &str, params: &str, data: &str) {
+    let mut object = ObjectWriter::begin(out);
+    object.string("description", description);
+    object.raw("params_schema", Some(params));
+    object.raw("data_schema", Some(data));
+    object.raw("examples", Some("[]"));
+    object.end();
+}
+
+/// A name as the key of an object, without its quotes.
+fn escaped(name: &str) -> String {
+    let mut token = Vec::new();
+    string::append(&mut token, name);
+    let token = String::from_utf8(token).unwrap_or_default();
+    token.trim_matches('"').to_owned()
+}
+
+/// The `data` of `mcp.get_schema` for one action; `None` when there is none of that name.
+fn schema(registry: &Registry, name: &str) -> Option<String> {
+    let mut out = b"{\"actions\":{".to_vec();
+    string::append(&mut out, name);
+    out.push(b':');
+    let number = registry.tool(name);
+    match number.and_then(|number| registry.tool_at(number)) {
+        Some(tool) => tool.write_action(&mut out),
+        None => {
+            let [_, description, params, data] = STANDARD.iter().find(|[own, ..]| *own == name)?;
+            standard(&mut out, description, params, data);
+        }
+    }
+    out.extend_from_slice(b"}}");
+    String::from_utf8(out).ok()
+}
+
+fn fail(answer: Answer<'_>, kind: ErrorType, message: &str, details: Option<&str>) -> Disposition {
+    answer.action_error(&ActionError {
+        details,
+        ..ActionError::new(kind, message)
+    })
+}
+
+/// One member of details.
+fn detail(name: &str, value: &str) -> String {
+    let mut out = Vec::new();
+    let mut object = ObjectWriter::begin(&mut out);
+    object.string(name, value);
+    object.end();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+impl<E: Executor> ServerHost<E> {
+    /// R-ACT-06, R-ACT-07, R-ACT-09
+    pub(super) fn action(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let message = request.message;
+        // Of a name that is no Unicode text there is no action.
+        let action = message.name().unwrap_or_default();
+        let tool = message.decoded(TOOL);
+        let params = message.arguments().unwrap_or("{}");
+        let number = match &tool {
+            None => self.registry().tool(&action),
+            Some(tool) => match self.of_tool(tool, &action) {
+                Some(number) => number,
+                None => {
+                    let why = format!("there is no tool {} here", quoted(tool));
+                    let details = detail("tool", tool);
+                    return fail(answer, ErrorType::ActionNotFound, &why, Some(&details));
+                }
+            },
+        };
+        let Some(number) = number else {
+            return self.standard(&action, params, answer);
+        };
+        let registry = self.shared_registry();
+        if registry.has_guard()
+            && let Err(refusal) = {
+                let access = Access {
+                    method: Method::CallTool,
+                    name: &action,
+                    principal: self.principal(),
+                    arguments: Some(params),
+                };
+                registry.admits(&access)
+            }
+        {
+            let kind = match refusal.kind() {
+                ErrorKind::ToolNotFound | ErrorKind::MethodNotFound => ErrorType::ActionNotFound,
+                ErrorKind::Overloaded => ErrorType::RateLimitExceeded,
+                _ => ErrorType::AuthorizationFailed,
+            };
+            return fail(answer, kind, &refusal.to_string(), refusal.data());
+        }
+        if let Some(misfit) = registry.misfit(number, params) {
+            return refuse(answer, &misfit);
+        }
+        self.operate(Operation::CallTool(number), request, answer)
+    }
+
+    /// The number of an action of that tool, which is this server, or what stands before the first
+    /// dot of names; `None` when it is neither.
+    fn of_tool(&mut self, tool: &str, action: &str) -> Option<Option<u32>> {
+        let own = reader::find(self.implementation(), "name").and_then(reader::as_str);
+        let is_own = own.is_some_and(|own| own == tool);
+        let registry = self.registry();
+        let within = format!("{tool}.");
+        let is_namespace = || {
+            registry
+                .tools()
+                .iter()
+                .any(|it| it.name.starts_with(&within))
+        };
+        if let Some(number) = registry.tool(&format!("{within}{action}")) {
+            return Some(Some(number));
+        }
+        match is_own {
+            true => Some(registry.tool(action)),
+            false if is_namespace() => Some(
+                registry
+                    .tool(action)
+                    .filter(|_| action.starts_with(&within)),
+            ),
+            false => None,
+        }
+    }
+
+    /// R-ACT-12, R-ACT-13, R-ACT-14
+    fn standard(&mut self, action: &str, params: &str, answer: Answer<'_>) -> Disposition {
+        match action {
+            "mcp.get_schema" => match reader::find(params, "action_name") {
+                None => answer.action_data(self.registry().action_schemas()),
+                Some(name) => match reader::as_str(name) {
+                    None => {
+                        let why = "Invalid type for parameter 'action_name'. Expected string.";
+                        let details = detail("parameter", "action_name");
+                        fail(answer, ErrorType::Validation, why, Some(&details))
+                    }
+                    Some(name) => match schema(self.registry(), &name) {
+                        Some(data) => answer.action_data(&data),
+                        None => unknown(answer, &name),
+                    },
+                },
+            },
+            "mcp.get_version" => answer.action_data(&self.version()),
+            "mcp.health_check" => {
+                let health = self.registry().health.clone();
+                match health.map_or(Ok(()), |health| health.check()) {
+                    Ok(()) => answer.action_data("{\"healthy\":true}"),
+                    Err(why) => fail(answer, ErrorType::Dependency, &why.to_string(), why.data()),
+                }
+            }
+            _ => unknown(answer, action),
+        }
+    }
+
+    fn version(&self) -> String {
+        let own = |name| reader::find(self.implementation(), name).unwrap_or("\"\"");
+        let newest = Version::SUPPORTED.last().copied();
+        let all: Vec<_> = Version::SUPPORTED
+            .iter()
+            .map(|it| format!("\"{it}\""))
+            .collect();
+        let newest = newest.map(|it| it.to_string()).unwrap_or_default();
+        format!(
+            "{{\"protocol_version\":\"{newest}\",\"server_id\":{},\"server_version\":{},\"supported_versions\":[{}]}}",
+            own("name"),
+            own("version"),
+            all.join(",")
+        )
+    }
+}
+
+fn unknown(answer: Answer<'_>, action: &str) -> Disposition {
+    let why = format!(
+        "Action '{}' not supported",
+        quoted(action).trim_matches('"')
+    );
+    let details = detail("action", action);
+    fail(answer, ErrorType::ActionNotFound, &why, Some(&details))
+}
+
+/// R-ACT-07
+fn refuse(answer: Answer<'_>, misfit: &Misfit) -> Disposition {
+    let mut details = Vec::new();
+    let mut object = ObjectWriter::begin(&mut details);
+    object.optional("parameter", misfit.parameter.as_deref());
+    if let Some((expected, actual)) = &misfit.types {
+        object.string("expected_type", &expected.join(" or "));
+        object.string("actual_type", actual);
+    }
+    object.end();
+    let details = String::from_utf8(details).unwrap_or_default();
+    let kind = match misfit.is_absence {
+        true => ErrorType::ParameterMissing,
+        false => ErrorType::Validation,
+    };
+    fail(
+        answer,
+        kind,
+        &misfit.sentence,
+        Some(&details).map(|it| it.as_str()),
+    )
+}

@@ -1,0 +1,279 @@
+//! Clients of the action dialect: what they do beside sending a request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mcpbolt::client::{ActionFailure, BreakerPolicy, Client, RetryPolicy, block_on};
+use mcpbolt::connection::{Opening, Trace};
+use mcpbolt::error::RequestError;
+use mcpbolt::server::{Arguments, HandlerError, Json, Server, Tool};
+use serde_json::json;
+
+use crate::actions_server::{builder, server};
+
+fn client(server: &Server) -> Client {
+    let builder = Client::builder("test", "1").opening(Opening::Actions);
+    block_on(builder.connect(server)).unwrap()
+}
+
+const SOON: RetryPolicy = RetryPolicy {
+    tries: 3,
+    base: Duration::from_millis(1),
+    longest: Duration::from_secs(1),
+};
+
+/// R-ACT-02, R-ACT-03: what is sent has an action, params and an id of its own.
+#[test]
+fn what_is_sent() {
+    let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let sees = seen.clone();
+    let trace = Trace::new(move |way, frame| {
+        if way == mcpbolt::connection::Direction::Out {
+            sees.lock().unwrap().push(frame.to_owned());
+        }
+    });
+    let builder = Client::builder("test", "1")
+        .opening(Opening::Actions)
+        .trace(trace);
+    let client = block_on(builder.connect(&server("sent"))).unwrap();
+    let sum = client
+        .action("calculator.add", &json!({"a": 1, "b": 2}))
+        .context("c")
+        .tool("calculator")
+        .metadata(&json!({"client_id": "me", "request_id": "mine"}))
+        .wait()
+        .unwrap();
+    assert_eq!(sum.data()["result"], 3.0);
+    client
+        .action("mcp.health_check", &json!({}))
+        .wait()
+        .unwrap();
+    let seen: Vec<serde_json::Value> = seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(seen.len(), 2, "no opening: {seen:?}");
+    assert_eq!(
+        (&seen[0]["action"], &seen[0]["context"], &seen[0]["tool"]),
+        (&json!("calculator.add"), &json!("c"), &json!("calculator"))
+    );
+    assert_eq!(seen[0]["metadata"]["client_id"], "me");
+    assert_eq!(seen[0]["metadata"]["protocol_version"], "1.0.0");
+    assert_eq!(seen[1]["params"], json!({}));
+    assert_ne!(
+        seen[0]["metadata"]["request_id"],
+        seen[1]["metadata"]["request_id"]
+    );
+}
+
+/// R-ACT-26: parts are gathered in their order, and shown as they come.
+#[test]
+fn parts_are_gathered() {
+    let client = client(&server("text"));
+    let shown: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let shows = shown.clone();
+    let call = client.action("llm.generate", &json!({"prompt": "a story"}));
+    let answer = call
+        .on_partial(move |part| shows.lock().unwrap().push(part.to_owned()))
+        .wait()
+        .unwrap();
+    assert_eq!(answer.joined("token"), "Once upon a time");
+    assert_eq!(answer.data()["full_text"], "Once upon a time");
+    assert_eq!(*shown.lock().unwrap(), answer.partials);
+    let whole = client
+        .action("llm.generate", &json!({"prompt": "a story"}))
+        .wait()
+        .unwrap();
+    assert!(whole.partials.is_empty() && whole.data() == answer.data());
+}
+
+/// R-ACT-05, R-ACT-31: errors are what the server says, in its spelling and in the dialect's.
+#[test]
+fn errors_are_told_apart() {
+    let client = client(&server("errors"));
+    let failed = client
+        .action("file_system.write", &json!({"path": "/x"}))
+        .wait()
+        .unwrap_err();
+    let ActionFailure::Answered(error) = &failed else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(error.spelling, "PERMISSION_DENIED");
+    assert_eq!(
+        error.kind(),
+        Some(mcpbolt::action::ErrorType::AuthorizationFailed)
+    );
+    assert_eq!(failed.for_people(), "You are not allowed to do this.");
+    assert_eq!(
+        failed.to_string(),
+        "PERMISSION_DENIED: Write access denied to /x"
+    );
+}
+
+/// The seed's duty of clients: what cannot be right is not sent, once the schemas are known.
+#[test]
+fn params_are_checked_before_they_are_sent() {
+    let client = client(&server("schemas"));
+    let wrong = json!({"a": "one", "b": 2});
+    let sent = client.action("calculator.add", &wrong).wait();
+    assert!(matches!(sent, Err(ActionFailure::Answered(_))), "{sent:?}");
+    let schemas = block_on(client.action_schemas()).unwrap();
+    assert!(schemas["calculator.add"].contains("params_schema"));
+    let kept = client.action("calculator.add", &wrong).wait();
+    assert!(matches!(kept, Err(ActionFailure::Invalid(_))), "{kept:?}");
+    assert!(
+        client
+            .action("calculator.add", &json!({"a": 1, "b": 2}))
+            .wait()
+            .is_ok()
+    );
+    let refused = client.action("calculator.add", &json!([])).wait();
+    assert!(matches!(
+        refused,
+        Err(ActionFailure::Invalid(_) | ActionFailure::Request(RequestError::Misuse(_)))
+    ));
+}
+
+/// A server that fails so often with that type, and how often it was asked.
+fn failing(
+    kind: &'static str,
+    times: usize,
+    details: serde_json::Value,
+) -> (Server, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = asked.clone();
+    let tool = move |_: Arguments, _| {
+        let (n, details) = (counts.fetch_add(1, Ordering::SeqCst), details.clone());
+        async move {
+            match n < times {
+                true => Err(HandlerError::typed(kind, "not now").with_data(&details)),
+                false => Ok(Json(json!({"asked": n + 1}))),
+            }
+        }
+    };
+    let server = builder("failing")
+        .tool(Tool::new("try"), tool)
+        .build()
+        .unwrap();
+    (server, asked)
+}
+
+/// R-ACT-35: what may pass is tried again, three times in all; nothing else is.
+#[test]
+fn what_may_pass_is_tried_again() {
+    for (kind, times, tries) in [
+        ("RATE_LIMIT_EXCEEDED", 2, 3),
+        ("DEPENDENCY_ERROR", 2, 3),
+        ("TIMEOUT_ERROR", 1, 2),
+        ("TIMEOUT_ERROR", 9, 3),
+        ("VALIDATION_ERROR", 9, 1),
+        ("AUTHENTICATION_FAILED", 9, 1),
+        ("AUTHORIZATION_FAILED", 9, 1),
+        ("RESOURCE_NOT_FOUND", 9, 1),
+        ("ACTION_NOT_FOUND", 9, 1),
+        ("MY_OWN", 9, 1),
+    ] {
+        let (server, asked) = failing(kind, times, json!({}));
+        let outcome = client(&server).action("try", &json!({})).retry(SOON).wait();
+        assert_eq!(asked.load(Ordering::SeqCst), tries, "{kind}");
+        assert_eq!(outcome.is_ok(), times < tries, "{kind}: {outcome:?}");
+    }
+    let (server, asked) = failing(
+        "RATE_LIMIT_EXCEEDED",
+        1,
+        json!({"retry_after_seconds": 0.2}),
+    );
+    let begun = Instant::now();
+    client(&server)
+        .action("try", &json!({}))
+        .retry(SOON)
+        .wait()
+        .unwrap();
+    assert!(
+        begun.elapsed() >= Duration::from_millis(200),
+        "what the server asks for is heeded"
+    );
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    let (server, asked) = failing(
+        "RATE_LIMIT_EXCEEDED",
+        1,
+        json!({"retry_after_seconds": 3600}),
+    );
+    assert!(
+        client(&server)
+            .action("try", &json!({}))
+            .retry(SOON)
+            .wait()
+            .is_err()
+    );
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "nobody waits so long");
+}
+
+/// R-ACT-36: a server that keeps failing is left alone, and asked again later.
+#[test]
+fn a_server_that_keeps_failing_is_left_alone() {
+    let (server, asked) = failing("DEPENDENCY_ERROR", 4, json!({}));
+    let client = client(&server);
+    let policy = BreakerPolicy {
+        failures: 3,
+        pause: Duration::from_millis(300),
+    };
+    let call = || {
+        client
+            .action("try", &json!({}))
+            .retry(RetryPolicy::NEVER)
+            .breaker(policy)
+            .wait()
+    };
+    for _ in 0..3 {
+        assert!(matches!(call(), Err(ActionFailure::Answered(_))));
+    }
+    assert_eq!(call(), Err(ActionFailure::BreakerOpen));
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    std::thread::sleep(Duration::from_millis(310));
+    assert!(
+        matches!(call(), Err(ActionFailure::Answered(_))),
+        "one goes through"
+    );
+    assert_eq!(call(), Err(ActionFailure::BreakerOpen));
+    std::thread::sleep(Duration::from_millis(310));
+    assert!(call().is_ok() && call().is_ok());
+}
+
+/// Another action where the first one fails; not where the call itself is wrong.
+#[test]
+fn a_fallback_is_called_where_the_first_fails() {
+    let client = client(&server("fallback"));
+    let add = || client.action("calculator.add", &json!({"a": 1, "b": 2}));
+    let missing = client
+        .action("nothing", &json!({}))
+        .or(add())
+        .wait()
+        .unwrap();
+    assert_eq!(missing.data()["result"], 3.0);
+    let wrong = client.action("calculator.add", &json!({})).or(add()).wait();
+    assert!(wrong.is_err());
+}
+
+/// A call without an answer ends, and nothing of MCP is said about it.
+#[test]
+fn a_call_times_out() {
+    let sleep = |_: Arguments, context: mcpbolt::server::Context| async move {
+        context.sleep(Duration::from_secs(60)).await;
+        "late"
+    };
+    let server = builder("slow")
+        .tool(Tool::new("sleep"), sleep)
+        .build()
+        .unwrap();
+    let client = client(&server);
+    let call = client
+        .action("sleep", &json!({}))
+        .timeout(Duration::from_millis(50));
+    let outcome = call.retry(RetryPolicy::NEVER).wait();
+    assert_eq!(outcome, Err(ActionFailure::Request(RequestError::TimedOut)));
+    assert!(client.action("mcp.health_check", &json!({})).wait().is_ok());
+}
