@@ -24,6 +24,7 @@ mod view;
 pub use decode::decode;
 pub use error_type::ErrorType;
 pub use fault::Fault;
+#[cfg(feature = "server")]
 pub(crate) use record::{CONTEXT, TOOL};
 pub use record::{Field, Kind, Record};
 pub use version::{Version, negotiate};

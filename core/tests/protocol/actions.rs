@@ -1,8 +1,11 @@
 //! The action dialect on a stream of bytes: the examples of its document, what is bad, and both
 //! languages on one connection.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mcpbolt::connection::Framing;
+use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::Revision;
 use mcpbolt::server::{Arguments, Context, HandlerError, Json, Server, Tool};
@@ -532,4 +535,37 @@ fn it_can_be_switched_off() {
     let mut wire = Wire::new(builder("off").actions(false).build().unwrap());
     let answer = wire.act(r#"{"action":"mcp.health_check","params":{}}"#);
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
+}
+
+/// R-ACT-19, R-STD-13: where the first byte says so, a length stands before each message, both ways.
+#[test]
+fn lengths_before_messages() {
+    let line = br#"{"action":"mcp.health_check","params":{},"metadata":{"request_id":"r"}}"#;
+    let expected = br#"{"status":"success","data":{"healthy":true},"metadata":{"server_id":"framed","request_id":"r"}}"#;
+    let framed = |message: &[u8]| {
+        let mut frame = (message.len() as u32).to_be_bytes().to_vec();
+        frame.extend_from_slice(message);
+        frame
+    };
+    let open = || {
+        let workers = Arc::new(Workers::new(WorkersConfig::default()));
+        Wire::framed(server("framed"), workers, Framing::Detect)
+    };
+    let (mut lengths, mut lines) = (open(), open());
+    for _ in 0..3 {
+        assert_eq!(lengths.bytes(&framed(line)), framed(expected));
+        let answer = lines.bytes(&[&line[..], b"\n"].concat());
+        assert_eq!(answer, [&expected[..], b"\n"].concat());
+    }
+}
+
+/// R-ACT-20: who asks once and ends its input is answered, and nothing keeps the connection.
+#[test]
+fn one_request_and_the_end() {
+    let mut wire = Wire::new(server("once"));
+    let line = r#"{"action":"calculator.add","params":{"a":1,"b":2}}"#;
+    wire.end_with(line);
+    let heard = wire.hear_until(|wire| wire.connection.in_flight() == 0);
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert_eq!(heard[0]["data"]["result"], 3.0);
 }

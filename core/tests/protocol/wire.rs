@@ -31,9 +31,14 @@ impl Wire {
 
     /// One whose handlers run there.
     pub fn on(server: Server, spawner: Arc<dyn Spawner>) -> Self {
+        Self::framed(server, spawner, Framing::Line)
+    }
+
+    /// The same, framed so.
+    pub fn framed(server: Server, spawner: Arc<dyn Spawner>, framing: Framing) -> Self {
         let now = Instant::now();
         let mut connection = Connection::new(server.config().clone(), now);
-        let stream = connection.open_stream(Framing::Line);
+        let stream = connection.open_stream(framing);
         let executor = HandlerExecutor::new(server.clone(), connection.handle(), spawner);
         let host = ServerHost::of(&server, connection.handle(), executor);
         Self {
@@ -143,15 +148,25 @@ impl Wire {
         self.connection.drain(self.now, grace, why, &mut self.host);
     }
 
+    /// Says a last thing, without the end of its line.
+    pub fn end_with(&mut self, line: &str) {
+        self.connection.input(self.stream).extend(line.as_bytes());
+        self.connection
+            .receive_end(self.stream, self.now, &mut self.host);
+    }
+
     /// What is said to a line at once, as it stands on the wire.
     pub fn raw(&mut self, line: &str) -> String {
-        let input = self.connection.input(self.stream);
-        input.extend(line.as_bytes());
-        input.extend(b"\n");
+        String::from_utf8(self.bytes(format!("{line}\n").as_bytes())).unwrap()
+    }
+
+    /// The same of any bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.connection.input(self.stream).extend(bytes);
         self.connection
             .receive(self.stream, self.now, &mut self.host);
         let pieces = self.connection.output(self.stream).take();
-        String::from_utf8(pieces.flatten().collect()).unwrap()
+        pieces.flatten().collect()
     }
 
     pub fn hear(&mut self) -> Vec<Value> {

@@ -15,8 +15,9 @@ use super::options::HttpOptions;
 /// What a page may ask by.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// What a page may read of an answer's head.
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, MCP-Version, ETag, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
+);
 /// How long a browser may remember what it was told, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 

@@ -1,0 +1,102 @@
+//! What is wrong with a value, in parts, for clients that are told so (R-ACT-07).
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use super::{Schema, wording};
+
+/// What is wrong with a value, taken apart.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    /// One sentence.
+    pub sentence: String,
+    /// The member that it is about, from the top, with dots between.
+    pub parameter: Option<String>,
+    /// The types that it may have, and the one it has, where that is what is wrong.
+    pub types: Option<(Vec<&'static str>, &'static str)>,
+    /// All that is wrong is that something is not there.
+    pub is_absence: bool,
+}
+
+impl Schema {
+    /// What is wrong with a validated JSON text that does not fit; `None` if it fits.
+    pub(crate) fn misfit(&self, json: &str) -> Option<Misfit> {
+        if self.accepts_at_once(json) {
+            return None;
+        }
+        let value: Value = match serde_json::from_str(json) {
+            Ok(value) => value,
+            Err(error) => {
+                return Some(Misfit {
+                    sentence: error.to_string(),
+                    parameter: None,
+                    types: None,
+                    is_absence: false,
+                });
+            }
+        };
+        let mut errors = self.validator.iter_errors(&value).peekable();
+        let first = Misfit::of(errors.peek()?);
+        // A wrong value says more than one that is not there.
+        let wrong = errors.find(|error| !is_absence(error));
+        Some(wrong.map_or(first, |error| Misfit::of(&error)))
+    }
+}
+
+fn is_absence(error: &jsonschema::ValidationError<'_>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Required { .. })
+}
+
+impl Misfit {
+    fn of(error: &jsonschema::ValidationError<'_>) -> Self {
+        let mut path: Vec<String> = error
+            .instance_path()
+            .as_str()
+            .split('/')
+            .skip(1)
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let mut types = None;
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                path.extend(property.as_str().map(str::to_owned));
+            }
+            ValidationErrorKind::Type { kind } => {
+                let expected = match kind {
+                    TypeKind::Single(one) => vec![one.as_str()],
+                    TypeKind::Multiple(all) => all.iter().map(|one| one.as_str()).collect(),
+                };
+                types = Some((expected, type_of(error.instance())));
+            }
+            _ => {}
+        }
+        let parameter = (!path.is_empty()).then(|| path.join("."));
+        let sentence = match (&parameter, &types) {
+            (Some(name), Some((expected, actual))) => {
+                let expected = expected.join(" or ");
+                format!("Invalid type for parameter '{name}'. Expected {expected}, got {actual}.")
+            }
+            (Some(name), None) if is_absence(error) => {
+                format!("The required parameter '{name}' is missing.")
+            }
+            _ => wording(error),
+        };
+        Self {
+            sentence,
+            parameter,
+            types,
+            is_absence: is_absence(error),
+        }
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
