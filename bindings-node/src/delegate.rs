@@ -168,8 +168,9 @@ impl DelegateOptions {
     pub fn apply(&self, config: &mut Config) {
         config.implementation = self.implementation.as_str().into();
         config.capabilities = Revision::ALL.map(|_| self.capabilities.as_str().into());
-        let served = |revision: &Revision| match (self.eras.as_str(), revision.era()) {
-            ("handshake", Era::Stateless) | ("stateless", Era::Handshake) => false,
+        let served = |revision: &Revision| match self.eras.as_str() {
+            "handshake" => revision.era() == Era::Handshake,
+            "stateless" => revision.era() == Era::Stateless,
             _ => true,
         };
         let served = Revision::ALL.into_iter().filter(served);

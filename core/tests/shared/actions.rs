@@ -1,5 +1,6 @@
 //! A server of the actions that the dialect's document shows, and its examples as a table.
 #![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 use mcpbolt::server::{Arguments, Builder, Context, HandlerError, Json, Server, Tool};
 use serde_json::{Value, json};

@@ -34,7 +34,7 @@ pub(crate) struct Run {
 
 #[derive(Debug)]
 enum Operation {
-    Call(Message),
+    Call(Box<Message>),
     /// What it cannot be, and why.
     Wrong(ErrorType, String),
 }
@@ -59,7 +59,7 @@ impl Operation {
             Kind::Request if is_one(&message) => {
                 Self::Wrong(ErrorType::Validation, "a batch within a batch".into())
             }
-            Kind::Request => Self::Call(message.detach()),
+            Kind::Request => Self::Call(Box::new(message.detach())),
             _ => {
                 let fault = record.fault().unwrap_or(action::Fault::ActionMissing);
                 Self::Wrong(fault.error_type(), fault.to_string())
@@ -182,7 +182,7 @@ impl Core {
     ) {
         while let Some(operation) = run.next() {
             let message = match operation {
-                Operation::Call(message) => message,
+                Operation::Call(message) => *message,
                 Operation::Wrong(kind, why) => {
                     let mut answer = Vec::new();
                     encode::open_error(&mut answer, false, &ActionError::new(kind, &why));
