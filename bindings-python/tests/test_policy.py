@@ -18,7 +18,7 @@ def offer(server: Server) -> Server:
         return "erased"
 
     @server.tool
-    def look() -> str:
+    def look(token: str = "") -> str:
         raise ToolError("password=hunter2 is wrong, so is open sesame")
 
     @server.tool
@@ -48,8 +48,8 @@ async def test_what_is_denied_is_not_there() -> None:
     """R-PER-01 to R-PER-05."""
     server = offer(Server("disk", policy=Policy(permissions=PERMISSIONS)))
     async with Client(server) as client:
-        assert [tool["name"] for tool in await client.list_tools()] == ["look", "slow"]
-        assert [one["uri"] for one in await client.list_resources()] == ["file:///srv/a.txt"]
+        assert [tool.name for tool in await client.list_tools()] == ["look", "slow"]
+        assert [one.uri for one in await client.list_resources()] == ["file:///srv/a.txt"]
         assert (await client.read_resource("file:///srv/a.txt"))[0].text == "a"
         for refused in (client.call_tool("erase"), client.read_resource("file:///etc/shadow")):
             with pytest.raises(PeerError):

@@ -93,8 +93,8 @@ class LazyContext(Context[Any, Any]):
 
     _handled: Any
 
-    @property
-    def _request_context(self) -> Any:  # type: ignore[misc, override]
+    @property  # type: ignore[misc]
+    def _request_context(self) -> Any:  # type: ignore[override]
         return self._handled.context
 
     @property
