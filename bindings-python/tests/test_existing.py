@@ -210,9 +210,10 @@ class Conversation:
 
 
 def normal(message: Any) -> Any:
-    """Without what is random."""
+    """Without what is random, and without a `_meta` that says nothing, which some releases write."""
     if isinstance(message, dict):
-        return {key: "sealed" if key == "requestState" else normal(value) for key, value in message.items()}
+        said = {key: value for key, value in message.items() if (key, value) != ("_meta", {})}
+        return {key: "sealed" if key == "requestState" else normal(value) for key, value in said.items()}
     return [normal(one) for one in message] if isinstance(message, list) else message
 
 

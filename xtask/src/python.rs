@@ -1,5 +1,6 @@
 //! The Python side: an environment under `.cache`, and our package built into it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -57,6 +58,13 @@ impl Venv {
         run(install)?;
         stamp.write()?;
         Ok(venv)
+    }
+
+    /// `PATH` with the programs of this environment first.
+    pub fn path(&self) -> Result<OsString> {
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(self.folder.join("bin")).chain(std::env::split_paths(&before));
+        Ok(std::env::join_paths(all)?)
     }
 
     /// pip of this environment.

@@ -55,7 +55,9 @@ fn from_archive(tools: &Venv, archive: &Path, log: &mut Log) -> Result<PathBuf> 
         .arg(archive)
         .env("MATURIN_PEP517_ARGS", "--profile dev --features abi3")
         .env("CARGO_TARGET_DIR", repo::target())
-        .env("CARGO_NET_OFFLINE", "true");
+        .env("CARGO_NET_OFFLINE", "true")
+        // pip starts the builder by its name.
+        .env("PATH", tools.path()?);
     log.run(build)?;
     only_file(&folder)
 }
