@@ -50,6 +50,7 @@
 
 #[cfg(feature = "http")]
 mod actions;
+#[cfg(feature = "http")]
 mod answers;
 #[cfg(feature = "http")]
 mod body;
