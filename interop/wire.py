@@ -35,6 +35,8 @@ LONG = 10_000  # characters; what is longer is rare, and slow to search
 CROSSING_NS = 50_000_000
 EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/")  # not in the schema
 MADE_UP = "com.example/"  # what tests make up begins so
+ACTION = {"action", "status", "type"}  # messages of the action dialect have one of these, and no schema here
+OF_PROFILES = {"batch/execute", "notifications/_experimental/stream"}  # methods that only profiles of the protocol have
 ON_PURPOSE = "no/such_method"  # what a step asks for
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 
@@ -60,7 +62,7 @@ def of_extension(method: object, revision: str) -> bool:
     """Whether the method is of an official extension or of a program's own, which no schema describes."""
     if not isinstance(method, str):
         return False
-    return method.startswith(MADE_UP) or (revision >= "2026-07-28" and method.startswith(EXTENSIONS))
+    return method in OF_PROFILES or method.startswith(MADE_UP) or (revision >= "2026-07-28" and method.startswith(EXTENSIONS))
 
 
 class Schema:
@@ -165,6 +167,9 @@ class Wire:
     def message(self, line: record.Line, value: object) -> list[str]:
         if not isinstance(value, dict):
             return ["not an object"]
+        if "jsonrpc" not in value and ACTION & value.keys() and "method" not in value:
+            self.messages -= line.sender == self.side
+            return []
         if "method" in value:
             return self.request(line, value) if "id" in value else self.notification(line, value)
         return self.answer(line, value)
