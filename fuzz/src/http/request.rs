@@ -76,6 +76,14 @@ impl Meant {
             assert!(!all.is_empty(), "{shown}");
             return all.iter().map(|one| self.check(one, shown)).sum();
         }
+        if let (None, Some(status)) = (said.get("jsonrpc"), said.get("status")) {
+            // R-ACT-05: an answer of the action dialect, to who spoke that.
+            let has_error =
+                said["error"]["type"].is_string() && said["error"]["message"].is_string();
+            assert_eq!(*status == "error", has_error, "{shown}");
+            assert!(has_error || *status == "success", "{shown}");
+            return 1;
+        }
         assert_eq!(said["jsonrpc"], "2.0", "{shown}");
         let answers = ["method", "result", "error"].map(|name| said.get(name).is_some());
         assert_eq!(answers.iter().filter(|there| **there).count(), 1, "{shown}");
