@@ -174,17 +174,16 @@ class Tally:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.passed = self.failed = 0
+        self.passed = 0
+        self.failures: list[str] = []
 
     def add(self, name: str, problems: list[str]) -> None:
+        more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
+        told = "\n".join([f"{'FAILED' if problems else 'ok    '} {name}", *(f"          {one}" for one in [*problems[:10], *more])])
         with self.lock:
-            self.failed += bool(problems)
             self.passed += not problems
-            print(f"  [{self.passed + self.failed:>3}] {'FAILED' if problems else 'ok    '} {name}", flush=True)
-            for problem in problems[:10]:
-                print(f"          {problem}")
-            if len(problems) > 10:
-                print(f"          … and {len(problems) - 10} more")
+            self.failures += [told] if problems else []
+            print(f"  [{self.passed + len(self.failures):>3}] {told}", flush=True)
 
     def do(self, work: Work, into: Path) -> None:
         try:
@@ -210,8 +209,9 @@ def play(work: list[Work], jobs: int) -> int:
         for one in work:
             pool.submit(tally.do, one, into)
     print(f"{cpu_seconds() - used:.0f} s of CPU time")
-    print(f"interop: {tally.passed} passed, {tally.failed} failed in {time.monotonic() - began:.0f} s")
-    return 1 if tally.failed or not work else 0
+    print(*tally.failures, sep="\n", end="\n" if tally.failures else "")
+    print(f"interop: {tally.passed} passed, {len(tally.failures)} failed in {time.monotonic() - began:.0f} s")
+    return 1 if tally.failures or not work else 0
 
 
 if __name__ == "__main__":
