@@ -97,11 +97,8 @@ impl ClientOptions {
     }
 
     fn opening(&self) -> Opening {
-        match self.opening.as_deref() {
-            Some("handshake") => Opening::Handshake,
-            Some("stateless") => Opening::Stateless,
-            _ => Opening::Probe,
-        }
+        let named = self.opening.as_deref().and_then(Opening::parse);
+        named.unwrap_or_default()
     }
 
     fn answer(&self, mut builder: ClientBuilder, questions: &Arc<Questions>) -> ClientBuilder {

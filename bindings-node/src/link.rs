@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcpbolt::client::Client;
 use mcpbolt::connection::Direction;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::Counts;
+use mcpbolt::io::{Counts, WireHandle};
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
@@ -27,7 +27,6 @@ use crate::questions::Questions;
 use crate::relay::Carrying;
 use crate::requests::{Outcome, Requests, Task, Way};
 use crate::submit;
-use crate::wire::Wire;
 
 /// A string kept between drains is given back when it has grown beyond this many bytes.
 const KEEP_BYTES: usize = 1 << 20;
@@ -57,7 +56,7 @@ pub enum Side {
     Server(Arc<Live<Templates>>),
     Client(Asker),
     /// Of messages as they are.
-    Wire(Arc<Wire>),
+    Wire(WireHandle),
     /// The same over HTTP.
     Relay(Carrying),
 }

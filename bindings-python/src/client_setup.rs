@@ -86,11 +86,7 @@ impl Setup {
                 ending.0.push(News::Notice(method.to_owned(), params));
             });
         let mut builder = hand_on(builder, &offers, &asked);
-        builder = builder.opening(match self.opening.as_str() {
-            "handshake" => Opening::Handshake,
-            "stateless" => Opening::Stateless,
-            _ => Opening::Probe,
-        });
+        builder = builder.opening(Opening::parse(&self.opening).unwrap_or_default());
         if let Some(name) = &self.revision {
             let revision = Revision::parse(name)
                 .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;

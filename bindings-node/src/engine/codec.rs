@@ -79,17 +79,9 @@ pub fn fault_sentences() -> Vec<String> {
         .collect()
 }
 
-/// How messages are told apart, by its name.
-pub fn framing(name: &str) -> Result<Framing> {
-    Ok(match name {
-        "line" => Framing::Line,
-        "length" => Framing::Length,
-        "detect" => Framing::Detect,
-        name => {
-            let text = format!("there is no framing {name:?}");
-            return Err(error("ERR_MCP_MISUSE", text));
-        }
-    })
+/// What a program asks for by a name that nothing has.
+pub fn none(what: &str, name: &str) -> napi::Error<error::Code> {
+    error("ERR_MCP_MISUSE", format!("there is no {what} {name:?}"))
 }
 
 fn depth(max_depth: Option<u32>) -> usize {
@@ -117,11 +109,13 @@ impl Decoder {
     pub fn new(framing: String, max_bytes: Option<f64>, max_depth: Option<u32>) -> Result<Self> {
         let own = Limits::STDIO.max_message_bytes;
         let max_bytes = max_bytes.map_or(own, |bytes| bytes as usize);
+        let named = Framing::parse(&framing);
+        let framing = named.ok_or_else(|| none("framing", &framing))?;
         Ok(Self {
             input: Input::new(),
-            deframer: Deframer::new(self::framing(&framing)?, max_bytes),
+            deframer: Deframer::new(framing, max_bytes),
             max_depth: depth(max_depth),
-            is_line: framing != "length",
+            is_line: framing != Framing::Length,
         })
     }
 

@@ -1,24 +1,20 @@
 //! A connection that a program drives itself: bytes in, bytes out, and what happens.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Instant;
 
-use mcpbolt::connection::{
-    Call, CallKey, Config, Connection, Handle, Opening, RequestOptions, Response, StreamId,
-};
+use mcpbolt::connection::{Call, CallKey, Config, Event, Framing, Opening, Polled, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use napi::Env;
 use napi::bindgen_prelude::{BufferSlice, Int32ArraySlice};
 use napi_derive::napi;
+use serde_json::json;
 
-use super::codec;
-use super::events::{self, Event, Gathered, Kind, Rows, Told};
+use super::codec::{self, none};
+use super::events::{self, Kind, Rows};
 use crate::drain::integers;
 use crate::error::{self, Result, error};
 use crate::link::duration;
@@ -46,12 +42,10 @@ pub struct ConnectionOptions {
 /// I/O.
 #[napi]
 pub struct EngineConnection {
-    inner: Connection,
-    stream: StreamId,
-    pub(super) handle: Handle,
-    gathered: Gathered,
+    pub(super) inner: Polled,
     pub(super) calls: Calls,
-    asked: HashMap<u64, Response>,
+    /// What found no room in the last table.
+    waiting: Option<Event>,
     clock: Clock,
 }
 
@@ -106,36 +100,18 @@ impl Clock {
     }
 }
 
-fn none(what: &str, name: &str) -> napi::Error<error::Code> {
-    error("ERR_MCP_MISUSE", format!("there is no {what} {name:?}"))
-}
-
 impl ConnectionOptions {
     fn config(&self) -> Result<Config> {
-        let side = match self.side.as_str() {
-            "server" => Side::Server,
-            "client" => Side::Client,
-            side => return Err(none("side", side)),
-        };
+        let side = Side::parse(&self.side).ok_or_else(|| none("side", &self.side))?;
         let mut config = Config::new(side, &self.name, &self.version);
         config.capabilities = std::array::from_fn(|_| self.capabilities.as_str().into());
         config.instructions = self.instructions.as_deref().map(Into::into);
         if let Some(names) = &self.revisions {
-            let parse = |name: &String| Revision::parse(name).ok_or_else(|| none("revision", name));
-            let mut parsed = names
-                .iter()
-                .map(parse)
-                .collect::<Result<Vec<_>>>()?
-                .into_iter();
-            let first = parsed.next().ok_or_else(|| none("revision", ""))?;
-            config.revisions = parsed.fold(Revisions::only(first), Revisions::with);
+            let names = names.iter().map(String::as_str);
+            config.revisions = Revisions::parse(names).map_err(|name| none("revision", name))?;
         }
-        config.opening = match self.opening.as_str() {
-            "probe" => Opening::Probe,
-            "handshake" => Opening::Handshake,
-            "stateless" => Opening::Stateless,
-            opening => return Err(none("opening", opening)),
-        };
+        let opening = Opening::parse(&self.opening);
+        config.opening = opening.ok_or_else(|| none("opening", &self.opening))?;
         let own = Limits::STDIO;
         config.limits = Limits {
             max_message_bytes: self
@@ -158,16 +134,12 @@ impl EngineConnection {
             zero: options.now.unwrap_or_default(),
         };
         let now = clock.at(options.now)?;
-        let framing = codec::framing(&options.framing)?;
-        let mut inner = Connection::new(Arc::new(options.config()?), now);
-        let stream = inner.open_stream(framing);
+        let framing = Framing::parse(&options.framing);
+        let framing = framing.ok_or_else(|| none("framing", &options.framing))?;
         Ok(Self {
-            handle: inner.handle(),
-            inner,
-            stream,
-            gathered: Gathered::default(),
+            inner: Polled::new(Arc::new(options.config()?), framing, now),
             calls: Calls::default(),
-            asked: HashMap::new(),
+            waiting: None,
             clock,
         })
     }
@@ -176,8 +148,7 @@ impl EngineConnection {
     #[napi]
     pub fn feed(&mut self, bytes: &[u8], now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
-        self.inner.input(self.stream).extend(bytes);
-        self.inner.receive(self.stream, now, &mut self.gathered);
+        self.inner.feed(bytes, now);
         Ok(())
     }
 
@@ -185,7 +156,7 @@ impl EngineConnection {
     #[napi]
     pub fn feed_end(&mut self, now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
-        self.inner.receive_end(self.stream, now, &mut self.gathered);
+        self.inner.feed_end(now);
         Ok(())
     }
 
@@ -197,18 +168,19 @@ impl EngineConnection {
         env: &'e Env,
         mut table: Int32ArraySlice<'_>,
     ) -> Result<Option<BufferSlice<'e>>> {
-        self.settle();
         let Some(([count, more], table)) = integers(&mut table).split_first_chunk_mut::<2>() else {
             return Ok(None);
         };
         let mut rows = Rows::new(table);
+        self.waiting = self.waiting.take().or_else(|| self.inner.next_event());
         while rows.has_room()
-            && let Some(event) = self.gathered.events.pop_front()
+            && let Some(event) = self.waiting.take()
         {
             write(&mut rows, &mut self.calls, event);
+            self.waiting = self.inner.next_event();
         }
         *count = rows.used as i32;
-        *more = i32::from(!self.gathered.events.is_empty());
+        *more = i32::from(self.waiting.is_some());
         match rows.used {
             0 => Ok(None),
             _ => codec::buffer(env, &rows.bytes).map(Some),
@@ -223,8 +195,7 @@ impl EngineConnection {
         now: Option<f64>,
     ) -> Result<Option<BufferSlice<'e>>> {
         let now = self.clock.at(now)?;
-        self.inner.handle_submissions(now, &mut self.gathered);
-        let output = self.inner.output(self.stream);
+        let output = self.inner.output(now);
         let head = output.head();
         if head.is_empty() {
             return Ok(None);
@@ -249,37 +220,30 @@ impl EngineConnection {
         wants_progress: bool,
         meta: Option<String>,
     ) -> Result<f64> {
-        let number = Arc::new(OnceLock::new());
-        let mut options = RequestOptions {
+        let options = RequestOptions {
             timeout: timeout_ms.map(duration).transpose()?,
             max_timeout: max_timeout_ms.map(duration).transpose()?,
             meta: meta.map(Into::into),
             ..RequestOptions::default()
         };
-        if wants_progress {
-            options.progress = Some(Arc::new(self.gathered.report(number.clone())));
-        }
-        let made = self.handle.request(&method, params.as_deref(), options);
-        let response = made.map_err(|why| error::request(&why))?;
-        let key = *number.get_or_init(|| response.key().get());
-        self.asked.insert(key, response);
-        self.poll(key);
+        let made = self
+            .inner
+            .request(&method, params.as_deref(), options, wants_progress);
         // 53 bits.
-        Ok(key as f64)
+        made.map(|number| number as f64)
+            .map_err(|why| error::request(&why))
     }
 
     /// Gives up on a request of this side's.
     #[napi]
     pub fn cancel(&mut self, number: f64, reason: Option<String>) {
-        if let Some(response) = self.asked.remove(&(number as u64)) {
-            response.cancel(reason.as_deref());
-        }
+        self.inner.cancel(number as u64, reason.as_deref());
     }
 
     /// Sends a notification.
     #[napi]
     pub fn notify(&self, method: String, params: Option<String>) -> Result<()> {
-        let sent = self.handle.notify(&method, params.as_deref());
+        let sent = self.inner.handle().notify(&method, params.as_deref());
         sent.map_err(|why: RequestError| error::request(&why))
     }
 
@@ -287,7 +251,7 @@ impl EngineConnection {
     #[napi]
     pub fn timeout(&self, now: Option<f64>) -> Result<Option<f64>> {
         let now = self.clock.at(now)?;
-        let due = self.inner.poll_timeout();
+        let due = self.inner.connection().poll_timeout();
         Ok(due.map(|due| due.saturating_duration_since(now).as_secs_f64() * 1000.0))
     }
 
@@ -295,52 +259,52 @@ impl EngineConnection {
     #[napi]
     pub fn handle_timeout(&mut self, now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
-        self.inner.handle_timeout(now, &mut self.gathered);
+        self.inner.handle_timeout(now);
         Ok(())
     }
 
     /// Finishes what is in flight, for so long at most, and closes then.
     #[napi]
     pub fn finish(&self, grace_ms: f64) -> Result<()> {
-        self.handle.drain(duration(grace_ms)?);
+        self.inner.handle().drain(duration(grace_ms)?);
         Ok(())
     }
 
     /// Closes it once everything is written.
     #[napi]
     pub fn close(&self) {
-        self.handle.close();
+        self.inner.handle().close();
     }
 
     #[napi(getter)]
     pub fn revision(&self) -> Option<&'static str> {
-        self.handle.revision().map(Revision::name)
+        self.inner.handle().revision().map(Revision::name)
     }
 
     #[napi(getter)]
     pub fn is_closed(&self) -> bool {
-        self.inner.is_closed()
+        self.inner.connection().is_closed()
     }
 
     #[napi(getter)]
     pub fn wants_read(&self) -> bool {
-        self.inner.wants_read(self.stream)
+        self.inner.wants_read()
     }
 
     #[napi(getter)]
     pub fn in_flight(&self) -> u32 {
-        self.inner.in_flight() as u32
+        self.inner.connection().in_flight() as u32
     }
 
     #[napi(getter)]
     pub fn stray_count(&self) -> f64 {
-        self.handle.stray_count() as f64
+        self.inner.handle().stray_count() as f64
     }
 
     /// What the other side said of itself when the connection opened, as JSON.
     #[napi(getter)]
     pub fn peer(&self) -> Option<String> {
-        let peer = self.handle.peer()?;
+        let peer = self.inner.handle().peer()?;
         let info = match &*peer.implementation {
             "" => "null",
             info => info,
@@ -349,34 +313,6 @@ impl EngineConnection {
             "{{\"info\":{info},\"capabilities\":{}}}",
             peer.capabilities
         ))
-    }
-}
-
-impl EngineConnection {
-    /// Finds out what became of this side's requests.
-    fn settle(&mut self) {
-        let told = std::mem::take(&mut *events::lock(&self.gathered.told));
-        for news in told {
-            match news {
-                Told::Over(number) => self.poll(number),
-                Told::Progress(number, json) => {
-                    let event = Event::Progress(number, json);
-                    self.gathered.events.push_back(event);
-                }
-            }
-        }
-    }
-
-    fn poll(&mut self, number: u64) {
-        let waker = self.gathered.waker(number);
-        let Some(response) = self.asked.get_mut(&number) else {
-            return;
-        };
-        if let Poll::Ready(outcome) = Pin::new(response).poll(&mut Context::from_waker(&waker)) {
-            self.asked.remove(&number);
-            let event = Event::Answered(number, outcome);
-            self.gathered.events.push_back(event);
-        }
     }
 }
 
@@ -402,7 +338,20 @@ fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
             }
         }
         Event::Notification(message) => rows.message(Kind::Notification, [0, 0], &message),
-        Event::Progress(number, json) => {
+        Event::Progress {
+            number,
+            progress,
+            total,
+            message,
+        } => {
+            let mut json = json!({ "progress": progress });
+            if let Some(total) = total {
+                json["total"] = total.into();
+            }
+            if let Some(message) = message {
+                json["message"] = message.into();
+            }
+            let json = json.to_string();
             rows.text(Kind::Progress, events::halves(number), json.as_bytes());
         }
         Event::Answered(number, outcome) => rows.answered(number, &outcome),

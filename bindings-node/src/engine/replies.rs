@@ -36,7 +36,7 @@ impl EngineConnection {
         let Some(call) = self.calls.take(call) else {
             return false;
         };
-        let mut replies = self.handle.replies();
+        let mut replies = self.inner.handle().replies();
         replies.result(&call.reply, |out| out.object(&result));
         true
     }
@@ -55,7 +55,7 @@ impl EngineConnection {
         let Some(call) = self.calls.take(call) else {
             return Ok(false);
         };
-        let (mut replies, data) = (self.handle.replies(), data.as_deref());
+        let (mut replies, data) = (self.inner.handle().replies(), data.as_deref());
         match kind {
             Some(kind) => replies.error(&call.reply, kind, &message, data),
             None => replies.error_code(&call.reply, code as i64, &message, data),
@@ -73,7 +73,7 @@ impl EngineConnection {
                 total,
                 message,
             };
-            self.handle.replies().progress(&call.reply, news);
+            self.inner.handle().replies().progress(&call.reply, news);
         }
     }
 
@@ -89,7 +89,7 @@ impl EngineConnection {
         let unknown = || error("ERR_MCP_MISUSE", format!("there is no level {level:?}"));
         let level = LogLevel::parse(&level).ok_or_else(unknown)?;
         if let Some(call) = self.calls.get(call) {
-            let mut replies = self.handle.replies();
+            let mut replies = self.inner.handle().replies();
             replies.log(&call.reply, level, logger.as_deref(), &data);
         }
         Ok(())

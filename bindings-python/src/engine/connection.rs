@@ -1,13 +1,9 @@
 //! A connection that a program drives itself: bytes in, bytes out, and what happens.
 
-use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::connection::{Config, Framing, Handle, Opening, RequestOptions, Response, StreamId};
+use mcpbolt::connection::{Config, Framing, Opening, Polled, RequestOptions};
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use pyo3::exceptions::PyValueError;
@@ -16,19 +12,15 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::clock::Clock;
 use super::codec;
-use super::events::{Calls, Event, Gathered, Told, lock};
+use super::events::{Calls, seen};
 use crate::answer::exception;
 use crate::client_setup::seconds;
 
 /// The state of a connection. It reads no clock but where the program names no time, and does no I/O.
 #[pyclass(module = "mcpbolt.engine")]
 pub struct Connection {
-    inner: mcpbolt::connection::Connection,
-    stream: StreamId,
-    handle: Handle,
-    gathered: Gathered,
+    inner: Polled,
     calls: Calls,
-    asked: HashMap<u64, Response>,
     clock: Clock,
 }
 
@@ -51,29 +43,16 @@ struct Setup {
 
 impl Setup {
     fn config(&self) -> PyResult<Config> {
-        let side = match self.side.as_str() {
-            "server" => Side::Server,
-            "client" => Side::Client,
-            side => return Err(none("side", side)),
-        };
+        let side = Side::parse(&self.side).ok_or_else(|| none("side", &self.side))?;
         let mut config = Config::new(side, &self.name, &self.version);
         config.capabilities = std::array::from_fn(|_| self.capabilities.as_str().into());
         config.instructions = self.instructions.as_deref().map(Into::into);
         if let Some(names) = &self.revisions {
-            let parsed = names
-                .iter()
-                .map(|name| Revision::parse(name).ok_or_else(|| none("revision", name)));
-            let parsed = parsed.collect::<PyResult<Vec<_>>>()?;
-            let mut parsed = parsed.into_iter();
-            let first = parsed.next().ok_or_else(|| none("revision", ""))?;
-            config.revisions = parsed.fold(Revisions::only(first), Revisions::with);
+            let names = names.iter().map(String::as_str);
+            config.revisions = Revisions::parse(names).map_err(|name| none("revision", name))?;
         }
-        config.opening = match self.opening.as_str() {
-            "probe" => Opening::Probe,
-            "handshake" => Opening::Handshake,
-            "stateless" => Opening::Stateless,
-            opening => return Err(none("opening", opening)),
-        };
+        let opening = Opening::parse(&self.opening);
+        config.opening = opening.ok_or_else(|| none("opening", &self.opening))?;
         let own = Limits::STDIO;
         config.limits = Limits {
             max_message_bytes: self.max_message_bytes.unwrap_or(own.max_message_bytes),
@@ -82,15 +61,6 @@ impl Setup {
             ..own
         };
         Ok(config)
-    }
-
-    fn framing(&self) -> PyResult<Framing> {
-        Ok(match self.framing.as_str() {
-            "line" => Framing::Line,
-            "length" => Framing::Length,
-            "detect" => Framing::Detect,
-            framing => return Err(none("framing", framing)),
-        })
     }
 }
 
@@ -146,8 +116,7 @@ impl Connection {
     fn feed(&mut self, data: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
         let bytes = codec::bytes_of(data)?;
-        self.inner.input(self.stream).extend(bytes.as_bytes());
-        self.inner.receive(self.stream, now, &mut self.gathered);
+        self.inner.feed(bytes.as_bytes(), now);
         Ok(())
     }
 
@@ -155,16 +124,15 @@ impl Connection {
     #[pyo3(signature = (now = None))]
     fn feed_end(&mut self, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
-        self.inner.receive_end(self.stream, now, &mut self.gathered);
+        self.inner.feed_end(now);
         Ok(())
     }
 
     /// What happened since the last time, in order.
     fn events<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.settle();
         let list = PyList::empty(py);
-        for event in std::mem::take(&mut self.gathered.events) {
-            if let Some(event) = event.seen(py, &self.handle, &self.calls)? {
+        while let Some(event) = self.inner.next_event() {
+            if let Some(event) = seen(py, event, self.inner.handle(), &self.calls)? {
                 list.append(event)?;
             }
         }
@@ -175,8 +143,7 @@ impl Connection {
     #[pyo3(signature = (now = None))]
     fn output<'py>(&mut self, py: Python<'py>, now: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
         let now = self.clock.at(now)?;
-        self.inner.handle_submissions(now, &mut self.gathered);
-        let output = self.inner.output(self.stream);
+        let output = self.inner.output(now);
         let head = output.head();
         if head.len() == output.len() {
             let bytes = PyBytes::new(py, head);
@@ -204,32 +171,22 @@ impl Connection {
         meta: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let params = params.map(codec::object).transpose()?;
-        let number = Arc::new(OnceLock::new());
-        let mut options = RequestOptions {
+        let options = RequestOptions {
             timeout: timeout.map(seconds).transpose()?,
             max_timeout: max_timeout.map(seconds).transpose()?,
             meta: meta.map(codec::object).transpose()?.map(Into::into),
             ..RequestOptions::default()
         };
-        if progress {
-            options.progress = Some(Arc::new(self.gathered.report(number.clone())));
-        }
-        let response = self
-            .handle
-            .request(method, params.as_deref(), options)
-            .map_err(|error| exception(py, &error))?;
-        let key = *number.get_or_init(|| response.key().get());
-        self.asked.insert(key, response);
-        self.poll(key);
-        Ok(key)
+        let made = self
+            .inner
+            .request(method, params.as_deref(), options, progress);
+        made.map_err(|error| exception(py, &error))
     }
 
     /// Gives up on a request of this side's.
     #[pyo3(signature = (number, reason = None))]
     fn cancel(&mut self, number: u64, reason: Option<&str>) {
-        if let Some(response) = self.asked.remove(&number) {
-            response.cancel(reason);
-        }
+        self.inner.cancel(number, reason);
     }
 
     /// Sends a notification.
@@ -241,7 +198,7 @@ impl Connection {
         params: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let params = params.map(codec::object).transpose()?;
-        let sent = self.handle.notify(method, params.as_deref());
+        let sent = self.inner.handle().notify(method, params.as_deref());
         sent.map_err(|error| exception(py, &error))
     }
 
@@ -249,7 +206,7 @@ impl Connection {
     #[pyo3(signature = (now = None))]
     fn timeout(&self, now: Option<f64>) -> PyResult<Option<f64>> {
         let now = self.clock.at(now)?;
-        let due = self.inner.poll_timeout();
+        let due = self.inner.connection().poll_timeout();
         Ok(due.map(|due| due.saturating_duration_since(now).as_secs_f64()))
     }
 
@@ -257,44 +214,45 @@ impl Connection {
     #[pyo3(signature = (now = None))]
     fn handle_timeout(&mut self, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
-        self.inner.handle_timeout(now, &mut self.gathered);
+        self.inner.handle_timeout(now);
         Ok(())
     }
 
     /// Finishes what is in flight, for so many seconds at most, and closes then.
     fn drain(&self, grace: f64) {
-        self.handle
+        self.inner
+            .handle()
             .drain(Duration::try_from_secs_f64(grace).unwrap_or_default());
     }
 
     /// Closes it once everything is written.
     fn close(&self) {
-        self.handle.close();
+        self.inner.handle().close();
     }
 
     #[getter]
     fn revision(&self) -> Option<&'static str> {
-        self.handle.revision().map(Revision::name)
+        self.inner.handle().revision().map(Revision::name)
     }
 
     #[getter]
     fn is_closed(&self) -> bool {
-        self.inner.is_closed()
+        self.inner.connection().is_closed()
     }
 
     #[getter]
     fn wants_read(&self) -> bool {
-        self.inner.wants_read(self.stream)
+        self.inner.wants_read()
     }
 
     #[getter]
     fn in_flight(&self) -> usize {
-        self.inner.in_flight()
+        self.inner.connection().in_flight()
     }
 
     #[getter]
     fn stray_count(&self) -> u64 {
-        self.handle.stray_count()
+        self.inner.handle().stray_count()
     }
 }
 
@@ -302,41 +260,12 @@ impl Connection {
     fn of(setup: Setup) -> PyResult<Self> {
         let clock = Clock::new(setup.now);
         let now = clock.at(setup.now)?;
-        let mut inner = mcpbolt::connection::Connection::new(Arc::new(setup.config()?), now);
-        let stream = inner.open_stream(setup.framing()?);
+        let framing = Framing::parse(&setup.framing);
+        let framing = framing.ok_or_else(|| none("framing", &setup.framing))?;
         Ok(Self {
-            handle: inner.handle(),
-            inner,
-            stream,
-            gathered: Gathered::default(),
+            inner: Polled::new(Arc::new(setup.config()?), framing, now),
             calls: Calls::default(),
-            asked: HashMap::new(),
             clock,
         })
-    }
-
-    /// Finds out what became of this side's requests.
-    fn settle(&mut self) {
-        let told = std::mem::take(&mut *lock(&self.gathered.told));
-        for news in told {
-            match news {
-                Told::Over(number) => self.poll(number),
-                Told::Progress(number, progress, total, message) => {
-                    let event = Event::Progress(number, progress, total, message);
-                    self.gathered.events.push(event);
-                }
-            }
-        }
-    }
-
-    fn poll(&mut self, number: u64) {
-        let waker = self.gathered.waker(number);
-        let Some(response) = self.asked.get_mut(&number) else {
-            return;
-        };
-        if let Poll::Ready(outcome) = Pin::new(response).poll(&mut Context::from_waker(&waker)) {
-            self.asked.remove(&number);
-            self.gathered.events.push(Event::Answered(number, outcome));
-        }
     }
 }

@@ -2,15 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Wake, Waker};
 
-use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Handle, Host, Incoming, Progress as News,
-    Stray as What,
-};
-use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::mcp::{ErrorKind, LogLevel, Revision};
-use mcpbolt::message::{Message as Owned, MessageRef};
+use mcpbolt::connection::{Call, CallKey, Event, Handle, Progress as News, Stray as What};
+use mcpbolt::error::RequestError;
+use mcpbolt::mcp::{ErrorKind, LogLevel};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -19,167 +14,85 @@ use super::message::Message;
 use crate::answer::exception;
 use crate::write;
 
-/// One of them, before Python sees it.
-pub enum Event {
-    Opened(Revision),
-    Request(Box<Call>),
-    Cancelled(CallKey, Option<String>),
-    Notification(Owned),
-    Progress(u64, f64, Option<f64>, Option<String>),
-    Answered(u64, Result<Owned, RequestError>),
-    Stray(What, Vec<u8>),
-    Closed(ConnectionError),
-}
-
 /// The other side's requests that are not answered yet.
 pub type Calls = Arc<Mutex<HashMap<CallKey, Py<Request>>>>;
 
-/// Gathers them in their order.
-#[derive(Default)]
-pub struct Gathered {
-    pub events: Vec<Event>,
-    /// What is told while a request of this side's is under way: the numbers of those that are over, and progress.
-    pub told: Arc<Mutex<Vec<Told>>>,
-}
-
-pub enum Told {
-    Over(u64),
-    Progress(u64, f64, Option<f64>, Option<String>),
-}
-
-/// Notes that a request of this side's is over.
-struct Over(u64, Arc<Mutex<Vec<Told>>>);
-
-impl Wake for Over {
-    fn wake(self: Arc<Self>) {
-        lock(&self.1).push(Told::Over(self.0));
-    }
-}
-
-impl Gathered {
-    pub fn waker(&self, number: u64) -> Waker {
-        Arc::new(Over(number, self.told.clone())).into()
-    }
-
-    /// Notes the progress of a request, whose number is known once it is made.
-    pub fn report(
-        &self,
-        number: Arc<std::sync::OnceLock<u64>>,
-    ) -> impl Fn(News<'_>) + Send + Sync + 'static {
-        let told = self.told.clone();
-        move |news| {
-            let number = number.get().copied().unwrap_or_default();
-            let sentence = news.message.map(str::to_owned);
-            lock(&told).push(Told::Progress(number, news.progress, news.total, sentence));
+/// An event as Python sees it; `None` when it concerns nothing that Python has.
+pub fn seen(
+    py: Python<'_>,
+    event: Event,
+    handle: &Handle,
+    calls: &Calls,
+) -> PyResult<Option<Py<PyAny>>> {
+    Ok(Some(match event {
+        Event::Opened(revision) => {
+            let revision = revision.name();
+            Py::new(py, Opened { revision })?.into_any()
         }
-    }
-}
-
-impl Host for Gathered {
-    fn request(&mut self, _: Incoming<'_>, _: Answer<'_>) -> Disposition {
-        Disposition::Deferred(0)
-    }
-
-    fn dispatch(&mut self, batch: Batch) {
-        let calls = batch.calls().map(|call| Event::Request(Box::new(call)));
-        self.events.extend(calls);
-    }
-
-    fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
-        self.events
-            .push(Event::Cancelled(key, reason.map(str::to_owned)));
-    }
-
-    fn notification(&mut self, message: MessageRef<'_>) {
-        self.events.push(Event::Notification(message.detach()));
-    }
-
-    fn opened(&mut self, revision: Revision) {
-        self.events.push(Event::Opened(revision));
-    }
-
-    fn closed(&mut self, reason: &ConnectionError) {
-        self.events.push(Event::Closed(reason.clone()));
-    }
-
-    fn stray(&mut self, what: What, frame: &[u8]) {
-        self.events.push(Event::Stray(what, frame.to_owned()));
-    }
-}
-
-impl Event {
-    /// As Python sees it; `None` when it concerns nothing that Python has.
-    pub fn seen(
-        self,
-        py: Python<'_>,
-        handle: &Handle,
-        calls: &Calls,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        Ok(Some(match self {
-            Self::Opened(revision) => {
-                let revision = revision.name();
-                Py::new(py, Opened { revision })?.into_any()
-            }
-            Self::Request(call) => {
-                let key = call.reply.key();
-                let request = Request {
-                    message: Py::new(py, Message::came(call.message.clone()))?,
-                    handle: handle.clone(),
-                    calls: calls.clone(),
-                    call: *call,
-                };
-                let request = Py::new(py, request)?;
-                lock(calls).insert(key, request.clone_ref(py));
-                request.into_any()
-            }
-            Self::Cancelled(key, reason) => {
-                let Some(request) = lock(calls).remove(&key) else {
-                    return Ok(None);
-                };
-                Py::new(py, Cancelled { request, reason })?.into_any()
-            }
-            Self::Notification(message) => {
-                let message = Py::new(py, Message::came(message))?;
-                Py::new(py, Notification { message })?.into_any()
-            }
-            Self::Progress(number, progress, total, message) => {
-                let news = Progress {
-                    number,
-                    progress,
-                    total,
-                    message,
-                };
-                Py::new(py, news)?.into_any()
-            }
-            Self::Answered(number, outcome) => {
-                let (message, error) = match outcome {
-                    Ok(message) => (Some(Py::new(py, Message::came(message))?), None),
-                    Err(error) => (None, Some(exception(py, &error).into_value(py).into_any())),
-                };
-                let answered = Answered {
-                    number,
-                    message,
-                    error,
-                };
-                Py::new(py, answered)?.into_any()
-            }
-            Self::Stray(what, frame) => {
-                let what = match what {
-                    What::Answer => "answer",
-                    What::BadFrame => "bad_frame",
-                    What::Oversize => "oversize",
-                    What::Cancel => "cancel",
-                    _ => "unexpected",
-                };
-                Py::new(py, Stray { what, frame })?.into_any()
-            }
-            Self::Closed(reason) => {
-                let error = exception(py, &RequestError::Closed(reason));
-                let error = error.into_value(py).into_any();
-                Py::new(py, Closed { error })?.into_any()
-            }
-        }))
-    }
+        Event::Request(call) => {
+            let key = call.reply.key();
+            let request = Request {
+                message: Py::new(py, Message::came(call.message.clone()))?,
+                handle: handle.clone(),
+                calls: calls.clone(),
+                call: *call,
+            };
+            let request = Py::new(py, request)?;
+            lock(calls).insert(key, request.clone_ref(py));
+            request.into_any()
+        }
+        Event::Cancelled(key, reason) => {
+            let Some(request) = lock(calls).remove(&key) else {
+                return Ok(None);
+            };
+            Py::new(py, Cancelled { request, reason })?.into_any()
+        }
+        Event::Notification(message) => {
+            let message = Py::new(py, Message::came(message))?;
+            Py::new(py, Notification { message })?.into_any()
+        }
+        Event::Progress {
+            number,
+            progress,
+            total,
+            message,
+        } => {
+            let news = Progress {
+                number,
+                progress,
+                total,
+                message,
+            };
+            Py::new(py, news)?.into_any()
+        }
+        Event::Answered(number, outcome) => {
+            let (message, error) = match outcome {
+                Ok(message) => (Some(Py::new(py, Message::came(message))?), None),
+                Err(error) => (None, Some(exception(py, &error).into_value(py).into_any())),
+            };
+            let answered = Answered {
+                number,
+                message,
+                error,
+            };
+            Py::new(py, answered)?.into_any()
+        }
+        Event::Stray(what, frame) => {
+            let what = match what {
+                What::Answer => "answer",
+                What::BadFrame => "bad_frame",
+                What::Oversize => "oversize",
+                What::Cancel => "cancel",
+                _ => "unexpected",
+            };
+            Py::new(py, Stray { what, frame })?.into_any()
+        }
+        Event::Closed(reason) => {
+            let error = exception(py, &RequestError::Closed(reason));
+            let error = error.into_value(py).into_any();
+            Py::new(py, Closed { error })?.into_any()
+        }
+    }))
 }
 
 /// The connection is open.

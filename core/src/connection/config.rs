@@ -23,6 +23,18 @@ pub enum Opening {
     Actions,
 }
 
+impl Opening {
+    /// One of those that open MCP, by its name in lower case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "probe" => Self::Probe,
+            "handshake" => Self::Handshake,
+            "stateless" => Self::Stateless,
+            _ => return None,
+        })
+    }
+}
+
 /// What one side brings to a connection. Shared by its connections.
 #[derive(Clone, Debug)]
 pub struct Config {

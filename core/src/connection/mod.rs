@@ -31,6 +31,7 @@ mod overdue;
 mod pace;
 mod params;
 mod pending;
+mod polled;
 mod queue;
 mod receive;
 #[cfg(feature = "http")]
@@ -65,6 +66,7 @@ pub use self::host::{
 };
 #[cfg(feature = "server")]
 pub(crate) use self::pace::Pace;
+pub use self::polled::{Event, Polled};
 pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   client:  Idle ─▶ Probing ─┬─▶ Open (stateless)
-//!                ╰────────────┴─▶ Initializing ─▶ Open (handshake era)
+//!               │     ▲       ▼
+//!               │     ╰── once ── refused: no handshake here
+//!               ╰───────────▶ Initializing ─▶ Open (handshake era)
 //! ```
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::answer::ResultWriter;
 use super::config::{Config, Opening};
@@ -39,7 +41,7 @@ pub(crate) struct Step {
     key: RequestKey,
     timer: TimerKey,
     asked: Revision,
-    /// It was asked before, and refused by a server that says it speaks this.
+    /// The server has contradicted itself before: what it says now is the last word.
     again: bool,
 }
 
@@ -82,9 +84,9 @@ impl Core {
                 Ok(())
             }
             (Some(stateless), None, _) | (Some(stateless), _, Opening::Probe) => {
-                self.probe(exchange, stateless, now)
+                self.probe(exchange, stateless, false, now)
             }
-            (_, Some(handshake), _) => self.ask_initialize(exchange, handshake, now),
+            (_, Some(handshake), _) => self.ask_initialize(exchange, handshake, false, now),
             _ => Err(ConnectionError::NoCommonRevision),
         };
         if let Err(reason) = begun {
@@ -109,24 +111,16 @@ impl Core {
     fn step(
         &mut self,
         asked: Revision,
+        again: bool,
         now: Instant,
-        probe: bool,
+        wait: Duration,
     ) -> Result<Step, ConnectionError> {
         let key = self
             .shared()
             .outgoing
             .register()
             .map_err(|_| ConnectionError::ClosedLocally)?;
-        let limits = &self.config.limits;
-        // Without a handshake to fall back to, giving up early gains nothing.
-        let falls_back = self.config.revisions.newest(Era::Handshake).is_some();
-        let wait = if probe && falls_back {
-            limits.probe_timeout
-        } else {
-            limits.handshake_timeout
-        };
         let timer = self.timers.insert(later(now, wait), Timer::Opening(key));
-        let again = false;
         Ok(Step {
             key,
             timer,
@@ -139,9 +133,17 @@ impl Core {
         &mut self,
         exchange: &mut Exchange,
         asked: Revision,
+        again: bool,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        let step = self.step(asked, now, true)?;
+        let limits = &self.config.limits;
+        // Without a handshake to fall back to, giving up early gains nothing.
+        let falls_back = !again && self.config.revisions.newest(Era::Handshake).is_some();
+        let wait = match falls_back {
+            true => limits.probe_timeout,
+            false => limits.handshake_timeout,
+        };
+        let step = self.step(asked, again, now, wait)?;
         let mut frame = Vec::new();
         let name = Method::Discover.name();
         let envelope = params::envelope(&self.config, asked);
@@ -164,9 +166,10 @@ impl Core {
         &mut self,
         exchange: &mut Exchange,
         asked: Revision,
+        again: bool,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        let step = self.step(asked, now, false)?;
+        let step = self.step(asked, again, now, self.config.limits.handshake_timeout)?;
         let config = &self.config;
         let params = format!(
             "{{\"protocolVersion\":\"{asked}\",\"capabilities\":{},\"clientInfo\":{}}}",
@@ -204,7 +207,9 @@ impl Core {
         self.shared().outgoing.cancel(key);
         let outcome = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Probing(step) => self.probe_answered(exchange, &step, message, now, host),
-            Phase::Initializing(_) => self.initialize_answered(exchange, message, host),
+            Phase::Initializing(step) => {
+                self.initialize_answered(exchange, &step, message, now, host)
+            }
             Phase::Idle | Phase::Done => Ok(()),
         };
         if let Err(reason) = outcome {
@@ -235,7 +240,7 @@ impl Core {
                 offered
             }
         };
-        self.offered(exchange, step.asked, offered, now)
+        self.offered(exchange, step, offered, now)
     }
 
     /// The probe was answered with an error.
@@ -253,46 +258,47 @@ impl Core {
                 let why = format!("{} ({})", error.message, error.code);
                 return Err(ConnectionError::Handshake(why.into()));
             }
-            return self.fall_back(exchange, now);
+            return self.fall_back(exchange, step, now);
         }
         let data = error.data.unwrap_or_default();
         let offered = revisions(reader::find(&data, "supported"));
         if offered.is_some_and(|offered| offered.contains(step.asked)) && !step.again {
             // It contradicts itself: it may have been a matter of the moment.
-            self.probe(exchange, step.asked, now)?;
-            if let Phase::Probing(step) = &mut self.phase {
-                step.again = true;
-            }
-            return Ok(());
+            return self.probe(exchange, step.asked, true, now);
         }
-        self.offered(exchange, step.asked, offered, now)
+        self.offered(exchange, step, offered, now)
     }
 
     /// The server does not speak what it was asked for, but, if it says so, these.
     fn offered(
         &mut self,
         exchange: &mut Exchange,
-        asked: Revision,
+        step: &Step,
         offered: Option<Revisions>,
         now: Instant,
     ) -> Result<(), ConnectionError> {
         let Some(offered) = offered else {
-            return self.fall_back(exchange, now);
+            return self.fall_back(exchange, step, now);
         };
         let common: Revisions = offered
             .iter()
-            .filter(|r| self.config.revisions.contains(*r) && *r != asked)
+            .filter(|r| self.config.revisions.contains(*r) && *r != step.asked)
             .collect();
         match (common.newest(Era::Stateless), common.newest(Era::Handshake)) {
-            (Some(stateless), _) => self.probe(exchange, stateless, now),
-            (None, Some(handshake)) => self.ask_initialize(exchange, handshake, now),
+            (Some(stateless), _) => self.probe(exchange, stateless, step.again, now),
+            (None, Some(handshake)) => self.ask_initialize(exchange, handshake, step.again, now),
             (None, None) => Err(ConnectionError::NoCommonRevision),
         }
     }
 
-    fn fall_back(&mut self, exchange: &mut Exchange, now: Instant) -> Result<(), ConnectionError> {
+    fn fall_back(
+        &mut self,
+        exchange: &mut Exchange,
+        step: &Step,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
         match self.config.handshake() {
-            Some(handshake) => self.ask_initialize(exchange, handshake, now),
+            Some(handshake) => self.ask_initialize(exchange, handshake, step.again, now),
             None => Err(ConnectionError::NoCommonRevision),
         }
     }
@@ -300,12 +306,17 @@ impl Core {
     fn initialize_answered(
         &mut self,
         exchange: &mut Exchange,
+        step: &Step,
         message: &MessageRef<'_>,
+        now: Instant,
         host: &mut dyn Host,
     ) -> Result<(), ConnectionError> {
         let failed = |why: String| Err(ConnectionError::Handshake(why.into()));
         if message.kind() == Kind::Error {
             let error = peer_error(message);
+            if let Some(stateless) = self.spoken_instead(step, &error) {
+                return self.probe(exchange, stateless, true, now);
+            }
             return failed(format!("{} ({})", error.message, error.code));
         }
         let result = message.result().unwrap_or("{}");
@@ -340,6 +351,20 @@ impl Core {
         Ok(())
     }
 
+    /// The stateless revision that a server speaks instead of the handshake: one that was only slow
+    /// to answer the probe is in that era for good.
+    fn spoken_instead(&self, step: &Step, error: &PeerError) -> Option<Revision> {
+        if step.again || error.code != UNSUPPORTED_VERSION {
+            return None;
+        }
+        let data = error.data.as_deref().unwrap_or_default();
+        let offered = revisions(reader::find(data, "supported"))?;
+        let mut common = offered
+            .iter()
+            .filter(|r| self.config.revisions.contains(*r));
+        common.find(|r| r.era() == Era::Stateless)
+    }
+
     /// Whether that is the request of the step under way.
     pub(super) fn is_opening(&self, key: RequestKey) -> bool {
         matches!(&self.phase, Phase::Probing(step) | Phase::Initializing(step) if step.key == key)
@@ -363,13 +388,13 @@ impl Core {
             (Phase::Probing(step), RequestError::Peer(error)) => {
                 self.probe_refused(exchange, &step, error, now)
             }
-            (Phase::Probing(_), RequestError::Carrier(why))
+            (Phase::Probing(step), RequestError::Carrier(why))
                 if older && why.is_incomprehension() =>
             {
-                self.fall_back(exchange, now)
+                self.fall_back(exchange, &step, now)
             }
-            (Phase::Probing(_), RequestError::BadAnswer(_)) if older => {
-                self.fall_back(exchange, now)
+            (Phase::Probing(step), RequestError::BadAnswer(_)) if older => {
+                self.fall_back(exchange, &step, now)
             }
             (_, RequestError::Carrier(why)) => Err(ConnectionError::Carrier(why)),
             (_, RequestError::Peer(error)) => {
@@ -399,12 +424,15 @@ impl Core {
         }
         self.shared().outgoing.cancel(key);
         match std::mem::replace(&mut self.phase, Phase::Done) {
-            Phase::Probing(_) => {
-                if let Err(reason) = self.fall_back(exchange, now) {
+            Phase::Probing(step) if !step.again => {
+                if let Err(reason) = self.fall_back(exchange, &step, now) {
                     self.fail(reason, host);
                 }
                 Ok(())
             }
+            Phase::Probing(_) => Err(ConnectionError::Handshake(
+                "the server did not answer server/discover in time".into(),
+            )),
             _ => Err(ConnectionError::Handshake(
                 "the server did not answer initialize in time".into(),
             )),

@@ -53,6 +53,16 @@ pub enum Framing {
 }
 
 impl Framing {
+    /// One of those of a stream of bytes, by its name in lower case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "line" => Self::Line,
+            "length" => Self::Length,
+            "detect" => Self::Detect,
+            _ => return None,
+        })
+    }
+
     /// Which framing a stream that begins with `first` uses: a length below 2^24 begins with a
     /// zero byte, which no line does.
     pub fn detect(first: u8) -> Self {

@@ -212,12 +212,7 @@ fn framing(text: &str) -> Result<(&str, Framing), &'static str> {
     let Some((before, name)) = text.rsplit_once("?framing=") else {
         return Ok((text, Framing::Line));
     };
-    match name {
-        "line" => Ok((before, Framing::Line)),
-        "length" => Ok((before, Framing::Length)),
-        "detect" => Ok((before, Framing::Detect)),
-        _ => Err(FRAMINGS),
-    }
+    Ok((before, Framing::parse(name).ok_or(FRAMINGS)?))
 }
 
 fn host_and_port(authority: &str) -> Result<(String, Option<u16>), &'static str> {

@@ -16,6 +16,7 @@
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
 //! | `runtime`, `wait`, `trust` | tokio, for clients whose programs may have none; waiting as tasks do; whom clients trust |
+//! | `wire` | a pipe under a protocol of the program's own |
 //! | `trace`, `event` | the wire, written to a file; what is told to a log |
 //! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
 //! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
@@ -64,6 +65,7 @@ mod unix;
 #[cfg(feature = "net")]
 mod wait;
 mod wake;
+mod wire;
 mod workers;
 
 #[cfg(not(unix))]
@@ -101,4 +103,5 @@ pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
 pub use trace::{TRACE_VARIABLE, trace_to, traced};
 pub use wake::LoopWake;
+pub use wire::{Heard, Wire, WireHandle};
 pub use workers::{Workers, WorkersConfig};

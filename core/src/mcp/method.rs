@@ -12,6 +12,15 @@ pub enum Side {
 }
 
 impl Side {
+    /// The side of that name, in lower case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "client" => Self::Client,
+            "server" => Self::Server,
+            _ => return None,
+        })
+    }
+
     /// The other one.
     pub fn peer(self) -> Self {
         match self {

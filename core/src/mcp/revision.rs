@@ -288,6 +288,21 @@ impl Revisions {
         Self(1 << revision as u8)
     }
 
+    /// The set of those version strings.
+    ///
+    /// # Errors
+    /// The first of them that names no revision; `""` when there are none.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
+        let mut all = Self(0);
+        for name in names {
+            all = all.with(Revision::parse(name).ok_or(name)?);
+        }
+        match all {
+            Self(0) => Err(""),
+            all => Ok(all),
+        }
+    }
+
     /// This set and `revision`.
     #[must_use]
     pub fn with(self, revision: Revision) -> Self {

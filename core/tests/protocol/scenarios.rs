@@ -88,6 +88,39 @@ fn a_silent_server_gets_its_handshake_after_the_probe() {
     assert_eq!(client.host.closed.len(), 1);
 }
 
+/// R-ERA-07, R-ERA-08: a server that is slow to start takes the probe for its opening, and refuses
+/// the handshake that came after it. It is asked once more, and not twice.
+#[test]
+fn a_server_that_was_slow_to_answer_the_probe_is_asked_again() {
+    let refusal = r#""error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}"#;
+    let discovered = r#""result":{"resultType":"complete","supportedVersions":["2026-07-28"],
+        "capabilities":{},"ttlMs":0,"cacheScope":"private"}}"#
+        .replace("\n        ", "");
+    for (answer, opens) in [(discovered.as_str(), true), (refusal, false)] {
+        let mut now = Instant::now();
+        let mut client = End::new(Config::new(Side::Client, "client", "1"), now);
+        client.step(now);
+        now += Limits::STDIO.probe_timeout + secs(1);
+        client.step(now);
+        let late = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,{discovered}\n");
+        let refused = format!("{{\"jsonrpc\":\"2.0\",\"id\":2,{refusal}\n");
+        client.receive(format!("{late}{refused}").as_bytes(), now);
+        client.step(now);
+        assert!(
+            client.last().contains("server/discover"),
+            "{:?}",
+            client.wrote
+        );
+        let last = format!("{{\"jsonrpc\":\"2.0\",\"id\":3,{answer}\n");
+        client.receive(last.as_bytes(), now);
+        client.step(now);
+        let opened = client.handle().revision() == Some(Revision::V2026_07_28);
+        assert_eq!(opened, opens, "{:?}", client.wrote);
+        assert_eq!(client.host.closed.len(), usize::from(!opens));
+        assert_eq!(client.wrote.len(), 3, "{:?}", client.wrote);
+    }
+}
+
 /// R-PNG-01.
 #[test]
 fn a_client_answers_a_ping_while_it_waits_for_the_server_to_open() {
