@@ -102,8 +102,12 @@ fn a_server_that_was_slow_to_answer_the_probe_is_asked_again() {
         client.step(now);
         now += Limits::STDIO.probe_timeout + secs(1);
         client.step(now);
-        let late = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,{discovered}\n");
-        let refused = format!("{{\"jsonrpc\":\"2.0\",\"id\":2,{refusal}\n");
+        let answer_to = |asked: &str, answer: &str| {
+            let asked: serde_json::Value = serde_json::from_str(asked).expect("a message");
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{answer}\n", asked["id"])
+        };
+        let late = answer_to(&client.wrote[0], &discovered);
+        let refused = answer_to(&client.wrote[1], refusal);
         client.receive(format!("{late}{refused}").as_bytes(), now);
         client.step(now);
         assert!(
@@ -111,7 +115,7 @@ fn a_server_that_was_slow_to_answer_the_probe_is_asked_again() {
             "{:?}",
             client.wrote
         );
-        let last = format!("{{\"jsonrpc\":\"2.0\",\"id\":3,{answer}\n");
+        let last = answer_to(client.last(), answer);
         client.receive(last.as_bytes(), now);
         client.step(now);
         let opened = client.handle().revision() == Some(Revision::V2026_07_28);
