@@ -67,8 +67,9 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
             variables
         }
         Operation::CallTool(_) | Operation::GetPrompt(_) => {
-            read::object(py, message.arguments().unwrap_or("{}"))
-                .map_err(|error| invalid(py, &error))?
+            let given = read::object(py, message.arguments().unwrap_or("{}"))
+                .map_err(|error| invalid(py, &error))?;
+            taken(py, given, &target.parameters)?
         }
     };
     for name in &target.integers {
@@ -88,6 +89,28 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
         arguments.set_item(name.bind(py), Bound::new(py, context)?)?;
     }
     Ok(arguments)
+}
+
+/// Those arguments that the function takes: where the schema allows more, it is none of its business.
+fn taken<'py>(
+    py: Python<'py>,
+    given: Bound<'py, PyDict>,
+    parameters: &[Py<PyString>],
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut count = 0;
+    for name in parameters {
+        count += usize::from(given.contains(name)?);
+    }
+    if count == given.len() {
+        return Ok(given);
+    }
+    let taken = PyDict::new(py);
+    for name in parameters {
+        if let Some(value) = given.get_item(name)? {
+            taken.set_item(name, value)?;
+        }
+    }
+    Ok(taken)
 }
 
 fn invalid(py: Python<'_>, error: &PyErr) -> PyErr {

@@ -45,6 +45,8 @@ pub struct Target {
     pub is_checked: bool,
     /// That of a resource of one: its variables are the arguments.
     pub template: Option<Template>,
+    /// The parameters that arguments go to.
+    pub parameters: Vec<Py<PyString>>,
     /// The parameter that takes the context.
     pub context: Option<Py<PyString>>,
     /// Makes of the arguments what the function's parameters want; `None` when they are plain.
@@ -75,6 +77,7 @@ impl Target {
             takes_tasks: false,
             is_checked: false,
             template: None,
+            parameters: Vec::new(),
             context: None,
             prepare: None,
             integers: Vec::new(),

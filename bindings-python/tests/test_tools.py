@@ -175,6 +175,34 @@ async def test_arguments_arrive_as_their_hints_say() -> None:
 
 
 @coroutine
+async def test_arguments_that_nobody_takes_are_left_out_unless_the_schema_refuses_them() -> None:
+    """R-TOL-05: a schema that does not close its object allows more than the function takes."""
+    server = Server("arguments", "1")
+    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+
+    def add(a: int, context: Context, b: int = 2) -> str:
+        return f"{a + b} in {context.revision}"
+
+    server.tool(add)
+    server.tool(name="waiting")(_awaited(add))
+    server.tool(name="closed", input_schema=closed)(lambda a: str(a))
+    async with Client(server, revision="2025-11-25") as client:
+        for tool in ("add", "waiting"):
+            result = await client.call_tool(tool, {"a": 1, "c": 3, "context": "mine", "self": None})
+            assert (result.is_error, result.text) == (False, "3 in 2025-11-25")
+        refused = await client.call_tool("closed", {"a": 1, "c": 3})
+        assert refused.is_error and "'c'" in refused.text, refused.text
+
+
+def _awaited(function: Any) -> Any:
+    async def awaited(a: int, context: Context, b: int = 2) -> str:
+        text: str = function(a, context, b)
+        return text
+
+    return awaited
+
+
+@coroutine
 async def test_every_json_value_survives_the_way_there_and_back() -> None:
     server = Server("mirror")
 

@@ -49,6 +49,7 @@ class Entry:
         self.description = text or description(function)
         self.icons = json([icon if isinstance(icon, dict) else Icon.of(icon).wire() for icon in icons])
         self.meta = json(meta)
+        self.parameters = [*signature.parameters]
         self.context = signature.context
         if inline and signature.is_async:
             raise TypeError(f"{self.name}: a coroutine function cannot run inline")
