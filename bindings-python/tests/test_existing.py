@@ -6,27 +6,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import Forks
 
-FOLDER = Path(__file__).parent / "existing"
+WAYS = ["own", "served", "accelerated"]
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 STATELESS = "2026-07-28"
 CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
 CLIENT = {"name": "raw", "version": "1"}
 SECONDS = 180
-"""No test takes longer: a conversation of this length takes seconds, and an SDK's server starts slowly."""
+"""No test takes longer: a conversation of this length takes seconds, and an SDK is imported slowly."""
 ANSWERS = {
     "elicitation/create": {"action": "accept", "content": {"x": 3}},
     "sampling/createMessage": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "said"}},
     "roots/list": {"roots": [{"uri": "file:///home/me"}]},
 }
 Message = dict[str, Any]
-
+Difference = tuple[str, Callable[[list[Message], list[Message]], bool]]
 
 
 def worded(theirs: list[Message], ours: list[Message]) -> bool:
@@ -50,7 +49,7 @@ def without(params: Message, name: str) -> Message:
 
 
 # Where the engine and the SDK differ, by revision and step: the requirement that the engine follows, and how.
-DIFFERENCES: dict[tuple[str, str], tuple[str, Callable[[list[Message], list[Message]], bool]]] = {
+DIFFERENCES: dict[tuple[str, str], Difference] = {
     **{(revision, "prompt 'a'"): ("R-RPC-14", in_one_line) for revision in [*HANDSHAKES, STATELESS]},
     (STATELESS, "ping"): ("R-PNG-03", worded),
     ("2024-11-05", "progress"): ("R-PRG, the table of notifications", silent),
@@ -139,28 +138,28 @@ def common() -> Iterator[tuple[str, list[Message]]]:
 class Conversation:
     """A client of a server that runs `how`, on its stdin and stdout."""
 
-    def __init__(self, server: str, how: str, revision: str) -> None:
-        self.command = [sys.executable, str(FOLDER / f"{server}.py"), how]
+    def __init__(self, server: Forks, how: str, revision: str) -> None:
+        self.server = server
+        self.how = how
         self.revision = revision
         self.count = 0
         self.asked = 0
 
     async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
         """What was said in each step."""
-        # What a kernel says is held against what it says by itself, not against the schemas: it asks by elicitation in
-        # revisions that have none.
-        env = {name: value for name, value in os.environ.items() if name != "MCPBOLT_TRACE"}
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*self.command, stdin=pipe, stdout=pipe, limit=1 << 24, env=env)
-        assert process.stdin and process.stdout
-        self.writer, self.reader = process.stdin, process.stdout
+        loop = asyncio.get_running_loop()
+        stdin, writing = os.pipe()
+        reading, stdout = os.pipe()
+        process = await self.server.run(self.how, stdin=stdin, stdout=stdout)
+        self.reader = asyncio.StreamReader(1 << 24)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self.reader), open(reading, "rb"))
+        self.writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, open(writing, "wb"))
         said = {"opening": await self.open()}
         for name, messages in steps:
             said[name] = await self.step(messages)
         said["cancel"] = await self.cancel()
-        process.stdin.close()
-        await asyncio.wait_for(process.wait(), 20)
-        assert process.returncode == 0, process.returncode
+        self.writer.close()
+        assert await process.ends_well()
         return said
 
     async def open(self) -> list[Message]:
@@ -210,38 +209,34 @@ class Conversation:
 
 
 def normal(message: Any) -> Any:
-    """Without what is random, and without a `_meta` that says nothing, which some releases write."""
+    """Without what is random, and without `params` and a `_meta` that say nothing, which some releases write."""
     if isinstance(message, dict):
-        said = {key: value for key, value in message.items() if (key, value) != ("_meta", {})}
-        return {key: "sealed" if key == "requestState" else normal(value) for key, value in said.items()}
+        said = {key: "sealed" if key == "requestState" else normal(value) for key, value in message.items()}
+        return {key: value for key, value in said.items() if key not in ("_meta", "params") or value != {}}
     return [normal(one) for one in message] if isinstance(message, list) else message
 
 
-_own: dict[tuple[str, str], dict[str, list[Message]]] = {}
+@pytest.fixture(scope="module", params=["lowlevel", "highlevel", "fast"])
+def server(request: pytest.FixtureRequest) -> Iterator[Forks]:
+    with Forks(request.param) as forks:
+        yield forks
 
 
-async def own(server: str, revision: str) -> dict[str, list[Message]]:
-    """What the server says by itself."""
-    if (server, revision) not in _own:
-        _own[server, revision] = await Conversation(server, "own", revision).hold([*common()])
-    return _own[server, revision]
-
-
-@pytest.mark.parametrize("how", ["served", "accelerated"])
-@pytest.mark.parametrize("revision", [*HANDSHAKES, STATELESS])
-@pytest.mark.parametrize("server", ["lowlevel", "highlevel", "fast"])
-def test_a_server_says_the_same_as_by_itself(server: str, revision: str, how: str) -> None:
-    asyncio.run(asyncio.wait_for(compare(server, revision, how), SECONDS))
-
-
-async def compare(server: str, revision: str, how: str) -> None:
-    theirs = await own(server, revision)
-    ours = await Conversation(server, how, revision).hold([*common()])
+async def compare(
+    conversation: type[Conversation], server: Forks, revision: str, allowed: dict[tuple[str, str], Difference]
+) -> None:
+    """Has a server run by itself, served and accelerated, and finds what it says otherwise."""
+    talks = (conversation(server, how, revision).hold([*common()]) for how in WAYS)
+    theirs, *ours = await asyncio.wait_for(asyncio.gather(*talks), SECONDS)
     differences = {}
-    for name, said in theirs.items():
-        if ours[name] == said:
-            continue
-        rule = DIFFERENCES.get((revision, name))
-        if rule is None or not rule[1](said, ours[name]):
-            differences[name] = (said, ours[name])
+    for how, all_said in zip(WAYS[1:], ours):
+        for name, said in theirs.items():
+            rule = allowed.get((revision, name))
+            if all_said[name] != said and (rule is None or not rule[1](said, all_said[name])):
+                differences[f"{name}, {how}"] = said, all_said[name]
     assert not differences, json.dumps(differences, indent=1)[:20000]
+
+
+@pytest.mark.parametrize("revision", [*HANDSHAKES, STATELESS])
+def test_a_server_says_the_same_as_by_itself(server: Forks, revision: str) -> None:
+    asyncio.run(compare(Conversation, server, revision, DIFFERENCES))

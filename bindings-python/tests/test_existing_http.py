@@ -5,14 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-from test_existing import ANSWERS, DIFFERENCES, SECONDS, STATELESS, Conversation, Message, call, common, normal
+from forks import Forks
+from test_existing import (
+    ANSWERS,
+    DIFFERENCES,
+    STATELESS,
+    Conversation,
+    Difference,
+    Message,
+    call,
+    compare,
+    normal,
+    server as server,
+)
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", STATELESS]
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -22,23 +33,22 @@ KINDS = "application/json, text/event-stream"
 class OverHttp(Conversation):
     """A client of a server that runs `how`, at an address of its own."""
 
-    def __init__(self, server: str, how: str, revision: str) -> None:
+    def __init__(self, server: Forks, how: str, revision: str) -> None:
         super().__init__(server, how, revision)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
-        self.command.append(self.url)
+        # Held until the server takes it, so that no two have the same.
+        self.place = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.place.getsockname()[1]}/mcp"
         self.session: str | None = None
         # What belongs to no request.
         self.standing: list[Message] = []
 
     async def hold(self, steps: list[tuple[str, list[Message]]]) -> dict[str, list[Message]]:
-        env = {name: value for name, value in os.environ.items() if name != "MCPBOLT_TRACE"}
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*self.command, env=env, stderr=pipe)
+        self.place.close()
+        nothing, output = os.open(os.devnull, os.O_RDONLY), os.dup(2)
+        process = await self.server.run(self.how, self.url, stdin=nothing, stdout=output)
         try:
             async with httpx2.AsyncClient(timeout=30, limits=httpx2.Limits(max_connections=200)) as self.http:
-                await self.until_it_listens(process)
+                await self.until_it_listens()
                 said = {"opening": await self.open()}
                 listening = asyncio.ensure_future(self.listen())
                 for name, messages in steps:
@@ -47,18 +57,19 @@ class OverHttp(Conversation):
                 said["standing"] = self.standing
                 listening.cancel()
         finally:
-            process.terminate()
-            await asyncio.wait_for(process.communicate(), 30)
+            os.kill(process.pid, signal.SIGTERM)
+            ends_well = await process.ends_well()
+        # By itself it ends by the signal.
+        assert ends_well or self.how == "own"
         return said
 
-    async def until_it_listens(self, process: asyncio.subprocess.Process) -> None:
-        for _ in range(600):
+    async def until_it_listens(self) -> None:
+        for _ in range(1000):
             try:
                 await self.http.get(self.url.replace("/mcp", "/none"))
                 return
             except httpx2.TransportError:
-                assert process.returncode is None
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.02)
         raise AssertionError("nobody listens")
 
     async def open(self) -> list[Message]:
@@ -121,7 +132,7 @@ class OverHttp(Conversation):
         """A call that is given up does not keep the next one."""
         slow = self.request(call("slow"))
         calling = asyncio.ensure_future(self.exchange(slow))
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.1)
         if self.session is not None:
             await self.tell(
                 {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow["id"]}}
@@ -145,20 +156,9 @@ async def messages(answer: httpx2.Response) -> AsyncIterator[Message]:
                 yield json.loads(line[6:])
 
 
-_own: dict[tuple[str, str], dict[str, list[Message]]] = {}
-
-
-async def own(server: str, revision: str) -> dict[str, list[Message]]:
-    if (server, revision) not in _own:
-        _own[server, revision] = await OverHttp(server, "own", revision).hold([*common()])
-    return _own[server, revision]
-
-
-@pytest.mark.parametrize("how", ["served", "accelerated"])
 @pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("server", ["lowlevel", "highlevel", "fast"])
-def test_a_server_says_the_same_over_http(server: str, revision: str, how: str) -> None:
-    asyncio.run(asyncio.wait_for(compare(server, revision, how), SECONDS))
+def test_a_server_says_the_same_over_http(server: Forks, revision: str) -> None:
+    asyncio.run(compare(OverHttp, server, revision, {**DIFFERENCES, **OVER_HTTP}))
 
 
 def of_the_params(theirs: list[Message], ours: list[Message]) -> bool:
@@ -167,21 +167,8 @@ def of_the_params(theirs: list[Message], ours: list[Message]) -> bool:
     return codes == [-32020, -32602]
 
 
-async def compare(server: str, revision: str, how: str) -> None:
-    theirs = await own(server, revision)
-    ours = await OverHttp(server, how, revision).hold([*common()])
-    differences = {}
-    for name, said in theirs.items():
-        if ours[name] == said:
-            continue
-        rule = OVER_HTTP.get((revision, name)) or DIFFERENCES.get((revision, name))
-        if rule is None or not rule[1](said, ours[name]):
-            differences[name] = (said, ours[name])
-    assert not differences, json.dumps(differences, indent=1)[:20000]
-
-
 # As `DIFFERENCES`, where HTTP is the reason.
-OVER_HTTP: dict[tuple[str, str], tuple[str, Callable[[list[Message], list[Message]], bool]]] = {
+OVER_HTTP: dict[tuple[str, str], Difference] = {
     # There the header that such a name cannot have is missed before the name is looked at.
     (STATELESS, "tool with a number for a name"): ("no header can say such a name", of_the_params),
 }

@@ -111,6 +111,8 @@ const RELEASES: [(&str, &[&str], &[&str]); 2] = [
             "fastmcp-slim==4.0.11",
         ],
         &[
+            "tests/test_existing.py",
+            "tests/test_existing_parts.py",
             "tests/test_run.py",
             "tests/test_sdk.py",
             "tests/test_sdk_client.py",

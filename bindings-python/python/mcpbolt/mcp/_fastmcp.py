@@ -25,13 +25,16 @@ from fastmcp.tools.function_tool import FunctionTool, _ToolBodyError, _wrap_body
 from fastmcp.utilities.async_utils import is_coroutine_function
 from fastmcp.utilities.exceptions import get_http_status_code, is_timeout_error
 from fastmcp.utilities.types import get_cached_typeadapter
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.mcpserver.resolve import returns_input_required
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, MISSING_REQUIRED_CLIENT_CAPABILITY
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from .._errors import HandBack, ProtocolError
+from ._gate import release
 from ._handled import Handled, Handler, Result, by_handler
 from ._mcpserver import STRAIGHT, Unsendable, plain_parameters, sent
 from ._plan import Direct, Native, Planned, Straight
@@ -45,6 +48,8 @@ _HANDLERS = {
     "resources/templates/list": "_on_list_resource_templates",
     "prompts/list": "_on_list_prompts",
 }
+# Whether it is 4.0, whose ways with a tool's function are others, and left to it.
+FORMER = release("fastmcp") == "4.0"
 # What a function reaches the request by, besides its parameters.
 _WORDS = frozenset(
     {"get_context", "get_server", "get_session", "get_http_request", "get_http_headers", "get_access_token"}
@@ -61,6 +66,14 @@ async def running(server: FastMCP[Any], kind: str) -> AsyncIterator[None]:
             yield
     finally:
         reset_transport(token)
+
+
+def options(server: FastMCP[Any], kind: str) -> InitializationOptions:
+    """What a handshake tells of it: on stdin and stdout 4.0 owns up to changes of its tools alone."""
+    make = server._mcp_server.create_initialization_options
+    if kind == "stdio" and FORMER:
+        return make(NotificationOptions(tools_changed=True))
+    return make()
 
 
 def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
@@ -182,6 +195,8 @@ def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
 
 def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
     """How the engine answers calls of a tool."""
+    if FORMER:
+        return Direct(_through(server))
     if tool.version is not None or tool.auth is not None or tool.timeout is not None or not is_enabled(tool):
         return Direct(_through(server))
     function, returned = tool.fn, tool.return_type

@@ -9,14 +9,19 @@ from importlib.metadata import PackageNotFoundError, version
 TESTED = {"mcp": ("2.2", "2.3"), "fastmcp": ("4.0", "4.1")}
 
 
+def release(package: str) -> str:
+    """The minor release that is installed."""
+    return ".".join(version(package).split(".")[:2])
+
+
 def untested(package: str) -> str | None:
     """Why nothing here relies on the insides of the installed version; `None` when it is tested."""
     try:
-        installed = version(package)
+        if release(package) in TESTED[package]:
+            return None
     except PackageNotFoundError:
         return None
-    if ".".join(installed.split(".")[:2]) in TESTED[package]:
-        return None
+    installed = version(package)
     return f"{package} {installed} is not tested with this mcpbolt, which knows {' and '.join(TESTED[package])}"
 
 

@@ -48,12 +48,14 @@ _LISTEN = "subscriptions/listen"
 class Kernel:
     """The SDK's part of a server: the engine calls it with all that it does not answer itself."""
 
-    def __init__(self, server: Server[Any], transport: TransportContext, takes_pings: bool) -> None:
+    def __init__(
+        self, server: Server[Any], options: InitializationOptions, transport: TransportContext, takes_pings: bool
+    ) -> None:
         self.server: Server[Any] = Untraced(server)  # type: ignore[assignment]
+        self.options = options
         self.transport = transport
         self.one_way = replace(transport, can_send_request=False)
         self.takes_pings = takes_pings
-        self.options: InitializationOptions = server.create_initialization_options()
         self.state: Any = None
         self.natives: Natives | None = None
         self.tasks: set[asyncio.Task[None]] = set()

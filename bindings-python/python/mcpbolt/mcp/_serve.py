@@ -31,7 +31,7 @@ class Served:
             known.check_network()
         self.name = known.lowlevel.name
         transport = TransportContext(kind=self._kind, can_send_request=True)
-        self._kernel = Kernel(known.lowlevel, transport, known.takes_pings)
+        self._kernel = Kernel(known.lowlevel, known.options(self._kind), transport, known.takes_pings)
         settings = Settings(self.name, known.lowlevel.version)
         settings.kernel = self._kernel
         settings.implementation = _core.to_json(known.lowlevel.server_info_stamp)

@@ -11,6 +11,7 @@ from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import _ping_handler
 from mcp.server.mcpserver import MCPServer
+from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary
 
 from .._errors import Unsupported
@@ -59,6 +60,14 @@ class Known:
 
             return middleware(self.server, own)
         return own
+
+    def options(self, kind: str) -> InitializationOptions:
+        """What a handshake tells of it."""
+        if is_fastmcp(self.server):
+            from ._fastmcp import options
+
+            return options(self.server, kind)
+        return self.lowlevel.create_initialization_options()
 
     @asynccontextmanager
     async def lifespan(self, kind: str) -> AsyncIterator[Any]:
