@@ -45,23 +45,23 @@ async def settled(job: _core.Job, call: Awaitable[Any]) -> None:
 class Carrier:
     """A task that waits for a call to go on with."""
 
-    __slots__ = ("context", "is_ready", "task", "_go", "_call")
+    __slots__ = ("context", "is_ready", "task", "_go", "_rest")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.context = context
         # Before its first turn nobody could cancel it in good order.
         self.is_ready = False
         self._go: asyncio.Future[None] = loop.create_future()
-        self._call: tuple[_core.Job, Begun, Any] | None = None
+        self._rest: Callable[[BaseException | None], Awaitable[Any]] | None = None
         self.task = loop.create_task(self._carry(), context=context)  # type: ignore[call-arg, unused-ignore]
 
     @property
     def is_spare(self) -> bool:
         return not self._go.done()
 
-    def go(self, call: tuple[_core.Job, Begun, Any] | None) -> None:
-        """Goes on with a call that has begun and waits for something, or ends."""
-        self._call = call
+    def go(self, rest: Callable[[BaseException | None], Awaitable[Any]] | None) -> None:
+        """Goes on with what has begun and waits for something, given what it was cancelled by meanwhile; or ends."""
+        self._rest = rest
         if not self._go.done():
             self._go.set_result(None)
 
@@ -72,9 +72,8 @@ class Carrier:
             await self._go
         except asyncio.CancelledError as error:
             cancelled = error
-        if self._call is not None:
-            job, begun, waits = self._call
-            await settled(job, _rest(begun, waits, cancelled))
+        if self._rest is not None:
+            await self._rest(cancelled)
         elif cancelled is not None:
             raise cancelled
 
@@ -110,11 +109,8 @@ class Carriers:
 
     def spawn(self, job: _core.Job, function: Function, arguments: dict[str, Any]) -> asyncio.Task[None] | None:
         """Begins a call: gives the task that it has become, or nothing when it is over."""
-        loop, spare = self._loop, self._spare
-        if spare is None or not spare.is_ready or current_task(loop) is not None:
-            # The first one, or behind one that waits, in the same turn; or within a task.
-            if spare is None and self._has_spares:
-                self._spare = Carrier(loop, self._context.copy())
+        loop, spare = self._loop, self._ready()
+        if spare is None:
             return loop.create_task(settled(job, called(function, arguments)))
         task, run = spare.task, spare.context.run
         value: Any = None
@@ -131,14 +127,10 @@ class Carriers:
         except BaseException as error:
             failure = error
         else:
-            spare.go((job, begun, waits))
-            self._spare = Carrier(loop, self._context.copy())
-            return task
+            return self._go_on(spare, lambda cancelled: settled(job, _rest(begun, waits, cancelled)))
         finally:
             _leave_task(loop, task)
-        if not spare.is_spare or self._is_changed(spare.context):
-            spare.go(None)
-            self._spare = None
+        self._done_with(spare)
         if failure is None:
             job.settle(value)
         elif isinstance(failure, asyncio.CancelledError):
@@ -148,6 +140,44 @@ class Carriers:
         # Its traceback knows this frame.
         failure = None
         return None
+
+    def carry(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Begins with a coroutine that itself tells what comes of it: gives the task that it has become, or nothing
+        when it is over."""
+        loop, spare = self._loop, self._ready()
+        if spare is None:
+            return loop.create_task(work)
+        _enter_task(loop, spare.task)
+        try:
+            waits = spare.context.run(work.send, None)
+        except (StopIteration, asyncio.CancelledError):
+            pass
+        else:
+            return self._go_on(spare, lambda cancelled: _rest(work, waits, cancelled))
+        finally:
+            _leave_task(loop, spare.task)
+        self._done_with(spare)
+        return None
+
+    def _ready(self) -> Carrier | None:
+        """A spare task, unless this is the first call, or behind one that waits, in the same turn; or within a task."""
+        spare = self._spare
+        if spare is not None and spare.is_ready and current_task(self._loop) is None:
+            return spare
+        if spare is None and self._has_spares:
+            self._spare = Carrier(self._loop, self._context.copy())
+        return None
+
+    def _go_on(self, spare: Carrier, rest: Callable[[BaseException | None], Awaitable[Any]]) -> asyncio.Task[None]:
+        spare.go(rest)
+        self._spare = Carrier(self._loop, self._context.copy())
+        return spare.task
+
+    def _done_with(self, spare: Carrier) -> None:
+        """It may serve again, if nothing is left of what it carried."""
+        if not spare.is_spare or self._is_changed(spare.context):
+            spare.go(None)
+            self._spare = None
 
     def _is_changed(self, context: Context) -> bool:
         """Whether a call has left variables behind. Nearly always the two are one object's contents."""

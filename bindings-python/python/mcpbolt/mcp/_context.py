@@ -15,6 +15,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
 from .._errors import ConnectionClosed, McpError, PeerError
+from ._arrived import Arrived
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions
@@ -89,8 +90,6 @@ class Within:
         self.request_id = request.id
         self.message_metadata: ServerMessageMetadata | None = None
         if request.has_head:
-            from ._arrived import Arrived
-
             self.message_metadata = ServerMessageMetadata(request_context=Arrived(request))
         self._transport: TransportContext = kernel.transport
         self.is_given_up = False

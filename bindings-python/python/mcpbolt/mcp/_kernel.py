@@ -27,6 +27,7 @@ from mcp_types import (
 from pydantic_core import from_json, to_json
 
 from .. import _core
+from .._carrier import Carriers
 from .._errors import HandBack, ProtocolError
 from ._context import Alone, Outbound, Within
 from ._handled import Handled, Result
@@ -58,6 +59,7 @@ class Kernel:
         self.takes_pings = takes_pings
         self.state: Any = None
         self.natives: Natives | None = None
+        self._carriers: Carriers | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
     def open(self, wire: _core.Line) -> Peer:
@@ -111,13 +113,21 @@ class Kernel:
         finally:
             await handled.close()
 
+    def begin(self, state: Any) -> None:
+        """The server is there, with what its lifespan gave."""
+        self.state = state
+        self._carriers = Carriers(asyncio.get_running_loop())
+
     def start(self, running: Running) -> Running:
         self.keep(running.carry_out())
         return running
 
     def keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Has a coroutine go on by itself, until the server ends at the latest."""
-        self.tasks.add(asyncio.get_running_loop().create_task(self._go_on(work)))
+        assert self._carriers is not None
+        task = self._carriers.carry(self._go_on(work))
+        if task is not None:
+            self.tasks.add(task)
 
     async def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -128,6 +138,8 @@ class Kernel:
 
     async def close(self) -> None:
         """Nothing goes on."""
+        if self._carriers is not None:
+            self._carriers.close()
         tasks = [*self.tasks]
         for task in tasks:
             task.cancel()

@@ -43,7 +43,7 @@ class Served:
     @asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[Any]:
         async with self._known.lifespan(self._kind) as state:
-            self._kernel.state = state
+            self._kernel.begin(state)
             if is_accelerated(self._known.server):
                 from ._natives import Natives
 
