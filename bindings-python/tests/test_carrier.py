@@ -195,3 +195,13 @@ async def test_a_call_is_cancelled_with_what_it_waits_for(turns: int) -> None:
         assert task.cancelled() and job.said == "ToolError"
         assert ended[-1:] == ["outer"]
         assert turns == 0 or ended == ["inner", "outer"]
+
+
+@coroutine
+async def test_a_spare_task_that_somebody_cancels_carries_nothing_any_more() -> None:
+    async with Turn() as turn:
+        (spare,) = asyncio.all_tasks() - turn.before
+        spare.cancel()
+        await asyncio.wait([spare], timeout=20)
+        for function, expected in CASES:
+            assert await turn.end(function) == expected, function

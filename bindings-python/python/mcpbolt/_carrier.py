@@ -12,6 +12,7 @@ import asyncio
 import sys
 from asyncio import _enter_task, _leave_task, current_task
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
 from types import CoroutineType, coroutine
 from typing import Any, cast
@@ -43,17 +44,21 @@ async def settled(job: _core.Job, call: Awaitable[Any]) -> None:
 
 
 class Carrier:
-    """A task that waits for a call to go on with."""
+    """A task that waits for a call to go on with, in a scope."""
 
-    __slots__ = ("context", "is_ready", "task", "_go", "_rest")
+    __slots__ = ("context", "scope", "is_ready", "task", "_go", "_rest")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context, scope: Any) -> None:
         self.context = context
+        self.scope = scope
         # Before its first turn nobody could cancel it in good order.
         self.is_ready = False
         self._go: asyncio.Future[None] = loop.create_future()
         self._rest: Callable[[BaseException | None], Awaitable[Any]] | None = None
-        self.task = loop.create_task(self._carry(), context=context)  # type: ignore[call-arg, unused-ignore]
+        if HAS_CONTEXTS:
+            self.task = loop.create_task(self._carry(), context=context)  # type: ignore[call-arg, unused-ignore]
+        else:
+            self.task = context.run(loop.create_task, self._carry())
 
     @property
     def is_spare(self) -> bool:
@@ -66,16 +71,17 @@ class Carrier:
             self._go.set_result(None)
 
     async def _carry(self) -> None:
-        self.is_ready = True
-        cancelled = None
-        try:
-            await self._go
-        except asyncio.CancelledError as error:
-            cancelled = error
-        if self._rest is not None:
-            await self._rest(cancelled)
-        elif cancelled is not None:
-            raise cancelled
+        with self.scope:
+            self.is_ready = True
+            cancelled = None
+            try:
+                await self._go
+            except asyncio.CancelledError as error:
+                cancelled = error
+            if self._rest is not None:
+                await self._rest(cancelled)
+            elif cancelled is not None:
+                raise cancelled
 
 
 @coroutine
@@ -99,10 +105,13 @@ def _rest(begun: Begun, waits: Any, cancelled: BaseException | None) -> Generato
 
 
 class Carriers:
-    """Starts calls on an event loop."""
+    """Starts calls on an event loop, each in a scope, such as anyio's for cancelling."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, scope: Callable[[], AbstractContextManager[Any]] = nullcontext
+    ) -> None:
         self._loop = loop
+        self._scope = scope
         self._context = copy_context()
         self._has_spares = HAS_CONTEXTS
         self._spare: Carrier | None = None
@@ -127,7 +136,8 @@ class Carriers:
         except BaseException as error:
             failure = error
         else:
-            return self._go_on(spare, lambda cancelled: settled(job, _rest(begun, waits, cancelled)))
+            self._go_on(spare, lambda cancelled: settled(job, _rest(begun, waits, cancelled)))
+            return task
         finally:
             _leave_task(loop, task)
         self._done_with(spare)
@@ -141,19 +151,22 @@ class Carriers:
         failure = None
         return None
 
-    def carry(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        """Begins with a coroutine that itself tells what comes of it: gives the task that it has become, or nothing
-        when it is over."""
+    def carry(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
+        """Begins with a coroutine that itself tells what comes of it: gives what carries it, or nothing when it is
+        over."""
         loop, spare = self._loop, self._ready()
         if spare is None:
-            return loop.create_task(work)
+            carrier = self._made()
+            carrier.go(lambda cancelled: work)
+            return carrier
         _enter_task(loop, spare.task)
         try:
             waits = spare.context.run(work.send, None)
         except (StopIteration, asyncio.CancelledError):
             pass
         else:
-            return self._go_on(spare, lambda cancelled: _rest(work, waits, cancelled))
+            self._go_on(spare, lambda cancelled: _rest(work, waits, cancelled))
+            return spare
         finally:
             _leave_task(loop, spare.task)
         self._done_with(spare)
@@ -162,16 +175,21 @@ class Carriers:
     def _ready(self) -> Carrier | None:
         """A spare task, unless this is the first call, or behind one that waits, in the same turn; or within a task."""
         spare = self._spare
+        if spare is not None and not spare.is_spare:
+            # Somebody has cancelled it.
+            spare = None
         if spare is not None and spare.is_ready and current_task(self._loop) is None:
             return spare
         if spare is None and self._has_spares:
-            self._spare = Carrier(self._loop, self._context.copy())
+            self._spare = self._made()
         return None
 
-    def _go_on(self, spare: Carrier, rest: Callable[[BaseException | None], Awaitable[Any]]) -> asyncio.Task[None]:
+    def _made(self) -> Carrier:
+        return Carrier(self._loop, self._context.copy(), self._scope())
+
+    def _go_on(self, spare: Carrier, rest: Callable[[BaseException | None], Awaitable[Any]]) -> None:
         spare.go(rest)
-        self._spare = Carrier(self._loop, self._context.copy())
-        return spare.task
+        self._spare = self._made()
 
     def _done_with(self, spare: Carrier) -> None:
         """It may serve again, if nothing is left of what it carried."""

@@ -27,7 +27,7 @@ from mcp_types import (
 from pydantic_core import from_json, to_json
 
 from .. import _core
-from .._carrier import Carriers
+from .._carrier import Carrier, Carriers
 from .._errors import HandBack, ProtocolError
 from ._context import Alone, Outbound, Within
 from ._handled import Handled, Result
@@ -116,18 +116,22 @@ class Kernel:
     def begin(self, state: Any) -> None:
         """The server is there, with what its lifespan gave."""
         self.state = state
-        self._carriers = Carriers(asyncio.get_running_loop())
+        # The class behind it needs no task to be made in.
+        scope = type(anyio.CancelScope())
+        self._carriers = Carriers(asyncio.get_running_loop(), scope)
 
     def start(self, running: Running) -> Running:
-        self.keep(running.carry_out())
+        running.carrier = self.keep(running.carry_out())
         return running
 
-    def keep(self, work: Coroutine[Any, Any, None]) -> None:
-        """Has a coroutine go on by itself, until the server ends at the latest."""
+    def keep(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
+        """Has a coroutine go on by itself, until the server ends at the latest. Gives what carries it, or nothing when
+        it is over."""
         assert self._carriers is not None
-        task = self._carriers.carry(self._go_on(work))
-        if task is not None:
-            self.tasks.add(task)
+        carrier = self._carriers.carry(self._go_on(work))
+        if carrier is not None:
+            self.tasks.add(carrier.task)
+        return carrier
 
     async def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -173,52 +177,49 @@ class Untraced:
 class Running:
     """A request that the kernel answers. The engine gives it up with `cancel`."""
 
-    __slots__ = ("_context", "_handle", "_scope", "_is_ending")
+    __slots__ = ("carrier", "_context", "_handle", "_is_ending")
 
     def __init__(self, context: Within, handle: Callable[..., Awaitable[Result]]) -> None:
+        # What carries it once it waits.
+        self.carrier: Carrier | None = None
         self._context = context
         self._handle = handle
-        self._scope: anyio.CancelScope | None = None
         self._is_ending = False
 
     def cancel(self) -> None:
         """Its client waits no longer: nothing is answered."""
         self._context.give_up()
-        if self._scope is not None:
-            self._scope.cancel()
+        if self.carrier is not None:
+            self.carrier.scope.cancel()
 
     def draining(self) -> None:
         """The connection is about to end: what would stay open for ever ends now."""
         self._is_ending = self._context.request.method == _LISTEN
-        if self._is_ending and self._scope is not None:
-            self._scope.cancel()
+        if self._is_ending and self.carrier is not None:
+            self.carrier.scope.cancel()
 
     async def carry_out(self) -> None:
         context = self._context
         request = context.request
         if context.is_given_up:
             return request.give_up()
-        self._scope = anyio.CancelScope()
         if self._is_ending:
-            self._scope.cancel()
+            return request.refuse(CONNECTION_CLOSED, "Connection closed")
         natives = context.kernel.natives
         version = natives.version if natives else 0
         method, params = request.method, request.params()
         try:
-            with self._scope:
-                try:
-                    result = await self._handle(context, method, params)
-                finally:
-                    context.close()
-                _answer(request, result)
-                if natives and not isinstance(result, bytes):
-                    natives.listed(version, method, params, request.revision, result)
-                return
-            # The scope was cancelled: by the client, which hears nothing, or because the server ends.
+            try:
+                result = await self._handle(context, method, params)
+            finally:
+                context.close()
+            _answer(request, result)
+            if natives and not isinstance(result, bytes):
+                natives.listed(version, method, params, request.revision, result)
+        except asyncio.CancelledError:
+            # By the client, which hears nothing, or because the server ends.
             if not context.is_given_up:
                 request.refuse(CONNECTION_CLOSED, "Connection closed")
-        except asyncio.CancelledError:
-            request.refuse(CONNECTION_CLOSED, "Connection closed")
             raise
         except Exception as error:
             told = refusal(error, method, isinstance(context, Alone))
@@ -305,7 +306,7 @@ class Peer:
     def _start(self, running: Running, method: str) -> None:
         if method == "initialize":
             self._waiting = []
-            self._kernel.keep(self._open(running))
+            running.carrier = self._kernel.keep(self._open(running))
         else:
             self._kernel.start(running)
 
