@@ -20,3 +20,4 @@ mod peer;
 #[cfg(all(feature = "client", feature = "server"))]
 mod reconnect;
 mod server;
+mod wire;
