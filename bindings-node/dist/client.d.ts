@@ -1,6 +1,6 @@
+import { Actions } from './actions';
 import { type ConnectOptions } from './address';
 import { type StartOptions } from './calls';
-import { Connection } from './connection';
 import type { Json } from './content';
 import type { Listening } from './listening';
 import type { ListOptions } from './lists';
@@ -22,7 +22,7 @@ export type CompletionTarget = {
  * Where the server has questions to answer before it can (2026-07-28), they are answered by the handlers of the options
  * and the request is repeated, unseen.
  */
-export declare class Client extends Connection {
+export declare class Client extends Actions {
     #private;
     /** The server's skills. */
     readonly skills: Skills;

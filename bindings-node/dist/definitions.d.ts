@@ -143,6 +143,19 @@ export interface ClientInfo {
     /** What it offers, by name. */
     capabilities: Record<string, unknown>;
 }
+/** What clients of the action dialect are told of an action besides its description and its schemas. */
+export interface ActionNotes {
+    /** Requests and responses. */
+    examples?: readonly object[];
+    /** The types of the errors that it may answer with. */
+    errors?: readonly string[];
+    help_url?: string;
+    /** A notice that it will go. */
+    deprecated?: string;
+    /** Whether it is undone where it fails. */
+    atomic?: boolean;
+    [more: string]: unknown;
+}
 export interface ToolDefinition<Args = any> {
     /** A name for people. */
     title?: string;
@@ -158,6 +171,8 @@ export interface ToolDefinition<Args = any> {
      * `Context.beginTask`.
      */
     taskSupport?: TaskSupport;
+    /** What `mcp.get_schema` of the action dialect shows of it besides. */
+    action?: ActionNotes;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
 }

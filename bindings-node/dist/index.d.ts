@@ -3,6 +3,8 @@
  *
  * @packageDocumentation
  */
+export { ActionAnswer } from './actions';
+export type { ActionOptions, BreakerPolicy, RetryPolicy } from './actions';
 export type { Auth, ConnectOptions } from './address';
 export type { Answers, Asked, SamplingOutput } from './answering';
 export type { StartOptions } from './calls';
@@ -11,10 +13,10 @@ export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export type { AuditEvent, ClientInfo, Patterns, Policy, Profile, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
+export type { ActionNotes, AuditEvent, ClientInfo, Patterns, Policy, Profile, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
 export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
-export { McpError, ProtocolError, ToolError } from './errors';
-export type { CarrierFault, ErrorCode } from './errors';
+export { ActionError, McpError, ProtocolError, ToolError } from './errors';
+export type { ActionErrorDetails, CarrierFault, ErrorCode } from './errors';
 export type { ClientEvents } from './events';
 export type { Handler } from './handler';
 export type { Listening } from './listening';

@@ -9,9 +9,10 @@ export interface ClientOptions extends Answers {
     version?: string;
     /**
      * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
-     * and `stateless` take one for granted.
+     * and `stateless` take one for granted; `actions` speaks the action dialect instead: `action` and its like work then,
+     * and nothing of MCP.
      */
-    opening?: 'probe' | 'handshake' | 'stateless';
+    opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
     /** The one revision to speak; what both sides speak, by default. */
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */

@@ -1,5 +1,5 @@
 import type { Context } from './context';
-import { ProtocolError, ToolError } from './errors';
+import { ActionError, ProtocolError, ToolError } from './errors';
 import { readJson } from './numbers';
 import type { Entry } from './offer';
 import { refuse } from './results';
@@ -39,5 +39,5 @@ export function carryOut(entry: Entry, text: string, context: Context<any>, repo
 
 /** @internal */
 export function print(error: unknown, what: string): void {
-    if (!(error instanceof ToolError || error instanceof ProtocolError)) console.error(`mcpbolt: ${what} failed:`, error);
+    if (!(error instanceof ToolError || error instanceof ProtocolError || error instanceof ActionError)) console.error(`mcpbolt: ${what} failed:`, error);
 }

@@ -1,7 +1,7 @@
+import { Actions } from './actions';
 import { credentialsOf, type ConnectOptions } from './address';
 import { rootsJson } from './answering';
 import { Calls, type StartOptions } from './calls';
-import { Connection } from './connection';
 import type { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Listening } from './listening';
@@ -36,7 +36,7 @@ export type CompletionTarget = { prompt: string } | { template: string };
  * Where the server has questions to answer before it can (2026-07-28), they are answered by the handlers of the options
  * and the request is repeated, unseen.
  */
-export class Client extends Connection {
+export class Client extends Actions {
     readonly #calls = new Calls(this);
     /** The server's skills. */
     readonly skills = new Skills(this);

@@ -68,6 +68,20 @@ export class Context<State = unknown> {
     }
 
     /**
+     * Hands on a part of the result that is there already, anything that JSON can say, to a client of the action dialect
+     * that reads the answer as a stream; nothing happens for others, who get the whole. Delivered in order, and before
+     * the answer.
+     */
+    partial(data: unknown): void {
+        if (this.#live) this.#link.push(Outbound.Partial, this.#number, writeJson(data) ?? 'null');
+    }
+
+    /** The process or state that an action belongs to, as its client names it. */
+    get actionContext(): string | undefined {
+        return (this.#live && this.#link.native.actionContext(this.#number)) || undefined;
+    }
+
+    /**
      * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
      * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call
      * goes on as before.

@@ -145,6 +145,20 @@ export interface ClientInfo {
     capabilities: Record<string, unknown>;
 }
 
+/** What clients of the action dialect are told of an action besides its description and its schemas. */
+export interface ActionNotes {
+    /** Requests and responses. */
+    examples?: readonly object[];
+    /** The types of the errors that it may answer with. */
+    errors?: readonly string[];
+    help_url?: string;
+    /** A notice that it will go. */
+    deprecated?: string;
+    /** Whether it is undone where it fails. */
+    atomic?: boolean;
+    [more: string]: unknown;
+}
+
 export interface ToolDefinition<Args = any> {
     /** A name for people. */
     title?: string;
@@ -160,6 +174,8 @@ export interface ToolDefinition<Args = any> {
      * `Context.beginTask`.
      */
     taskSupport?: TaskSupport;
+    /** What `mcp.get_schema` of the action dialect shows of it besides. */
+    action?: ActionNotes;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
 }

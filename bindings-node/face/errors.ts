@@ -20,6 +20,9 @@ export type ErrorCode =
     | 'ERR_MCP_BAD_ANSWER'
     | 'ERR_MCP_UNSUPPORTED'
     | 'ERR_MCP_MISUSE'
+    | 'ERR_MCP_ACTION'
+    | 'ERR_MCP_INVALID_PARAMS'
+    | 'ERR_MCP_BREAKER_OPEN'
     | 'ERR_MCP_ROUND_OVER'
     | 'ERR_MCP_SCHEMA'
     | 'ERR_MCP_TEMPLATE'
@@ -48,11 +51,14 @@ interface Details {
     status?: number;
     authenticate?: string;
     data?: unknown;
+    forPeople?: string;
+    isTransient?: boolean;
+    retryAfterMs?: number;
 }
 
 /** A failure of a call, a connection or a registration. */
 export class McpError extends Error {
-    override readonly name = 'McpError';
+    override readonly name: string = 'McpError';
     declare readonly code: ErrorCode;
     /** The number of the peer's error; only with `ERR_MCP_PEER`. */
     declare readonly rpcCode?: number;
@@ -64,6 +70,12 @@ export class McpError extends Error {
     declare readonly authenticate?: string;
     /** The data of the peer's error. */
     declare readonly data?: unknown;
+    /** Of an action that failed: what went wrong, in a sentence for people who know nothing of protocols. */
+    declare readonly forPeople?: string;
+    /** Whether to try it again may help. */
+    declare readonly isTransient?: boolean;
+    /** How long the server asks to wait before. */
+    declare readonly retryAfterMs?: number;
 
     constructor(code: ErrorCode, message: string, options: Details & { cause?: unknown } = {}) {
         super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -98,16 +110,49 @@ export class ProtocolError extends Error {
     }
 }
 
+/** What an error of the action dialect says besides its type and its message. */
+export interface ActionErrorDetails {
+    /** What else there is to know: an object. */
+    details?: any;
+    /** A number, most often a status of HTTP; that of the type by default. */
+    actionCode?: number;
+    /** Where to read more. */
+    helpUrl?: string;
+}
+
+/**
+ * An error of the action dialect: thrown by a handler, its clients get it as it is, and those of MCP its message, and the
+ * same as structured content. What `Client.action` fails with, it is what the server answered.
+ */
+export class ActionError extends McpError implements ActionErrorDetails {
+    override readonly name: string = 'ActionError';
+    /** One that the dialect names, as `RESOURCE_NOT_FOUND`, or the server's own. */
+    readonly type: string;
+    /** The type as the dialect names it, of what a server answered: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`. */
+    declare readonly kind?: string;
+    declare readonly details?: any;
+    declare readonly actionCode?: number;
+    declare readonly helpUrl?: string;
+
+    constructor(type: string, message = '', details: ActionErrorDetails = {}) {
+        super('ERR_MCP_ACTION', message, details as Details);
+        this.type = type;
+    }
+}
+
 /** @internal What the engine says of a failure. */
-export interface Failure extends Details {
+export interface Failure extends Details, ActionErrorDetails {
     code: ErrorCode;
     message: string;
     cause?: Failure;
+    /** Of an `ActionError`. */
+    type?: string;
 }
 
 /** @internal */
 export function revive(failure: Failure): McpError {
-    const { code, message, cause, ...rest } = failure;
+    const { code, message, cause, type, ...rest } = failure;
+    if (type !== undefined) return new ActionError(type, message, rest);
     return new McpError(code, message, cause ? { ...rest, cause: revive(cause) } : rest);
 }
 

@@ -3,6 +3,8 @@
  *
  * @packageDocumentation
  */
+export { ActionAnswer } from './actions';
+export type { ActionOptions, BreakerPolicy, RetryPolicy } from './actions';
 export type { Auth, ConnectOptions } from './address';
 export type { Answers, Asked, SamplingOutput } from './answering';
 export type { StartOptions } from './calls';
@@ -12,6 +14,7 @@ export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
 export type {
+    ActionNotes,
     AuditEvent,
     ClientInfo,
     Patterns,
@@ -27,8 +30,8 @@ export type {
     ToolDefinition
 } from './definitions';
 export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
-export { McpError, ProtocolError, ToolError } from './errors';
-export type { CarrierFault, ErrorCode } from './errors';
+export { ActionError, McpError, ProtocolError, ToolError } from './errors';
+export type { ActionErrorDetails, CarrierFault, ErrorCode } from './errors';
 export type { ClientEvents } from './events';
 export type { Handler } from './handler';
 export type { Listening } from './listening';

@@ -47,7 +47,8 @@ export const enum Outbound {
     Progress,
     Log,
     TaskMessage,
-    Notice
+    Notice,
+    Partial
 }
 
 /** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */

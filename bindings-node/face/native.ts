@@ -67,12 +67,28 @@ export interface NativeCaller {
 }
 
 /** @internal */
+export interface NativeActionOptions {
+    tool?: string;
+    context?: string;
+    metadata?: string;
+    timeoutMs?: number;
+    streamed: boolean;
+    wantsPartials: boolean;
+    retry?: { tries?: number; baseMs?: number; longestMs?: number };
+    breaker?: { failures?: number; pauseMs?: number };
+    fallback?: [name: string, params: string];
+}
+
+/** @internal */
 export interface NativeLink {
     drain(table: Int32Array): string;
     submit(text: string, table: Float64Array, atOnce: boolean): void;
     request(method: string, params: string | undefined, ...settings: RequestSettings): number;
     startTool(params: string, ...settings: RequestSettings): number;
     followTask(id: string): number;
+    action(name: string, params: string, options: NativeActionOptions): number;
+    actionSchemas(): number;
+    actionContext(call: number): string | null;
     cancel(number: number, reason?: string): void;
     strays(): number;
     notify(method: string, params?: string): void;
@@ -273,6 +289,7 @@ interface Native {
         wake: () => void
     ): NativeLink;
     commandOf(address: string): string[] | null;
+    actionResults(data: string): string;
     wireStdio(wake: () => void, signals: boolean): NativeLink;
     wireChild(child: NativeChildOptions, wake: () => void): NativeLink;
     wireHttp(url: string, session: string | undefined, wake: () => void): NativeLink;

@@ -25,13 +25,14 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 /** @internal The requests of a client. */
 export class Requests {
     readonly #link: Link;
-    readonly #timeout: number | undefined;
+    /** How long each waits for news, unless it says otherwise. */
+    readonly timeout: number | undefined;
     /** What each request wants to be logged, where it has to say so. */
     level: LogLevel | undefined;
 
     constructor(link: Link, timeout: number | undefined) {
         this.#link = link;
-        this.#timeout = timeout;
+        this.timeout = timeout;
     }
 
     send(method: string, params: object | undefined, options: RequestOptions = {}, isRaw: boolean): Promise<any> {
@@ -50,7 +51,7 @@ export class Requests {
     }
 
     #settings(options: RequestOptions): RequestSettings {
-        const { onProgress, maxTimeout, timeout = this.#timeout } = options;
+        const { onProgress, maxTimeout, timeout = this.timeout } = options;
         return [timeout, maxTimeout, onProgress !== undefined, this.#meta(options)];
     }
 

@@ -1,6 +1,6 @@
 import { Block, contentsOf, Json } from './content';
 import type { Context } from './context';
-import { ProtocolError, ToolError } from './errors';
+import { ActionError, ProtocolError, ToolError } from './errors';
 import { Outbound } from './link';
 import { writeJson } from './numbers';
 import type { CallToolResult, GetPromptResult, PromptMessage, ResourceContents } from './protocol';
@@ -92,9 +92,16 @@ export function refuse(context: Context, error: unknown, isTool: boolean): void 
         if (typeof kind === 'number') return context.answer(Outbound.Error, json, kind);
         return context.answer(Outbound.Error, json, 0, KINDS.indexOf(kind));
     }
+    if (error instanceof ActionError && isTool) return context.answer(Outbound.Object, typed(error));
     const message = error instanceof ToolError ? error.message : 'the handler failed unexpectedly';
     if (isTool) context.answer(Outbound.ToolError, message);
     else context.answer(Outbound.Error, JSON.stringify({ message }));
+}
+
+/** An error of the action dialect, as the engine has it. */
+function typed({ type, message, details, actionCode: code, helpUrl: help_url }: ActionError): string {
+    const error = { type, message, details, code, help_url };
+    return writeJson({ content: [{ type: 'text', text: message }], structuredContent: { error }, isError: true })!;
 }
 
 /** A `CallToolResult` is told from structured content by its blocks. */

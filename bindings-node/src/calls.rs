@@ -204,6 +204,11 @@ impl Underway {
         self.message.as_ref().raw(Field::Meta).unwrap_or("{}")
     }
 
+    /// The process or state that it belongs to, where it is an action and says so.
+    pub fn action_context(&self) -> Option<String> {
+        mcpbolt::action::context_of(&self.message.as_ref()).map(Into::into)
+    }
+
     /// What brought it over HTTP, as JSON.
     pub fn head(&self) -> Option<String> {
         let head = self.head.as_ref()?;

@@ -27,7 +27,7 @@ pub struct ClientOptions {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How it opens: `probe`, `handshake` or `stateless`.
+    /// How it opens: `probe`, `handshake`, `stateless` or `actions`.
     pub opening: Option<String>,
     /// The one revision that it speaks; every one by default.
     pub revision: Option<String>,
@@ -97,8 +97,10 @@ impl ClientOptions {
     }
 
     fn opening(&self) -> Opening {
-        let named = self.opening.as_deref().and_then(Opening::parse);
-        named.unwrap_or_default()
+        match self.opening.as_deref() {
+            Some("actions") => Opening::Actions,
+            named => named.and_then(Opening::parse).unwrap_or_default(),
+        }
     }
 
     fn answer(&self, mut builder: ClientBuilder, questions: &Arc<Questions>) -> ClientBuilder {

@@ -17,6 +17,7 @@ pub struct ToolDefinition {
     icons: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
+    action: Option<Box<RawValue>>,
     task_support: Option<String>,
 }
 
@@ -79,6 +80,7 @@ impl ToolDefinition {
         tool.annotations = text(definition.annotations);
         tool.icons = text(definition.icons);
         tool.meta = text(definition.meta);
+        tool.action = text(definition.action);
         if let Some(schema) = text(definition.input_schema) {
             tool.input_schema = schema;
         }

@@ -38,6 +38,8 @@ pub enum Event {
     Answered(u32),
     /// Progress on request `n` of this side, as JSON.
     Progress(u32, String),
+    /// A part of the answer to request `n` of this side, as JSON.
+    Partial(u32, String),
     /// Stream `n` is open; the id by which the server tells on it.
     Listening(u32, u64),
     /// The server asks something.

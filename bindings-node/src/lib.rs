@@ -13,6 +13,7 @@
 //! arguments that break their schema, calls that were cancelled while they waited. Those are
 //! answered on the engine's thread, however busy JavaScript is.
 
+mod actions;
 mod answers;
 mod arriving;
 mod ask;

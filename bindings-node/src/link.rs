@@ -163,7 +163,7 @@ impl Link {
                 write_answer(rows, number, outcome);
             }
             Event::Answered(number) => write_answer(rows, number, self.requests.take(number)),
-            Event::Progress(number, json) => {
+            Event::Progress(number, json) | Event::Partial(number, json) => {
                 rows.text(Kind::Progress, number, 0, |out| out.push_str(&json));
             }
             Event::Notification(json) => {

@@ -38,10 +38,12 @@ pub enum Kind {
     TaskMessage,
     /// Any notification on behalf of the call: the length of its method before its params.
     Notice,
+    /// A part of the answer of an action, as JSON.
+    Partial,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Text,
         Self::Structured,
         Self::Object,
@@ -52,12 +54,13 @@ impl Kind {
         Self::Log,
         Self::TaskMessage,
         Self::Notice,
+        Self::Partial,
     ];
 
     fn is_answer(&self) -> bool {
         !matches!(
             self,
-            Self::Progress | Self::Log | Self::TaskMessage | Self::Notice
+            Self::Progress | Self::Log | Self::TaskMessage | Self::Notice | Self::Partial
         )
     }
 }
@@ -131,6 +134,7 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
                 task.say(piece);
             }
         }
+        Kind::Partial => replies.partial(&call.reply, piece),
         Kind::Notice => {
             let (method, params) = piece.split_at(boundary(piece, a as usize));
             replies.notify(&call.reply, method, (!params.is_empty()).then_some(params));

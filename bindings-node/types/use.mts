@@ -1,8 +1,9 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { createServer } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
-import { Client, McpError, ProtocolError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
+import { ActionError, Client, McpError, ProtocolError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
 import type {
+    ActionAnswer,
     CallToolResult,
     CarrierFault,
     Change,
@@ -228,6 +229,13 @@ async function use() {
     holds<Equal<Awaited<ReturnType<typeof doer.skills.load>>, string>>();
     // @ts-expect-error: which file?
     await doer.skills.read(skill);
+    const retry = { tries: 2, baseMs: 500 };
+    const called = await client.action<{ sum: number }>('own', { a: 1 }, { retry, onPartial: () => {}, fallback: ['b', {}] });
+    holds<Equal<typeof called, ActionAnswer<{ sum: number }>>>();
+    holds<Equal<Awaited<ReturnType<typeof client.actionSchemas>>, Record<string, any>>>();
+    await client.actionBatch([['own', { a: 1 }]], { continueOnError: true });
+    // @ts-expect-error: an error has a type
+    new ActionError();
     // @ts-expect-error: a task is started
     new ToolTask();
     // @ts-expect-error: which model?

@@ -86,7 +86,10 @@ impl Setup {
                 ending.0.push(News::Notice(method.to_owned(), params));
             });
         let mut builder = hand_on(builder, &offers, &asked);
-        builder = builder.opening(Opening::parse(&self.opening).unwrap_or_default());
+        builder = builder.opening(match &*self.opening {
+            "actions" => Opening::Actions,
+            named => Opening::parse(named).unwrap_or_default(),
+        });
         if let Some(name) = &self.revision {
             let revision = Revision::parse(name)
                 .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;

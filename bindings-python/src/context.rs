@@ -48,6 +48,14 @@ impl Context {
         self.inner.progress(progress, total, message);
     }
 
+    /// Hands on a part of the result, to a client that reads the answer of an action as a stream.
+    fn partial(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let data = write::json(data)?;
+        let mut replies = self.session.handle.replies();
+        replies.partial(self.inner.reply_to(), &data);
+        Ok(())
+    }
+
     /// Sends a log message, if the client wants messages of that level.
     #[pyo3(signature = (level, data, logger = None))]
     fn log(&self, level: &str, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
@@ -214,6 +222,12 @@ impl Context {
     #[getter]
     fn cancel_reason(&self) -> Option<&str> {
         self.inner.cancel_token().reason()
+    }
+
+    /// The process or state that an action belongs to, as its client names it.
+    #[getter]
+    fn action_context(&self) -> Option<String> {
+        self.inner.action_context().map(Into::into)
     }
 
     /// The protocol revision that the call is served in.

@@ -24,6 +24,7 @@ pub struct Definition {
     annotations: Option<String>,
     icons: Option<String>,
     meta: Option<String>,
+    action: Option<String>,
     task: String,
     arguments: Vec<Argument>,
     function: Py<PyAny>,
@@ -52,6 +53,7 @@ impl Definition {
         tool.annotations = self.annotations.clone();
         tool.icons = self.icons.clone();
         tool.meta = self.meta.clone();
+        tool.action = self.action.clone();
         tool.task_support = self.task_support();
         tool
     }

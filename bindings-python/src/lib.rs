@@ -5,6 +5,7 @@
 //! threads, tasks and the answers to a client's requests are drained by the event loop, one wake
 //! for as many as have come.
 
+mod actions;
 mod answer;
 mod asgi;
 mod ask;
@@ -58,6 +59,8 @@ mod write;
 /// immutable or has a lock of its own.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use crate::actions::{action_results, action_schemas, call_action};
     #[pymodule_export]
     use crate::answer::Answer;
     #[pymodule_export]

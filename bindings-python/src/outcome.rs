@@ -1,10 +1,10 @@
 //! What a function gave back, or raised, as the answer to its call.
 
 use mcpbolt::connection::ResultWriter;
-use mcpbolt::handler::Operation;
+use mcpbolt::handler::{HandlerError, Operation};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
-use mcpbolt::server::ToolResult;
+use mcpbolt::server::{IntoToolResult, ToolResult};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
@@ -165,8 +165,34 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
     if let Some(failure) = Failure::protocol(py, error, "") {
         return refuse(work, outbox, &failure);
     }
+    if let Some(error) = typed(py, error) {
+        let result = Err::<(), _>(error).into_tool_result();
+        return settle(work, outbox, true, |out| result.write(out));
+    }
     let text = told(py, error).unwrap_or_else(|| "the tool failed unexpectedly".into());
     settle(work, outbox, true, |out| write_text(out, &text, true))
+}
+
+/// A failure of a type of the action dialect.
+fn typed(py: Python<'_>, error: &PyErr) -> Option<HandlerError> {
+    let value = error.value(py);
+    if !error.is_instance(py, errors(py).ok()?.action_error.bind(py)) {
+        return None;
+    }
+    let text = |name| value.getattr(name).ok()?.extract::<String>().ok();
+    let mut typed = HandlerError::typed(text("type")?, text("message")?);
+    let details = value.getattr("details").ok().filter(|it| !it.is_none());
+    let details = details.and_then(|it| serde_json::from_str(&write::json(&it).ok()?).ok());
+    if let Some(details) = details {
+        typed = typed.with_data(&details);
+    }
+    if let Some(code) = value.getattr("code").ok().and_then(|it| it.extract().ok()) {
+        typed = typed.with_code(code);
+    }
+    Some(match text("help_url") {
+        Some(url) => typed.with_help_url(url),
+        None => typed,
+    })
 }
 
 /// What is wrong with what a tool gave back, by its output schema (R-STR-01).
@@ -252,6 +278,7 @@ fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
 /// The exceptions that handlers raise on purpose.
 pub struct Errors {
     pub tool_error: Py<PyAny>,
+    action_error: Py<PyAny>,
     hand_back: Py<PyAny>,
     not_found: Py<PyAny>,
     protocol_error: Py<PyAny>,
@@ -264,6 +291,7 @@ pub fn errors(py: Python<'_>) -> PyResult<&Errors> {
         let class = |name| module.getattr(name).map(Bound::unbind);
         Ok(Errors {
             tool_error: class("ToolError")?,
+            action_error: class("ActionError")?,
             hand_back: class("HandBack")?,
             not_found: class("ResourceNotFound")?,
             protocol_error: class("ProtocolError")?,

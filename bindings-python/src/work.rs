@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcpbolt::client::{Asking, Listening, Started, Task};
+use mcpbolt::client::{ActionAnswer, ActionFailure, Asking, Listening, Started, Task};
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
@@ -24,6 +24,7 @@ pub enum Made {
     Listening(Listening),
     Json(String),
     Bytes(Vec<u8>),
+    Action(Box<Result<ActionAnswer, ActionFailure>>),
     Nothing,
 }
 

@@ -13,9 +13,12 @@ from typing import Any
 from typing_extensions import assert_type
 
 from mcpbolt import (
+    ActionAnswer,
+    ActionError,
     AsgiApp,
     Basic,
     Bearer,
+    BreakerPolicy,
     CallToolResult,
     CarrierError,
     Client,
@@ -30,6 +33,7 @@ from mcpbolt import (
     McpError,
     ProtocolError,
     RequestTimeout,
+    RetryPolicy,
     Root,
     Sampled,
     SamplingRequest,
@@ -170,6 +174,18 @@ async def main() -> None:
             assert_type(await client.read_skill(skill), str)
             assert_type(await client.read_skill_file(skill, skill.uri), bytes)
         assert_type(client.server_info.extensions, dict[str, Any])
+    retry, breaker = RetryPolicy(tries=2, base=0.5), BreakerPolicy(failures=3)
+    async with Client(server, opening="actions") as client:
+        try:
+            called = await client.action("own", {"a": 1}, on_partial=print, retry=retry, breaker=breaker, fallback=("b", {}))
+            assert_type(called, ActionAnswer)
+            assert_type(called.joined("token"), str)
+            calls: list[tuple[str, dict[str, Any]]] = [("own", {"a": 1})]
+            assert_type((await client.action_batch(calls)).results(), list[Any | ActionError])
+            assert_type(await client.action_schemas(), dict[str, Any])
+        except ActionError as error:
+            assert_type(error.kind, str | None)
+            assert_type(error.for_people, str)
     options = ServeOptions(
         hosts=["example.com"],
         origins=["https://app.example.com"],

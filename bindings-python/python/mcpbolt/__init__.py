@@ -21,6 +21,7 @@ __version__: str = _core.__version__
 
 TYPE_CHECKING = False  # as of `typing`, which need not be imported for it
 if TYPE_CHECKING:
+    from ._actions import ActionAnswer as ActionAnswer, BreakerPolicy as BreakerPolicy, RetryPolicy as RetryPolicy
     from ._client import Client as Client
     from ._icon import Icon as Icon
     from ._content import (
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
         McpError as McpError,
         ToolError as ToolError,
         ProtocolError as ProtocolError,
+        ActionError as ActionError,
+        InvalidParams as InvalidParams,
+        BreakerOpen as BreakerOpen,
         ResourceNotFound as ResourceNotFound,
         PeerError as PeerError,
         RequestTimeout as RequestTimeout,
@@ -100,6 +104,9 @@ _HOMES = {
     "Icon": "_icon",
     "Context": "_core",
     "Client": "_client",
+    "ActionAnswer": "_actions",
+    "BreakerPolicy": "_actions",
+    "RetryPolicy": "_actions",
     "Asked": "_ask",
     "CompletionRequest": "_completion",
     "Root": "_questions",
@@ -128,6 +135,9 @@ _HOMES = {
     "McpError": "_errors",
     "ToolError": "_errors",
     "ProtocolError": "_errors",
+    "ActionError": "_errors",
+    "InvalidParams": "_errors",
+    "BreakerOpen": "_errors",
     "ResourceNotFound": "_errors",
     "PeerError": "_errors",
     "RequestTimeout": "_errors",

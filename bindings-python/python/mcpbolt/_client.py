@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from . import _core, _results
+from ._actions import Actions
 from ._client_setup import OnProgress, Options, pairs
-from ._connection import Connection
 from ._content import ResourceContents, Wire
 from ._questions import Root
 from ._skill import Skill
@@ -36,7 +36,7 @@ class Listening:
         await asyncio.shield(self.end)
 
 
-class Client(Connection):
+class Client(Actions):
     """A client of one server, connected while its `async with` block runs.
 
     The server is at an address; a command line, started as a child process in a process group of its own;
@@ -58,7 +58,8 @@ class Client(Connection):
         timeout: Seconds that a request waits unless the call says otherwise; 60 by default.
         revision: The one protocol revision to speak; any by default.
         opening: "probe" asks for the newest revision and falls back to the handshake,
-            "handshake" starts with it, "stateless" takes the newest for granted.
+            "handshake" starts with it, "stateless" takes the newest for granted; "actions" speaks the
+            action dialect instead: `action` and its like work then, and nothing of MCP.
         on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
         on_list_changed: Called with "tools", "prompts" or "resources" when that list of the
             server's has changed.

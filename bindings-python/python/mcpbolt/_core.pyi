@@ -4,6 +4,7 @@ from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
+from ._actions import ActionAnswer, ActionOptions
 from ._ask import Asked
 from ._auth import Credentials
 from ._content import Message as Spoken
@@ -42,6 +43,9 @@ __all__ = [
     "Stream",
     "Termination",
     "Wire",
+    "action_results",
+    "action_schemas",
+    "call_action",
     "command_of",
     "connect_child",
     "connect_pair",
@@ -90,6 +94,11 @@ def mount(
     options: ServeOptions,
 ) -> tuple[Serving, Endpoint]: ...
 def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
+def call_action(
+    link: Link, name: str, params: str, options: ActionOptions, future: Future[ActionAnswer]
+) -> int: ...
+def action_schemas(link: Link, future: Future[dict[str, Any]]) -> int: ...
+def action_results(data: object) -> list[Any]: ...
 def list_tasks(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
 def list_skills(link: Link, future: Future[list[dict[str, Any]]]) -> int: ...
 def get_skill(link: Link, uri: str, future: Future[dict[str, Any]]) -> int: ...
@@ -211,6 +220,11 @@ class Context:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Reports progress, if the client asked for it. It must increase from call to call."""
 
+    def partial(self, data: object) -> None:
+        """Hands on a part of the result that is there already, anything that JSON can say, to a client of
+        the action dialect that reads the answer as a stream; nothing happens for others, who get the
+        whole. Delivered in order and before the answer."""
+
     def log(self, level: str, data: object, logger: str | None = None) -> None:
         """Sends a log message, if the client wants messages of that level."""
 
@@ -308,6 +322,10 @@ class Context:
     @property
     def cancel_reason(self) -> str | None:
         """Why it gave up, if it said so."""
+
+    @property
+    def action_context(self) -> str | None:
+        """The process or state that an action belongs to, as its client names it."""
 
     @property
     def revision(self) -> str:

@@ -23,6 +23,7 @@ class Entry:
     input_schema = ""
     output_schema: str | None = None
     annotations: str | None = None
+    action: str | None = None
     task: TaskSupport = "forbidden"
     arguments: list[tuple[str, str | None, str | None, bool]] = []
     prepare: Function | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
     Kind = Literal["internal", "invalid_params", "not_found", "missing_capability"]
 
@@ -20,6 +20,13 @@ class McpError(Exception):
     scope: str = "request"
     origin: str = "engine"
     code: int | None = None
+
+    for_people: str = "Something went wrong."
+    """A sentence for people who know nothing of protocols; of failures of actions, what went wrong."""
+    is_transient: bool = False
+    """Whether to try an action again may help."""
+    retry_after: float | None = None
+    """How many seconds the server asks to wait before."""
 
 
 class ToolError(McpError):
@@ -44,6 +51,50 @@ class ProtocolError(McpError):
         super().__init__(message)
         self.kind = kind
         self.data = data
+
+
+class ActionError(McpError):
+    """An error of the action dialect: raised by a handler, its clients get it as it is, and those of MCP its message, and
+    the same as structured content. Raised by `Client.action`, it is what the server answered.
+
+    Args:
+        type: One that the dialect names, as `RESOURCE_NOT_FOUND`, or your own.
+        details: An object of what else there is to know.
+        code: A number, most often a status of HTTP; that of the type by default.
+        help_url: Where to read more.
+
+    Attributes:
+        kind: Of what a server answered, its type as the dialect names it: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`;
+            `None` for the server's own.
+    """
+
+    origin = "peer"
+    kind: str | None = None
+
+    def __init__(
+        self,
+        type: str,
+        message: str = "",
+        details: dict[str, Any] | None = None,
+        code: int | None = None,
+        help_url: str | None = None,
+    ) -> None:
+        super().__init__(f"{type}: {message}")
+        self.type = type
+        self.message = message
+        self.details = details
+        self.code = code
+        self.help_url = help_url
+
+
+class InvalidParams(McpError, ValueError):
+    """The params do not fit the schema of the action; nothing was sent."""
+
+    origin = "caller"
+
+
+class BreakerOpen(McpError, ConnectionError):
+    """The server has failed too often, and is left alone for a while; nothing was sent."""
 
 
 class RoundOver(BaseException):

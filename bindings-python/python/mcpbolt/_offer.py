@@ -45,6 +45,7 @@ class Offer:
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
+        action: Mapping[str, Any] | None = None,
         task: TaskSupport = "forbidden",
         inline: bool = False,
     ) -> Callable[[_F], _F]: ...
@@ -62,6 +63,7 @@ class Offer:
         annotations: Mapping[str, Any] | None = None,
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
+        action: Mapping[str, Any] | None = None,
         task: TaskSupport = "forbidden",
         inline: bool = False,
     ) -> Any:
@@ -74,6 +76,8 @@ class Offer:
             annotations: Hints on what it does: `readOnlyHint`, `destructiveHint` and so on.
             icons: Pictures of it: `Icon`s, or their URIs.
             meta: Its `_meta`.
+            action: What `mcp.get_schema` of the action dialect shows of it besides: any of `examples`, `errors` (types of
+                them), `help_url`, `deprecated` (a notice), `atomic` (whether it is undone where it fails), and more.
             task: Whether its calls may, or must, go on as tasks: see `Context.begin_task`.
 
         Raises:
@@ -97,6 +101,7 @@ class Offer:
 
                 entry.output_schema = output(signature.hints["return"])
             entry.annotations = json(annotations)
+            entry.action = json(action)
             entry.task = task
             entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
             self._add(entry)

@@ -18,7 +18,7 @@ use crate::remote_task::RemoteTask;
 use crate::serving::shown;
 use crate::stream::Stream;
 use crate::work::{Made, Work};
-use crate::{future, read};
+use crate::{actions, future, read};
 
 /// A request that waits for its answer.
 pub(super) struct Waiting {
@@ -151,6 +151,7 @@ impl Link {
             Ok(Made::Task(task)) => Bound::new(py, RemoteTask(task)).map(Bound::into_any),
             Ok(Made::Json(json)) => read::value(py, &json),
             Ok(Made::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+            Ok(Made::Action(outcome)) => actions::outcome(py, *outcome),
             Ok(Made::Nothing) => Ok(py.None().into_bound(py)),
             Ok(Made::Listening(listening)) => {
                 Bound::new(py, Stream::new(listening)).map(Bound::into_any)

@@ -21,14 +21,30 @@ mod record;
 mod version;
 mod view;
 
+#[cfg(feature = "server")]
+use std::borrow::Cow;
+
+#[cfg(feature = "server")]
+use crate::message::{Dialect, MessageRef};
+
 pub use decode::decode;
 pub use error_type::ErrorType;
 pub use fault::Fault;
 #[cfg(feature = "server")]
-pub(crate) use record::{CONTEXT, TOOL};
+pub(crate) use record::TOOL;
 pub use record::{Field, Kind, Record};
 pub use version::{Version, negotiate};
 pub use view::ActionRef;
+
+/// The process or state that the call of an action belongs to, as its client names it; `None` for
+/// what is no action, and where none is named.
+#[cfg(feature = "server")]
+pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
+    match call.dialect() {
+        Dialect::Rpc => None,
+        _ => call.decoded(record::CONTEXT),
+    }
+}
 
 /// Whether a request, raw JSON, says that its answer may come in parts, on a carrier that has no
 /// other way to say so: `"stream":true` in its metadata.

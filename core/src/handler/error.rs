@@ -16,8 +16,16 @@ pub struct HandlerError {
     text: String,
     of_protocol: bool,
     data: Option<Box<str>>,
-    /// Its type in the action dialect, where the handler names one.
-    action_type: Option<Box<str>>,
+    /// What it is in the action dialect, where the handler says so.
+    action: Option<Box<ActionWords>>,
+}
+
+/// What clients of the action dialect are told of a failure beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ActionWords {
+    kind: String,
+    code: Option<u16>,
+    help_url: Option<String>,
 }
 
 impl HandlerError {
@@ -48,19 +56,52 @@ impl HandlerError {
     ///
     /// ```
     /// use mcpbolt::handler::HandlerError;
-    /// let error = HandlerError::typed("PERMISSION_DENIED", "Write access denied to /data/file2.txt");
+    /// let error = HandlerError::typed("PERMISSION_DENIED", "Write access denied to /data/file2.txt")
+    ///     .with_code(403)
+    ///     .with_help_url("https://example.com/access");
     /// assert_eq!(error.action_type(), Some("PERMISSION_DENIED"));
     /// ```
     pub fn typed(kind: impl fmt::Display, text: impl fmt::Display) -> Self {
         Self {
-            action_type: Some(kind.to_string().into()),
+            action: Some(Box::new(ActionWords {
+                kind: kind.to_string(),
+                ..ActionWords::default()
+            })),
             ..Self::new(text)
         }
     }
 
     /// Its type in the action dialect, where it has one.
     pub fn action_type(&self) -> Option<&str> {
-        self.action_type.as_deref()
+        Some(&self.action.as_ref()?.kind)
+    }
+
+    /// The same error, if it is [`typed`](Self::typed), with a `code` other than that of its type.
+    #[must_use]
+    pub fn with_code(mut self, code: u16) -> Self {
+        if let Some(action) = &mut self.action {
+            action.code = Some(code);
+        }
+        self
+    }
+
+    /// That code.
+    pub fn action_code(&self) -> Option<u16> {
+        self.action.as_ref()?.code
+    }
+
+    /// The same error, if it is [`typed`](Self::typed), with a page where to read more.
+    #[must_use]
+    pub fn with_help_url(mut self, url: impl Into<String>) -> Self {
+        if let Some(action) = &mut self.action {
+            action.help_url = Some(url.into());
+        }
+        self
+    }
+
+    /// That page.
+    pub fn help_url(&self) -> Option<&str> {
+        self.action.as_ref()?.help_url.as_deref()
     }
 
     /// A failure of that text.
@@ -90,7 +131,7 @@ impl HandlerError {
             text,
             of_protocol: false,
             data: None,
-            action_type: None,
+            action: None,
         }
     }
 

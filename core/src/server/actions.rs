@@ -66,16 +66,19 @@ impl fmt::Debug for Health {
     }
 }
 
-/// The `data` of `mcp.get_schema` for all actions.
-pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool>) -> String {
+/// The `data` of `mcp.get_schema` for all actions. Tools come before standard actions of their
+/// names.
+pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone) -> String {
     let mut out = b"{\"actions\":".to_vec();
     let mut object = ObjectWriter::begin(&mut out);
-    for tool in tools {
+    for tool in tools.clone() {
         let name = escaped(&tool.name);
         tool.write_action(object.key(&name));
     }
     for [name, description, params, data] in STANDARD {
-        standard(object.key(name), description, params, data);
+        if tools.clone().all(|tool| tool.name != name) {
+            standard(object.key(name), description, params, data);
+        }
     }
     object.end();
     out.push(b'}');

@@ -297,11 +297,7 @@ impl Context {
 
     /// The process or state that an action belongs to, as its client names it: its `context`.
     pub fn action_context(&self) -> Option<std::borrow::Cow<'_, str>> {
-        let message = self.message()?;
-        match message.dialect() {
-            Dialect::Rpc => None,
-            _ => message.decoded(crate::action::CONTEXT),
-        }
+        crate::action::context_of(&self.message()?)
     }
 
     /// Hands on a part of the result that is there already, JSON, to a client of the action

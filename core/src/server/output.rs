@@ -88,6 +88,9 @@ fn typed(error: &HandlerError) -> Option<String> {
     object.string("type", error.action_type()?);
     object.string("message", &error.to_string());
     object.raw("details", error.data());
+    let code = error.action_code().map(|code| code.to_string());
+    object.raw("code", code.as_deref());
+    object.optional("help_url", error.help_url());
     object.end();
     out.push(b'}');
     String::from_utf8(out).ok()

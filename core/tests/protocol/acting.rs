@@ -90,6 +90,28 @@ fn parts_are_gathered() {
     assert!(whole.partials.is_empty() && whole.data() == answer.data());
 }
 
+/// R-ACT-16, R-ACT-17: what became of each operation of a batch.
+#[test]
+fn a_batch_tells_of_each_operation() {
+    let client = client(&server("batch"));
+    let operations = || {
+        [
+            ("file_system.write", json!({"path": "/x", "content": ""})),
+            ("calculator.add", json!({"a": 1, "b": 2})),
+        ]
+    };
+    let all = client.action_batch(operations(), true).wait().unwrap();
+    assert_eq!(all.data()["success_count"], 1);
+    let results = all.results();
+    let denied = results[0].as_ref().unwrap_err();
+    assert_eq!(denied.spelling, "PERMISSION_DENIED");
+    assert_eq!(denied.message, "Write access denied to /x");
+    assert_eq!(denied.code, Some(403));
+    assert_eq!(results[1].as_deref(), Ok(r#"{"result":3.0}"#));
+    let stopped = client.action_batch(operations(), false).wait().unwrap();
+    assert_eq!(stopped.results().len(), 1);
+}
+
 /// R-ACT-05, R-ACT-31: errors are what the server says, in its spelling and in the dialect's.
 #[test]
 fn errors_are_told_apart() {

@@ -384,6 +384,22 @@ fn the_standard_actions() {
     assert_eq!(answer["error"]["message"], "the database is gone");
 }
 
+/// R-ACT-12, R-ACT-14: a tool of the name of a standard action is that action.
+#[test]
+fn a_tool_comes_before_a_standard_action() {
+    let health = Tool::new("mcp.health_check").description("Asks the disk.");
+    let server = builder("own").tool(health, |_: Arguments, _| async {
+        Err::<(), _>(HandlerError::typed("DEPENDENCY_ERROR", "the disk is full"))
+    });
+    let mut wire = Wire::new(server.build().unwrap());
+    let answer = wire.act(r#"{"action":"mcp.health_check","params":{}}"#);
+    assert_eq!(answer["error"]["message"], "the disk is full");
+    // The last of a name is what is read, so that it must be the only one.
+    let all = wire.act(r#"{"action":"mcp.get_schema","params":{}}"#);
+    let own = &all["data"]["actions"]["mcp.health_check"];
+    assert_eq!(own["description"], "Asks the disk.");
+}
+
 /// R-ACT-16, R-ACT-17: in order, one at a time, up to the first that fails unless it is said
 /// otherwise.
 #[test]
@@ -499,6 +515,14 @@ fn types_that_handlers_raise_are_not_translated() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
         assert_eq!(answer["error"]["details"], json!({"n": 1}));
     }
+    let told = |_: Arguments, _| async {
+        let error = HandlerError::typed("CONFLICT", "taken").with_code(418);
+        Err::<(), _>(error.with_help_url("https://example.com/help"))
+    };
+    let more = Server::builder("more", "1").tool(Tool::new("more"), told);
+    let error = Wire::new(more.build().unwrap()).act(r#"{"action":"more","params":{}}"#);
+    let own = json!({"type": "CONFLICT", "message": "taken", "code": 418, "help_url": "https://example.com/help"});
+    assert_eq!(error["error"], own);
     let params = json!({"name": "raise", "arguments": {"type": "CONFLICT"}});
     let answer = wire.ask(Revision::V2026_07_28, "tools/call", params);
     assert_eq!(answer["result"]["isError"], true);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::action::{ActionRef, ErrorType, Field};
+use crate::action::ErrorType;
 use crate::error::RequestError;
 use crate::json::{number, reader};
 
@@ -23,15 +23,16 @@ pub struct ActionError {
 }
 
 impl ActionError {
-    pub(super) fn of(answer: &ActionRef<'_>) -> Self {
-        let error = answer.raw(Field::Error).unwrap_or("{}");
-        let help_url = reader::find(error, "help_url").and_then(reader::as_str);
+    /// That of an answer, or of a part of one: raw JSON.
+    pub(super) fn read(error: &str) -> Self {
+        let member = |name| reader::find(error, name);
+        let text = |name| Some(reader::as_str(member(name)?)?.into_owned());
         Self {
-            spelling: answer.error_spelling().unwrap_or_default().into_owned(),
-            message: answer.error_message().unwrap_or_default().into_owned(),
-            details: answer.raw(Field::ErrorDetails).map(str::to_owned),
-            code: answer.error_code(),
-            help_url: help_url.map(|url| url.into_owned()),
+            spelling: text("type").unwrap_or_default(),
+            message: text("message").unwrap_or_default(),
+            details: member("details").map(str::to_owned),
+            code: member("code").and_then(number::as_i64),
+            help_url: text("help_url"),
         }
     }
 

@@ -18,13 +18,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 pub(super) use self::breaker::Breaker;
 pub use self::breaker::BreakerPolicy;
 pub use self::failure::{ActionError, ActionFailure};
 pub(super) use self::known::Schemas;
 pub use self::retry::RetryPolicy;
 use super::{Client, block_on};
-use crate::action::{self, ActionRef, Kind, Record};
+use crate::action::{self, ActionRef, Field, Kind, Record};
 use crate::connection::{ActOptions, PartialFn};
 use crate::error::RequestError;
 use crate::json::reader;
@@ -54,6 +56,17 @@ impl ActionAnswer {
             reader::as_str(value).map(|text| text.into_owned())
         };
         self.partials.iter().filter_map(text).collect()
+    }
+
+    /// What became of each operation of a batch, as far as they were carried out: its data, raw
+    /// JSON, or its error (R-ACT-16).
+    pub fn results(&self) -> Vec<Result<String, ActionError>> {
+        let results = reader::find(&self.data, "results").unwrap_or("[]");
+        let read = |one| match reader::find(one, "error") {
+            Some(error) => Err(ActionError::read(error)),
+            None => Ok(reader::find(one, "data").unwrap_or("null").to_owned()),
+        };
+        reader::elements(results).map(read).collect()
     }
 }
 
@@ -98,6 +111,32 @@ impl Client {
         }
     }
 
+    /// Calls actions one after the other in one request, and stops at the first that fails unless
+    /// it `continues`; see [`ActionAnswer::results`] (R-ACT-16, R-ACT-17).
+    ///
+    /// ```no_run
+    /// # use mcpbolt::client::{ActionFailure, Client};
+    /// # async fn run(client: Client) -> Result<(), ActionFailure> {
+    /// use serde_json::json;
+    ///
+    /// let operations = [("file_system.read", json!({"path": "/a"})), ("mcp.health_check", json!({}))];
+    /// for result in client.action_batch(operations, true).await?.results() {
+    ///     println!("{}", result.map_or_else(|error| error.message, |data| data));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn action_batch<'a>(
+        &self,
+        operations: impl IntoIterator<Item = (&'a str, serde_json::Value)>,
+        continues: bool,
+    ) -> ActionCall {
+        let operation = |(action, params)| json!({"action": action, "params": params});
+        let operations: Vec<_> = operations.into_iter().map(operation).collect();
+        let params = json!({"operations": operations, "continue_on_error": continues});
+        self.action("batch.execute", &params)
+    }
+
     /// The schemas of the server's actions, as `mcp.get_schema` tells them: by name, raw JSON
     /// objects with `description`, `params_schema`, `data_schema`, `examples` and more. From now
     /// on params are held against them before they are sent.
@@ -105,9 +144,7 @@ impl Client {
     /// # Errors
     /// As any call.
     pub async fn action_schemas(&self) -> Result<BTreeMap<String, String>, ActionFailure> {
-        let answer = self
-            .action("mcp.get_schema", &serde_json::json!({}))
-            .await?;
+        let answer = self.action("mcp.get_schema", &json!({})).await?;
         let actions = reader::find(&answer.data, "actions").unwrap_or("{}");
         let all: BTreeMap<_, _> = reader::members(actions)
             .filter_map(|(name, value)| Some((name.decode().ok()?.into_owned(), value.to_owned())))
@@ -277,7 +314,10 @@ fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionF
             metadata: answer.metadata().unwrap_or("{}").to_owned(),
             partials,
         }),
-        Kind::Error => Err(ActionFailure::Answered(ActionError::of(&answer))),
+        Kind::Error => {
+            let error = answer.raw(Field::Error).unwrap_or("{}");
+            Err(ActionFailure::Answered(ActionError::read(error)))
+        }
         _ => Err(bad().into()),
     }
 }

@@ -1,0 +1,199 @@
+//! Calls in the action dialect, and what comes of them.
+
+use mcpbolt::action::ErrorType;
+use mcpbolt::client::{
+    ActionAnswer, ActionCall, ActionFailure, BreakerPolicy, Client, RetryPolicy,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::answer::exception;
+use crate::client::Link;
+use crate::client_setup::seconds;
+use crate::news::News;
+use crate::work::Made;
+use crate::{read, write};
+
+/// How an action is called, as the face has it. Times are in seconds; `metadata` is JSON.
+#[derive(FromPyObject)]
+pub struct ActionOptions {
+    tool: Option<String>,
+    context: Option<String>,
+    metadata: Option<String>,
+    timeout: Option<f64>,
+    on_partial: Option<Py<PyAny>>,
+    streamed: bool,
+    retry: Option<Retry>,
+    breaker: Option<Breaker>,
+    fallback: Option<(String, String)>,
+}
+
+#[derive(FromPyObject)]
+struct Retry {
+    tries: u32,
+    base: f64,
+    longest: f64,
+}
+
+#[derive(FromPyObject)]
+struct Breaker {
+    failures: u32,
+    pause: f64,
+}
+
+impl ActionOptions {
+    /// A call with them of an action by its name and its params, JSON.
+    fn call(&self, client: &Client, name: &str, params: String) -> PyResult<ActionCall> {
+        let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+        let params = RawValue::from_string(params).map_err(wrong)?;
+        let mut call = client.action(name, &params);
+        if let Some(tool) = &self.tool {
+            call = call.tool(tool);
+        }
+        if let Some(context) = &self.context {
+            call = call.context(context);
+        }
+        if let Some(metadata) = &self.metadata {
+            call = call.metadata(&serde_json::from_str(metadata).map_err(wrong)?);
+        }
+        if let Some(timeout) = self.timeout {
+            call = call.timeout(seconds(timeout)?);
+        }
+        if self.streamed {
+            call = call.streamed();
+        }
+        if let Some(retry) = &self.retry {
+            call = call.retry(RetryPolicy {
+                tries: retry.tries,
+                base: seconds(retry.base)?,
+                longest: seconds(retry.longest)?,
+            });
+        }
+        if let Some(breaker) = &self.breaker {
+            call = call.breaker(BreakerPolicy {
+                failures: breaker.failures,
+                pause: seconds(breaker.pause)?,
+            });
+        }
+        Ok(call)
+    }
+}
+
+/// Calls an action; `future` gets its answer, as an `ActionAnswer`. Gives a number to cancel it by.
+#[pyfunction]
+pub fn call_action(
+    link: &Link,
+    name: &str,
+    params: String,
+    options: ActionOptions,
+    future: Py<PyAny>,
+) -> PyResult<u64> {
+    let client = &link.client;
+    let mut call = options.call(client, name, params)?;
+    if let Some((name, params)) = &options.fallback {
+        call = call.or(options.call(client, name, params.clone())?);
+    }
+    let wants_partials = options.on_partial.is_some();
+    Ok(
+        link.start_watched(future, options.on_partial, |number, inbox| async move {
+            if wants_partials {
+                call =
+                    call.on_partial(move |part| inbox.push(News::State(number, part.to_owned())));
+            }
+            Ok(Made::Action(Box::new(call.await)))
+        }),
+    )
+}
+
+/// The schemas of the server's actions; from now on params are held against them.
+#[pyfunction]
+pub fn action_schemas(link: &Link, future: Py<PyAny>) -> u64 {
+    let client = link.client.clone();
+    link.start(future, async move {
+        Ok(match client.action_schemas().await {
+            Ok(all) => {
+                let member = |(name, schema)| format!("{}:{schema}", Value::String(name));
+                let members: Vec<_> = all.into_iter().map(member).collect();
+                Made::Json(format!("{{{}}}", members.join(",")))
+            }
+            Err(failure) => Made::Action(Box::new(Err(failure))),
+        })
+    })
+}
+
+/// An answer as the package has it, or an exception of the package's.
+pub fn outcome<'py>(
+    py: Python<'py>,
+    outcome: Result<ActionAnswer, ActionFailure>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let answer = outcome.map_err(|failure| failed(py, &failure))?;
+    let partials: Vec<_> = answer
+        .partials
+        .iter()
+        .map(|part| read::value(py, part))
+        .collect::<PyResult<_>>()?;
+    let data = read::value(py, &answer.data)?;
+    let metadata = read::value(py, &answer.metadata)?;
+    let class = py.import("mcpbolt._actions")?.getattr("ActionAnswer")?;
+    class.call1((data, metadata, PyList::new(py, partials)?))
+}
+
+fn failed(py: Python<'_>, failure: &ActionFailure) -> PyErr {
+    let made = (|| {
+        let errors = py.import("mcpbolt._errors")?;
+        let made = match failure {
+            ActionFailure::Answered(error) => {
+                let details = error.details.as_deref();
+                let details = details.map(|json| read::value(py, json)).transpose()?;
+                let (kind, url) = (&error.spelling, &error.help_url);
+                let class = errors.getattr("ActionError")?;
+                let made = class.call1((kind, &error.message, details, error.code, url))?;
+                made.setattr("kind", error.kind().map(ErrorType::name))?;
+                made
+            }
+            ActionFailure::Request(error) => exception(py, error)
+                .into_value(py)
+                .into_bound(py)
+                .into_any(),
+            ActionFailure::BreakerOpen => errors
+                .getattr("BreakerOpen")?
+                .call1((failure.to_string(),))?,
+            _ => errors
+                .getattr("InvalidParams")?
+                .call1((failure.to_string(),))?,
+        };
+        made.setattr("for_people", failure.for_people())?;
+        made.setattr("is_transient", failure.is_transient())?;
+        let wait = failure.retry_after().map(|wait| wait.as_secs_f64());
+        made.setattr("retry_after", wait)?;
+        Ok(made)
+    })();
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// The results of a batch: an `ActionAnswer` or an exception for each operation.
+#[pyfunction]
+pub fn action_results<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let answer = ActionAnswer {
+        data: write::json(data)?,
+        metadata: String::new(),
+        partials: Vec::new(),
+    };
+    let one = |result: Result<String, _>| match result {
+        Ok(data) => read::value(py, &data),
+        Err(error) => Ok(failed(py, &ActionFailure::Answered(error))
+            .into_value(py)
+            .into_bound(py)
+            .into_any()),
+    };
+    answer.results().into_iter().map(one).collect()
+}
