@@ -53,34 +53,48 @@ impl Language {
 
     /// Where its diagnostic server is written.
     pub fn source(self) -> PathBuf {
+        self.example("diagnostic")
+    }
+
+    /// Where an example of that name is written.
+    fn example(self, name: &str) -> PathBuf {
         repo::root().join(match self {
-            Self::Rust => "core/examples/diagnostic.rs",
-            Self::Python => "bindings-python/examples/diagnostic.py",
-            Self::Node => "bindings-node/examples/diagnostic.mjs",
+            Self::Rust => format!("core/examples/{name}.rs"),
+            Self::Python => format!("bindings-python/examples/{name}.py"),
+            Self::Node => format!("bindings-node/examples/{name}.mjs"),
         })
     }
 }
 
 /// Builds what is missing and returns the words that start the server.
 pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Vec<String>> {
-    let source = language.source();
+    example(language, "diagnostic", "", how, run)
+}
+
+/// The same for the example of that name, which in Rust needs these features.
+pub fn example(
+    language: Language,
+    name: &str,
+    features: &str,
+    how: Build,
+    run: Run<'_>,
+) -> Result<Vec<String>> {
+    let source = language.example(name);
     if !source.exists() {
         bail!("there is no {}", source.display());
     }
     let words = match language {
         Language::Rust => {
-            let mut build = cargo("build -p mcpbolt --example diagnostic");
+            let mut build = cargo(&format!("build -p mcpbolt --example {name}"));
             build.args(how.flags());
-            if how == Build::Checked {
+            match how {
                 // As the engine's own tests build it: there is nothing left to do after them.
-                build.arg("--all-features");
-            }
+                Build::Checked => build.arg("--all-features"),
+                Build::Release => build.args(["--features", features]),
+            };
             run(build)?;
-            vec![
-                repo::target()
-                    .join(how.folder())
-                    .join("examples/diagnostic"),
-            ]
+            let built = repo::target().join(how.folder()).join("examples");
+            vec![built.join(name)]
         }
         Language::Python => vec![python::package(how, run)?.python(), source],
         Language::Node => {
@@ -88,7 +102,7 @@ pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Vec<String>
             let program = match how {
                 Build::Checked => source,
                 Build::Release => {
-                    let program = node::installed()?.join("diagnostic.mjs");
+                    let program = node::installed()?.join(format!("{name}.mjs"));
                     std::fs::copy(source, &program)?;
                     program
                 }

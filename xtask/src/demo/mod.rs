@@ -1,5 +1,6 @@
 //! `cargo xtask demo`: a real session with the server of each language, and one table.
 
+mod actions;
 mod contender;
 mod script;
 mod table;
@@ -20,8 +21,9 @@ use script::Script;
 /// Build everything, drive a server of each language, print one table
 ///
 /// Each server is started, greeted, asked for its tools, and called with checked texts of several
-/// sizes, one at a time and many at once, with progress, and with a sleep that is cancelled. Needs
-/// cargo, python3 and node; installs the rest into .cache.
+/// sizes, one at a time and many at once, with progress, and with a sleep that is cancelled. Then
+/// the servers of the action dialect's example are called by its clients, each language by each.
+/// Needs cargo, python3 and node; installs the rest into .cache.
 #[derive(clap::Args)]
 pub struct Args {
     /// Also install the official SDKs into .cache and drive servers written with them
@@ -83,7 +85,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(file) = &args.json {
         std::fs::write(file, table::json_lines(&reports))?;
     }
-    let bad = reports.iter().any(|report| !report.is_clean());
+    let mut bad = reports.iter().any(|report| !report.is_clean());
+    if args.only.is_empty() {
+        let spinner = spinner("the action dialect");
+        let rows = actions::play(Build::asked(args.debug));
+        spinner.finish_and_clear();
+        let rows = rows?;
+        print!("\n{}", actions::table(&rows));
+        bad |= rows.iter().any(|row| !row.is_clean());
+    }
     Ok(ExitCode::from(u8::from(bad)))
 }
 
