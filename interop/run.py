@@ -9,7 +9,8 @@
 
 Every client of others drives our servers, and our clients drive every server of others, in every
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
-between, and on the network, where each server has all its clients one after another. Afterwards
+between, and on the network, where each server has all its clients one after another; and clients of
+both eras and of the action dialect call one server at the same time (mixed.py). Afterwards
 every message that our side sent is checked against the official schema of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
 against the schemas, too. `--server` takes rust, python or node (ours), or reference (clients of
@@ -38,6 +39,7 @@ import install
 import peers
 import table
 from browser import Visit
+from mixed import Mixed
 from sessions import Session, Visits
 
 HERE = install.HERE
@@ -90,7 +92,7 @@ class BadFrames:
         return [f"{era}: {problem}" for era, (_, problems) in eras.items() for problem in problems]
 
 
-Work = Rules | Session | Traces | BadFrames | Visits
+Work = Rules | Session | Traces | BadFrames | Mixed | Visits
 
 
 def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], list[Session | Visit]]:
@@ -108,7 +110,7 @@ def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], 
             continue
         diagnostic = peers.diagnostic(language) if build else ["python3"]
         client, server = peers.ours(language, diagnostic[0], build)
-        raw.append(BadFrames(language, diagnostic))
+        raw += [BadFrames(language, diagnostic), Mixed(language, diagnostic)]
         pages += browser.visits(language, server, chromium) if chromium else []
         pairs += ((peer, (language, server)) for peer in peers.CLIENTS.items())
         pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::diagnostic::Language;
 use crate::log::Log;
-use crate::repo::cargo;
+use crate::python;
+use crate::repo::{cargo, command};
 use crate::stage::{Stage, choose, run_all};
 use crate::stages::bindings;
 
@@ -14,7 +16,7 @@ use crate::stages::bindings;
 ///
 /// The ignored tests of the engine in release, the tests of the two packages on their release
 /// builds, a million calls, cancels and exceptions of each with ceilings on what they leave behind,
-/// and the fuzz targets' laws on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
+/// clients of every kind of one server process, and the fuzz targets' laws on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
     /// Run only this stage; may be given several times
@@ -28,7 +30,7 @@ pub struct Args {
     verbose: bool,
 }
 
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 7] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
@@ -60,6 +62,12 @@ const STAGES: [Stage; 6] = [
         run: bindings::node_leaks,
     },
     Stage {
+        name: "mixed",
+        about: "one server process: clients of two eras and of the action dialect, 10,000 calls each",
+        needs: &["interop/mixed.py"],
+        run: mixed,
+    },
+    Stage {
         name: "long-fuzz",
         about: "the laws of the codec on random input",
         needs: &["fuzz/src/main.rs"],
@@ -74,6 +82,15 @@ fn long_tests(log: &mut Log) -> Result<()> {
     log.run(cargo(
         "test --release -p mcpbolt --all-features -- --ignored --show-output",
     ))
+}
+
+fn mixed(log: &mut Log) -> Result<()> {
+    for language in Language::ALL {
+        let mut run = command(python::interpreter(), ["interop/mixed.py", "--server"]);
+        run.arg(language.name());
+        log.run(run)?;
+    }
+    Ok(())
 }
 
 fn long_fuzz(log: &mut Log) -> Result<()> {

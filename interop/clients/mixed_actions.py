@@ -1,0 +1,43 @@
+"""A client of the action dialect with nothing of ours in it, for ../mixed.py: `python mixed_actions.py ADDRESS CALLS`."""
+
+import json
+import sys
+import threading
+import time
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+IN_FLIGHT = 16
+ADDRESS, CALLS = urlsplit(sys.argv[1]), int(sys.argv[2])
+
+
+class Tally:
+    right, wrong = 0, None
+
+
+def work(numbers: range, tally: Tally) -> None:
+    connection = HTTPConnection(ADDRESS.netloc)
+    for number in numbers:
+        text, id = f"action {number} é 漢字", f"id-{number}"
+        request = {"action": "echo", "params": {"text": text}, "metadata": {"request_id": id}}
+        connection.request("POST", ADDRESS.path, json.dumps(request), {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        data = {"content": [{"type": "text", "text": text}]}
+        if (answer["status"], answer.get("data"), answer["metadata"]["request_id"]) == ("success", data, id):
+            tally.right += 1
+        else:
+            tally.wrong = answer
+
+
+print("ready", flush=True)
+sys.stdin.readline()
+begin = time.time() * 1000
+tallies = [Tally() for _ in range(IN_FLIGHT)]
+threads = [threading.Thread(target=work, args=(range(n, CALLS, IN_FLIGHT), tally)) for n, tally in enumerate(tallies)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+right = sum(tally.right for tally in tallies)
+wrong = next((tally.wrong for tally in tallies if tally.wrong), None)
+print(json.dumps({"begin": begin, "end": time.time() * 1000, "right": right, "wrong": wrong}))
