@@ -1,4 +1,5 @@
 import { type Answers } from './answering';
+import type { Profile } from './definitions';
 import type { ClientEvents } from './events';
 import type { Integers } from './numbers';
 import type { Revision, Trace } from './protocol';
@@ -13,6 +14,8 @@ export interface ClientOptions extends Answers {
      * and nothing of MCP.
      */
     opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
+    /** Whose reading of the protocol is spoken, up to 2025-11-25; `official` by default. See `ServerOptions.profile`. */
+    profile?: Profile;
     /** The one revision to speak; what both sides speak, by default. */
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */

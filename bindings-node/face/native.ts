@@ -165,6 +165,7 @@ export interface NativeClientOptions {
     name: string;
     version: string;
     opening?: string;
+    profile?: string;
     revision?: string;
     trace: boolean;
     sampling: boolean;

@@ -1,4 +1,5 @@
 import { rootsJson, type Answers } from './answering';
+import type { Profile } from './definitions';
 import type { ClientEvents } from './events';
 import type { NativeClientOptions } from './native';
 import type { Integers } from './numbers';
@@ -15,6 +16,8 @@ export interface ClientOptions extends Answers {
      * and nothing of MCP.
      */
     opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
+    /** Whose reading of the protocol is spoken, up to 2025-11-25; `official` by default. See `ServerOptions.profile`. */
+    profile?: Profile;
     /** The one revision to speak; what both sides speak, by default. */
     revision?: Revision;
     /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
@@ -53,7 +56,7 @@ export interface Exit {
 
 /** @internal */
 export function introduction(options: ClientOptions): NativeClientOptions {
-    const { name, version, opening, revision, trace, roots, extensions } = options;
+    const { name, version, opening, profile, revision, trace, roots, extensions } = options;
     return {
         name: name ?? 'mcpbolt',
         version: version ?? '0',
@@ -66,6 +69,7 @@ export function introduction(options: ClientOptions): NativeClientOptions {
         ...(roots && { roots: rootsJson(roots) }),
         ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(opening && { opening }),
+        ...(profile && { profile }),
         ...(revision && { revision })
     };
 }

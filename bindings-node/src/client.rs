@@ -7,8 +7,8 @@ use mcpbolt::connection::{Config, Handle, Opening, Progress, ProgressFn};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
 use mcpbolt::mcp::{
-    Elicitation, Elicited, Era, Method, Revision, Revisions, Root, Sampled, Sampling, Side,
-    TaskForm,
+    Elicitation, Elicited, Era, Method, Profile, Revision, Revisions, Root, Sampled, Sampling,
+    Side, TaskForm,
 };
 use mcpbolt::server::HandlerError;
 use napi_derive::napi;
@@ -29,6 +29,8 @@ pub struct ClientOptions {
     pub version: String,
     /// How it opens: `probe`, `handshake`, `stateless` or `actions`.
     pub opening: Option<String>,
+    /// Whose reading of the protocol is spoken.
+    pub profile: Option<String>,
     /// The one revision that it speaks; every one by default.
     pub revision: Option<String>,
     /// Show each frame to JavaScript.
@@ -64,6 +66,14 @@ impl ClientOptions {
     ) -> Result<Described> {
         let questions = Arc::new(Questions::new(inbox));
         let mut builder = Client::builder(&self.name, &self.version).opening(self.opening());
+        if let Some(profile) = &self.profile {
+            let profile: Profile = profile
+                .parse()
+                .map_err(|why| error("ERR_MCP_MISUSE", why))?;
+            if profile != Profile::Official {
+                builder = builder.profile(profile);
+            }
+        }
         if let Some(name) = &self.revision {
             let unknown = || error("ERR_MCP_MISUSE", format!("there is no revision {name}"));
             let revision = Revision::parse(name).ok_or_else(unknown)?;

@@ -58,3 +58,16 @@ test('a policy or profile that is misspelt is refused', () => {
     assert.throws(() => offer({ policy: { permission: {} } }), failsWith('ERR_MCP_MISUSE'));
     assert.throws(() => offer({ profile: 'seed-005' }), failsWith('ERR_MCP_MISUSE'));
 });
+
+test('a client speaks a profile (R-LIF-07, R-CHN-05)', async () => {
+    const said = [];
+    const trace = (_, message) => said.push(message);
+    const server = offer({ profile: 'seed-002' });
+    const client = await connect(server, { profile: 'seed-002', trace });
+    assert.equal(client.revision, '2025-03-26');
+    const refused = await client.callTool('unknown_tool').catch(error => error);
+    assert.deepEqual([refused.rpcCode, refused.data], [-32001, "Tool 'unknown_tool' does not exist"]);
+    assert.ok(said.some(message => message.includes('"method":"initialized"')));
+    await client.close();
+    await assert.rejects(connect(offer(), { profile: 'seed-005' }), failsWith('ERR_MCP_MISUSE'));
+});

@@ -9,7 +9,7 @@ use mcpbolt::connection::{Config, Handle, Opening};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::{Workers, WorkersConfig, trace_to, traced};
 use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{Revision, Revisions, Root};
+use mcpbolt::mcp::{Profile, Revision, Revisions, Root};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,6 +17,7 @@ use crate::asked::{Asked, Offers, hand_on};
 use crate::client::Link;
 use crate::inbox::Inbox;
 use crate::news::{Ending, News};
+use crate::setup::wrong;
 
 /// Whom the face wants told.
 pub struct Ears {
@@ -34,6 +35,7 @@ pub struct Setup {
     name: String,
     version: String,
     opening: String,
+    profile: String,
     revision: Option<String>,
     timeout: Option<f64>,
     trace: Option<PathBuf>,
@@ -90,6 +92,10 @@ impl Setup {
             "actions" => Opening::Actions,
             named => Opening::parse(named).unwrap_or_default(),
         });
+        let profile: Profile = self.profile.parse().map_err(wrong)?;
+        if profile != Profile::Official {
+            builder = builder.profile(profile);
+        }
         if let Some(name) = &self.revision {
             let revision = Revision::parse(name)
                 .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,22 @@ def test_a_policy_that_is_misspelt_is_refused() -> None:
         offer(Server("disk", policy=Policy(permissions={"tool": {}})))._catalog()
     with pytest.raises(ValueError, match="known are"):
         Server("disk", profile="seed-005")._catalog()  # type: ignore[arg-type]
+
+
+@coroutine
+async def test_a_client_speaks_a_profile(tmp_path: Path) -> None:
+    """R-LIF-07, R-CHN-05."""
+    trace = tmp_path / "trace"
+    server = offer(Server("s", profile="seed-002"))
+    async with Client(server, profile="seed-002", trace=trace) as client:
+        assert client.server_info.revision == "2025-03-26"
+        with pytest.raises(PeerError) as raised:
+            await client.call_tool("unknown_tool")
+        assert (raised.value.code, raised.value.data) == (-32001, "Tool 'unknown_tool' does not exist")
+    assert '"method":"initialized"' in trace.read_text() and "server/discover" not in trace.read_text()
+    with pytest.raises(ValueError, match="known are"):
+        async with Client(server, profile="seed-005"):  # type: ignore[arg-type]
+            pass
 
 
 def test_a_profile_is_spoken_literally() -> None:

@@ -60,6 +60,8 @@ class Client(Actions):
         opening: "probe" asks for the newest revision and falls back to the handshake,
             "handshake" starts with it, "stateless" takes the newest for granted; "actions" speaks the
             action dialect instead: `action` and its like work then, and nothing of MCP.
+        profile: Whose reading of the protocol is spoken, up to 2025-11-25: "seed-001" to "seed-004", as of a
+            `Server`.
         on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
         on_list_changed: Called with "tools", "prompts" or "resources" when that list of the
             server's has changed.

@@ -25,6 +25,7 @@ class ClientSetup:
         version: str,
         *,
         opening: str,
+        profile: str,
         revision: str | None,
         timeout: float | None,
         trace: str | PathLike[str] | None,
@@ -36,6 +37,7 @@ class ClientSetup:
         self.name = name
         self.version = version
         self.opening = opening
+        self.profile = profile
         self.revision = revision
         self.timeout = timeout
         self.trace = trace

@@ -16,7 +16,7 @@ from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Optio
 from ._errors import ConnectionClosed, Misuse, Unsupported
 from ._interpreter import Interpreter, event_loop
 from ._questions import Root
-from ._server import Server
+from ._server import Profile, Server
 
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound="Connection")
@@ -40,6 +40,7 @@ class Connection:
         timeout: float | None = None,
         revision: str | None = None,
         opening: str = "probe",
+        profile: Profile = "official",
         on_log: OnLog | None = None,
         on_list_changed: Callable[[str], object] | None = None,
         on_resource_updated: Callable[[str], object] | None = None,
@@ -70,6 +71,7 @@ class Connection:
             name,
             version,
             opening=opening,
+            profile=profile,
             revision=revision,
             timeout=timeout,
             trace=trace,
