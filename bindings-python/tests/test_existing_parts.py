@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -427,3 +428,16 @@ async def test_an_unknown_method_is_the_kernels_to_refuse() -> None:
             await client.request("com.example/none")
 
 
+@coroutine
+async def test_a_request_over_http_that_is_over_keeps_no_connection() -> None:
+    """The kernel's own object of a request that stands alone is part of a cycle, and waits for the collector."""
+    async with listening(highlevel(), HERE) as here, Client(here, revision="2026-07-28") as client:
+        await client.call_tool("with_context")
+        gc.collect()
+        gc.disable()
+        try:
+            await asyncio.gather(*(client.call_tool("with_context") for _ in range(100)))
+            held = [one for one in gc.get_objects() if type(one).__name__ == "Outbound"]
+            assert len(held) >= 100 and not any(one._wire for one in held)
+        finally:
+            gc.enable()

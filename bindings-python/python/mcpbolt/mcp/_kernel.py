@@ -95,7 +95,7 @@ class Kernel:
             context.request.revision,
             meta.get(CLIENT_INFO_META_KEY),
             meta.get(CLIENT_CAPABILITIES_META_KEY),
-            outbound=NotifyOnlyOutbound(Outbound(context.request.wire, self)),
+            outbound=NotifyOnlyOutbound(context.outbound()),
         )
 
     async def handled(
