@@ -91,7 +91,7 @@ pub struct Polled {
 /// What is told of this side's requests while they are under way, by whoever tells it.
 #[derive(Debug, Default)]
 struct Told {
-    progress: Vec<Event>,
+    progress: Vec<(u64, Event)>,
     /// The numbers of those that may be over. Nothing is told of them afterwards.
     over: Vec<u64>,
 }
@@ -151,7 +151,10 @@ impl Polled {
     /// The next thing that happened, in order.
     pub fn next_event(&mut self) -> Option<Event> {
         let Told { progress, over } = std::mem::take(&mut *lock(&self.told));
-        self.seen.0.extend(progress);
+        let asked = &self.asked;
+        let is_awaited = |(number, _): &(u64, _)| asked.contains_key(number);
+        let progress = progress.into_iter().filter(is_awaited);
+        self.seen.0.extend(progress.map(|(_, event)| event));
         over.into_iter().for_each(|number| self.poll(number));
         self.seen.0.pop_front()
     }
@@ -172,13 +175,14 @@ impl Polled {
         if reports {
             let (number, told) = (number.clone(), self.told.clone());
             options.progress = Some(Arc::new(move |news: Progress<'_>| {
+                let number = number.get().copied().unwrap_or_default();
                 let event = Event::Progress {
-                    number: number.get().copied().unwrap_or_default(),
+                    number,
                     progress: news.progress,
                     total: news.total,
                     message: news.message.map(str::to_owned),
                 };
-                lock(&told).progress.push(event);
+                lock(&told).progress.push((number, event));
             }));
         }
         let response = self.handle.request(method, params, options)?;

@@ -127,14 +127,14 @@ impl WireHandle {
 
     /// A request of the peer is answered, or will not be.
     pub fn settle(&self) {
-        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        less(&self.0.in_flight, 1);
         self.0.wake.wake();
     }
 
     /// The program has looked at a message of that many bytes. What it has yet to look at is
     /// bounded by `waiting_cap_bytes`: above that, nothing more is read.
     pub fn was_read(&self, bytes: usize) {
-        let unread = self.0.unread.fetch_sub(bytes, Ordering::AcqRel);
+        let unread = less(&self.0.unread, bytes);
         if unread > self.0.limits.waiting_cap_bytes {
             self.0.wake.wake();
         }
@@ -151,6 +151,14 @@ impl WireHandle {
         let outgoing = self.0.outgoing.lock();
         outgoing.unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes from a count, which is nothing after one call too many; gives what it was.
+fn less(count: &AtomicUsize, by: usize) -> usize {
+    let lessened = |was: usize| Some(was.saturating_sub(by));
+    let (order, look) = (Ordering::AcqRel, Ordering::Acquire);
+    let was = count.fetch_update(order, look, lessened);
+    was.unwrap_or_else(|was| was)
 }
 
 impl<F> Wire<F> {
