@@ -1,16 +1,21 @@
 #!/usr/bin/env node
-// mcpbolt run MODULE [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]: serves what a module exports.
+// mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]: serves what a module exports.
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Server } from '../index.mjs';
 import { accelerate } from '../sdk.mjs';
 
-const USAGE = `usage: mcpbolt run MODULE [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]
+const USAGE = `usage: mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]
 
-Serves the server that a module exports: one of mcpbolt's, of the official SDK or of fastmcp, or a function that makes
-one; on stdin and stdout, or on an address (http:, ws:, tcp:, unix:). The module itself connects or starts nothing.
---report tells on stderr, when it has ended, what was not served natively, and why.`;
+  mcpbolt run server.mjs                       the server that this file exports, on stdin and stdout
+  mcpbolt run server.mjs:weather --http :8000  the export of that name, at http://127.0.0.1:8000/mcp
+  mcpbolt run server.mjs unix:/run/mcp.sock    at any address: http:, ws:, tcp:, unix:
+
+A server is one of mcpbolt's, of the official SDK or of fastmcp, or a function that makes one; without a name it is the
+default export, or else the first that is one. The module itself connects or starts nothing. --report tells on stderr,
+when it has ended, what was not served natively, and why.`;
 
 function fail(message, code = 1) {
     console.error(message);
@@ -30,6 +35,23 @@ async function serverOf(module) {
     return isServer(made) ? made : undefined;
 }
 
+/** The export of that name, which may have dots, or what it makes. */
+async function namedOf(module, name) {
+    const value = name.split('.').reduce((within, part) => within?.[part], module);
+    const made = typeof value === 'function' && !isServer(value) ? await value() : value;
+    return isServer(made) ? made : undefined;
+}
+
+/** What a target names: a file, and perhaps an export of it. */
+async function found(target) {
+    const [, file, name] = (!existsSync(target) && /^(.+):([\p{L}_$][\p{L}\p{N}_$.]*)$/u.exec(target)) || [, target];
+    const module = await import(pathToFileURL(resolve(file)));
+    const server = name === undefined ? await serverOf(module) : await namedOf(module, name);
+    if (server) return server;
+    if (name === undefined) fail(`${file} exports no server, and no function that makes one`);
+    fail(`${file} exports no server, and no function that makes one, by the name of ${name}`);
+}
+
 function addressOf(http, address = 'stdio:') {
     if (http === undefined) return address;
     const [, host, port, path] = /^(?:(.*):)?(\d+)(\/.*)?$/.exec(http) ?? fail(`no address: ${http}`, 2);
@@ -39,12 +61,11 @@ function addressOf(http, address = 'stdio:') {
 async function main() {
     const options = { http: { type: 'string' }, report: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } };
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const [command, file, address] = positionals;
+    const [command, target, address] = positionals;
     if (values.help) return console.log(USAGE);
-    if (command !== 'run' || file === undefined) fail(USAGE, 2);
+    if (command !== 'run' || target === undefined) fail(USAGE, 2);
     const at = addressOf(values.http, address);
-    const server = await serverOf(await import(pathToFileURL(resolve(file))));
-    if (server === undefined) fail(`${file} exports no server, and no function that makes one`);
+    const server = await found(target);
     const served = server instanceof Server ? server : accelerate(server);
     if (at !== 'stdio:') {
         const serving = await served.serve(at);

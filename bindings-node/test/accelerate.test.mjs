@@ -167,6 +167,15 @@ const MODULE = how => `
 `;
 const COMMAND = new URL('bin/mcpbolt.mjs', folder).pathname;
 
+/** The code with which the command ends, and what it says on stderr. */
+const ended = args =>
+    new Promise(resolve => {
+        const child = spawn(process.execPath, [COMMAND, ...args]);
+        let text = '';
+        child.stderr.setEncoding('utf8').on('data', more => (text += more));
+        child.on('close', code => resolve([code, text]));
+    });
+
 test('the command serves what a module exports, on stdin and stdout', async () => {
     const modules = {
         'named.mjs': `${MODULE('const make')} export const server = make();`,
@@ -182,6 +191,26 @@ test('the command serves what a module exports, on stdin and stdout', async () =
     }
 });
 
+test('the command serves the export that is named', async () => {
+    const file = join(place, 'several.mjs');
+    const server = name => `(() => { const s = new McpServer({ name: '${name}', version: '1' }); s.registerTool('hello', {}, async () => ({ content: [] })); return s; })`;
+    writeFileSync(
+        file,
+        `import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+        export const first = ${server('first')}();
+        export const second = ${server('second')};
+        export const servers = { third: ${server('third')}() };`
+    );
+    for (const [name, expected] of Object.entries({ first: 'first', second: 'second', 'servers.third': 'third' })) {
+        const client = await Client.spawn(process.execPath, [COMMAND, 'run', `${file}:${name}`]);
+        assert.equal(client.server.name, expected);
+        await client.close();
+    }
+    const [code, text] = await ended(['run', `${file}:fourth`]);
+    assert.equal(code, 1);
+    assert.match(text, /by the name of fourth/);
+});
+
 test('the command serves on the network, and says where', async t => {
     const file = join(place, 'net.mjs');
     writeFileSync(file, `${MODULE('const make')} export default make();`);
@@ -195,16 +224,9 @@ test('the command serves on the network, and says where', async t => {
 
 test('the command says what it cannot serve', async () => {
     writeFileSync(join(place, 'empty.mjs'), 'export const a = 1;');
-    const run = args =>
-        new Promise(resolve => {
-            const child = spawn(process.execPath, [COMMAND, ...args]);
-            let text = '';
-            child.stderr.setEncoding('utf8').on('data', more => (text += more));
-            child.on('close', code => resolve([code, text]));
-        });
-    const [code, text] = await run(['run', join(place, 'empty.mjs')]);
+    const [code, text] = await ended(['run', join(place, 'empty.mjs')]);
     assert.equal(code, 1);
     assert.match(text, /exports no server/);
-    assert.equal((await run(['run']))[0], 2);
-    assert.equal((await run(['run', join(place, 'empty.mjs'), '--http', 'x']))[0], 2);
+    assert.equal((await ended(['run']))[0], 2);
+    assert.equal((await ended(['run', join(place, 'empty.mjs'), '--http', 'x']))[0], 2);
 });
