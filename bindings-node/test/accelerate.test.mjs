@@ -117,7 +117,7 @@ for (const generation of [1, 2]) {
     });
 }
 
-test('a server that shows nothing of itself before a client is there, as FastMCP is, is asked, and its sessions are closed', async t => {
+test('a server that shows nothing of itself before a client is there, as FastMCP is, opens itself, and its session is closed', async t => {
     const sessions = [];
     let closed = 0;
     const server = {
@@ -139,7 +139,7 @@ test('a server that shows nothing of itself before a client is there, as FastMCP
     assert.deepEqual(JSON.parse(textOf(await client.callTool('client')))[0].name, 'mcpbolt');
     await client.close();
     await serving.close();
-    assert.deepEqual([sessions.length, closed], [2, 2]);
+    assert.deepEqual([sessions.length, closed], [1, 1]);
     assert.deepEqual(accelerated.report().native, []);
 });
 

@@ -4,84 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { Posting } from './posting.mjs';
 import { SCRIPT, nameOf } from './script.mjs';
-import { Wire } from './wire.mjs';
+import { DIFFERENCES, expectedOf, Talk } from './talk.mjs';
 
 const THEIRS = fileURLToPath(new URL('theirs.mjs', import.meta.url));
-const CLIENT = {
-    capabilities: { roots: {}, sampling: {}, elicitation: { form: {} }, experimental: { a: {} } },
-    clientInfo: { name: 'equal', version: '1', title: 'Equal' }
-};
-/** What the server asks is answered so. */
-const ANSWERS = {
-    'roots/list': { roots: [{ uri: 'file:///home' }] },
-    'elicitation/create': { action: 'accept', content: { name: 'Ada' } },
-    'sampling/createMessage': { model: 'm', role: 'assistant', content: { type: 'text', text: 'ho' } }
-};
-
-class Talk {
-    constructor(generation, how, carrier) {
-        const args = [THEIRS, String(generation), how, carrier];
-        this.wire = carrier === 'stdio' ? new Wire(args) : new Posting(args);
-    }
-
-    async open(protocolVersion) {
-        this.wire.send({ jsonrpc: '2.0', id: 'open', method: 'initialize', params: { protocolVersion, ...CLIENT } });
-        const { result } = await this.wire.answer('open');
-        this.wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-        return result;
-    }
-
-    /** What comes until an answer: that, and the rest in order. */
-    async #until(id) {
-        const others = [];
-        for (;;) {
-            const { id: at, ...message } = JSON.parse(await this.wire.line());
-            if (message.method && at !== undefined) this.wire.send({ jsonrpc: '2.0', id: at, result: ANSWERS[message.method] });
-            if (at === id && !message.method) return { answer: message, others };
-            others.push(message);
-        }
-    }
-
-    async step(index, { cancel, ...request }) {
-        this.wire.send({ jsonrpc: '2.0', id: index, ...request });
-        const first = cancel ? { others: [] } : await this.#until(index);
-        if (cancel) {
-            // Its handler is to have begun.
-            await this.#barrier(`begun ${index}`);
-            const reason = cancel === true ? {} : { reason: cancel };
-            this.wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: index, ...reason } });
-        }
-        const { others } = await this.#barrier(`after ${index}`);
-        return { ...first, others: [...first.others, ...others] };
-    }
-
-    #barrier(id) {
-        this.wire.call(id, 'slow', { ms: 2 });
-        return this.#until(id);
-    }
-}
-
-/** Where the SDK departs from the specification and ours does not: what it sends, as ours sends it. */
-const DIFFERENCES = [
-    {
-        // R-RPC-14: "The message SHOULD be limited to a concise single sentence."
-        what: 'errors are told on one line',
-        of: ({ answer: { error } = {} }) => error?.message.includes('\n'),
-        as: ({ answer, others }) => ({ answer: { ...answer, error: { ...answer.error, message: answer.error.message.replace(/\s+/g, ' ') } }, others })
-    }
-];
-
-/** What ours is to send, and the differences that were met. */
-function expectedOf(theirs, met) {
-    for (const { what, of, as } of DIFFERENCES)
-        if (of(theirs)) {
-            met.add(what);
-            theirs = as(theirs);
-        }
-    return theirs;
-}
+const talk = (generation, how, carrier) => new Talk([THEIRS, String(generation), how, carrier], carrier);
 
 /** Streams of HTTP are not in order beside each other, and ids of sessions and requests are who serves' own. */
 function asOverHttp({ answer, others }) {
@@ -102,7 +29,7 @@ for (const generation of [1, 2])
         for (const how of ['accelerated', 'transport'])
             for (const revision of how === 'accelerated' && carrier === 'stdio' ? ['2025-06-18', '2025-11-25'] : ['2025-11-25'])
                 test(`McpServer v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
-                    const [theirs, ours] = ['sdk', how].map(how => new Talk(generation, how, carrier));
+                    const [theirs, ours] = ['sdk', how].map(how => talk(generation, how, carrier));
                     assert.deepEqual(await ours.open(revision), await theirs.open(revision));
                     const [unlike, met] = [[], new Set()];
                     const order = carrier === 'http' ? talk => asOverHttp({ answer: talk.answer ?? null, others: talk.others }) : talk => talk;
@@ -130,7 +57,7 @@ const ENVELOPE = {
 };
 
 test('createMcpHandler in 2026-07-28: the interactions that it has are the same', async () => {
-    const [theirs, ours] = ['sdk', 'accelerated'].map(how => new Talk(2, how, 'entry'));
+    const [theirs, ours] = ['sdk', 'accelerated'].map(how => talk(2, how, 'entry'));
     const unlike = [];
     const gone = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'ping'];
     const asking = ['roots', 'elicit', 'sample', 'change', 'log', 'subscribed', 'wait', 'ended'];
@@ -145,7 +72,7 @@ test('createMcpHandler in 2026-07-28: the interactions that it has are the same'
                 return wire.whole(index);
             })
         );
-        const same = [actual, expected].map(all => asOverHttp(expectedOf({ answer: all.at(-1), others: all.slice(0, -1) }, new Set())));
+        const same = [actual, expected].map(all => asOverHttp(expectedOf({ answer: all.at(-1), others: all.slice(0, -1) })));
         if (!isDeepStrictEqual(...same)) unlike.push({ step: nameOf({ method, params }), actual, expected });
     }
     assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));

@@ -202,9 +202,52 @@ test('of v1 there is one era, and whoever wants no other is told so', async t =>
     await assert.rejects(Client.connect(await listen(t, strict.node), { revision: '2025-11-25' }));
 });
 
+for (const generation of [1, 2])
+    for (const sessionIdGenerator of [randomUUID, undefined])
+        test(`answers in JSON alone, ${sessionIdGenerator ? 'in a session' : 'without one'} (v${generation})`, async t => {
+            const make_ = async () => {
+                const [server, transport] = [await make(generation), new StreamableHTTPServerTransport({ sessionIdGenerator, enableJsonResponse: true })];
+                await server.connect(transport);
+                return transport;
+            };
+            const session = sessionIdGenerator && (await make_());
+            const url = await listen(t, async (request, response) => (session ?? (await make_())).handleRequest(request, response));
+            const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+            const post = message => ask(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+            const params = { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: info };
+            if (session) {
+                await post({ id: 0, method: 'initialize', params });
+                headers['mcp-session-id'] = session.sessionId;
+                await post({ method: 'notifications/initialized' });
+            }
+            const call = (id, name, args, more) => post({ id, method: 'tools/call', params: { name, arguments: args, ...more } });
+            const told = await call(7, 'progress', { n: 2 }, { _meta: { progressToken: 't' } });
+            assert.deepEqual([told.headers.get('content-type'), told.all.length, textOf(told.last.result)], ['application/json', 1, 'done']);
+            const asked = await call(8, 'roots');
+            assert.equal(asked.headers.get('content-type'), 'application/json');
+            assert.match(textOf(asked.last.result), session ? /no handler can ask for roots/ : /roots/);
+        });
+
+test('createMcpHandler answers in JSON alone where it is to', async t => {
+    const handler = createMcpHandler(() => make(2), { responseMode: 'json' });
+    t.after(() => handler.close());
+    const client = await Client.connect(await listen(t, handler.node), { revision: '2026-07-28' });
+    t.after(() => client.close());
+    const told = [];
+    // The first call of a method is the SDK's own.
+    for (let i = 0; i < 2; i++) assert.equal(textOf(await client.callTool('progress', { n: 2 }, { onProgress: progress => told.push(progress) })), 'done');
+    assert.deepEqual(told, []);
+});
+
 test('what a carrier cannot do is said at once', async () => {
+    const says = (what, make) => assert.throws(make, error => failsWith('ERR_MCP_MISUSE')(error) && error.message.startsWith(what));
+    for (const Carrier of [StreamableHTTPServerTransport, WebStandardStreamableHTTPServerTransport])
+        says('eventStore', () => new Carrier({ sessionIdGenerator: randomUUID, eventStore: {} }));
+    for (const option of ['authProvider', 'fetch', 'reconnectionOptions', 'reconnectionScheduler'])
+        says(option, () => new StreamableHTTPClientTransport('http://localhost/mcp', { [option]: {} }));
+    says('redirect', () => new StreamableHTTPClientTransport('http://localhost/mcp', { requestInit: { redirect: 'error' } }));
+    says('responseMode', () => createMcpHandler(() => make(2), { responseMode: 'sse' }));
     assert.throws(() => new StdioServerTransport(new (class {})()), failsWith('ERR_MCP_MISUSE'));
-    assert.throws(() => new StreamableHTTPClientTransport('http://localhost/mcp', { authProvider: {} }), failsWith('ERR_MCP_MISUSE'));
     const missing = new StdioClientTransport({ command: '/nonexistent/program' });
     await assert.rejects(missing.start(), failsWith('ERR_MCP_SPAWN'));
     await assert.rejects(new StreamableHTTPClientTransport('no address').start(), failsWith('ERR_MCP_MISUSE'));

@@ -45,16 +45,20 @@ await new FirstClient(info).connect(new StreamableHTTPClientTransport('http://lo
 const session = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized: id => console.log(id.length) });
 await new First(info).connect(session);
 createServer((request, response) => void session.handleRequest(request, response));
-const web = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+const web = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
 await new Second(info).connect(web);
 const answer: Response = await web.handleRequest(new Request('http://localhost/mcp'), { authInfo: {}, parsedBody: {} });
-const handler: McpHttpHandler = createMcpHandler(({ era }) => (era === 'modern' ? new Second(info) : new Second(info)), { legacy: 'reject' });
+const handler: McpHttpHandler = createMcpHandler(({ era }) => (era === 'modern' ? new Second(info) : new Second(info)), { legacy: 'reject', responseMode: 'json' });
 createServer((request, response) => void handler.node(request, response));
 handler.notify.resourceUpdated('memo://a');
 console.log(child.pid, answer.status, (await handler.fetch(new Request('http://localhost/mcp'))).ok);
 
 // @ts-expect-error: OAuth is for the SDK's own class
 new StreamableHTTPClientTransport('http://localhost/mcp', { authProvider: {} });
+// @ts-expect-error: the engine keeps what a client missed
+new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, eventStore: {} });
+// @ts-expect-error: whether answers are streams is the engine's to decide
+createMcpHandler(() => new Second(info), { responseMode: 'sse' });
 // @ts-expect-error: it is no server
 accelerate({});
 // @ts-expect-error: it is made by accelerate

@@ -36,6 +36,7 @@ export declare class Accelerated {
 /**
  * Puts a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or
  * `@modelcontextprotocol/server` (v2). What it has registered is served natively, with its schemas and callbacks; what
- * is out of the ordinary, request by request, by the SDK itself. Call it instead of `server.connect(transport)`.
+ * is out of the ordinary, request by request, by the SDK itself. Call it instead of `server.connect(transport)`. A `FastMCP` of
+ * `fastmcp`, whose tools nobody sees but itself, is served by its own protocol on the engine's carriers.
  */
 export declare function accelerate(server: SdkServer): Accelerated;

@@ -1,4 +1,4 @@
-import type { Message, SdkTransport } from './shapes';
+import { type Message, type SdkTransport } from './shapes';
 /** As the SDKs' classes take them. */
 export interface StreamableHTTPClientTransportOptions {
     /** Headers of every request. */
@@ -10,6 +10,8 @@ export interface StreamableHTTPClientTransportOptions {
     /** These are the SDK's own class's. */
     authProvider?: undefined;
     fetch?: undefined;
+    reconnectionOptions?: undefined;
+    reconnectionScheduler?: undefined;
 }
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
 /** What goes along with a message. */

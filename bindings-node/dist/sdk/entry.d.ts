@@ -17,6 +17,11 @@ export interface CreateMcpHandlerOptions {
     keepAliveMs?: number;
     /** Most bytes of one message; 4 MiB by default. */
     maxRequestBodySize?: number;
+    /**
+     * How requests of 2026-07-28 are answered: in JSON unless something is said before (`auto`), or in any case (`json`),
+     * where what a handler reports before it is done is left out. That all are streams (`sse`) is the SDK's alone.
+     */
+    responseMode?: 'auto' | 'json';
 }
 /** Tells clients that listen (`subscriptions/listen`) of changes. */
 export interface ServerNotifier {

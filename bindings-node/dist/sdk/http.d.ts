@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Id, Message, SdkTransport, SendOptions } from './shapes';
+import { type Id, type Message, type SdkTransport, type SendOptions } from './shapes';
 /** As the SDKs' classes take them. */
 export interface StreamableHTTPServerTransportOptions {
     /** Names the session; without it there is none, and each POST is answered by itself. */
@@ -17,6 +17,10 @@ export interface StreamableHTTPServerTransportOptions {
     maxRequestBodySize?: number;
     /** How soon a client is to come back whose stream was closed, in ms; 1000 by default. */
     retryInterval?: number;
+    /** Requests are answered in JSON, never by a stream: what a handler reports before it is done is left out. */
+    enableJsonResponse?: boolean;
+    /** This is the SDK's own class's. */
+    eventStore?: undefined;
 }
 /** What both classes have: one session of a client's, or requests without one. */
 declare abstract class HttpServerTransport implements SdkTransport {
@@ -40,7 +44,7 @@ declare abstract class HttpServerTransport implements SdkTransport {
 /**
  * Streamable HTTP of revisions with a handshake, for a server of either SDK, within an HTTP server of yours: in place of
  * v1's class of that name and v2's `NodeStreamableHTTPServerTransport`. One is one session. What a client missed is kept
- * for it by the engine: an event store is not needed, and not asked.
+ * for it by the engine; an event store of yours is refused.
  */
 export declare class StreamableHTTPServerTransport extends HttpServerTransport {
     /** Serves a request; resolves when it has been taken. `parsedBody` is for a body that has been read already. */

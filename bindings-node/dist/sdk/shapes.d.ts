@@ -1,7 +1,3 @@
-/**
- * What of the official SDKs is used here. Both generations are known by their shape; neither is imported, so that the
- * one that a program has is the one that is meant.
- */
 /** The id of a request. */
 export type Id = string | number;
 /** A message of JSON-RPC, as the SDKs hand them about. */

@@ -2,12 +2,13 @@ import type { RunOptions, RunReport } from '../definitions';
 import type { EndpointOptions, ServeOptions } from '../endpoint';
 import type { Handler } from '../handler';
 import type { Serving } from '../serving';
+import { McpError } from '../errors';
 import { Bridge } from './bridge';
 import { Delegated, LISTS, listsByCallback, type Served } from './delegated';
 import { Fast, whyNot } from './fast';
 import { Proof } from './proof';
 import { introductionOf } from './said';
-import { generationOf, mcpServerOf, protocolOf, type SdkServer } from './shapes';
+import { authenticates, generationOf, mcpServerOf, protocolOf, type SdkServer } from './shapes';
 
 /** What of a server is served natively, and what by the SDK. */
 export interface AccelerationReport {
@@ -20,7 +21,9 @@ export interface AccelerationReport {
 /** @internal A server of the SDK's, ready to be served; of `revision` alone, or of those with a handshake. */
 export function servedOf(server: SdkServer, revision?: string): Served {
     const protocol = protocolOf(server);
-    const bridge = new Bridge({ server, ...(revision !== undefined && { revision }) });
+    if (protocol === undefined && authenticates(server))
+        throw new McpError('ERR_MCP_MISUSE', 'its clients are authenticated by what it listens with itself: serve it by its own start()');
+    const bridge = new Bridge({ server, opens: protocol === undefined, ...(revision !== undefined && { revision }) });
     const mcp = mcpServerOf(server);
     if (mcp === undefined || protocol?._taskStore !== undefined) return { bridge, mcp };
     const generation = generationOf(protocol);
@@ -32,7 +35,7 @@ export function servedOf(server: SdkServer, revision?: string): Served {
 export class Accelerated {
     readonly #server: SdkServer;
     readonly #served: Served;
-    #delegated: Promise<Delegated> | undefined;
+    #delegated: Delegated | undefined;
 
     /** @internal */
     constructor(server: SdkServer) {
@@ -45,12 +48,12 @@ export class Accelerated {
     async run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
     async run(address?: string | URL | RunOptions, options?: ServeOptions): Promise<RunReport> {
         const isAddress = typeof address === 'string' || address instanceof URL;
-        return (await this.#own(isAddress && String(address) !== 'stdio:')).run(address as string, options);
+        return this.#own(isAddress && String(address) !== 'stdio:').run(address as string, options);
     }
 
     /** Begins to serve on an address; resolves once it listens: see `Server.serve`. */
     async serve(address: string | URL, options?: ServeOptions): Promise<Serving> {
-        return (await this.#own()).serve(address, options);
+        return this.#own().serve(address, options);
     }
 
     /**
@@ -58,25 +61,24 @@ export class Accelerated {
      * middleware has put into `request.auth`, the SDK's handlers find as `authInfo`.
      */
     handler(options?: EndpointOptions): Handler {
-        const endpoint = this.#own().then(server => server.endpoint(options));
-        return (request, response) => void endpoint.then(({ handler }) => handler(request, response));
+        return this.#own().handler(options);
     }
 
     /** Serves a request of the web's standards: see `Server.fetch`. */
     async fetch(request: Request): Promise<Response> {
-        return (await this.#own()).fetch(request);
+        return this.#own().fetch(request);
     }
 
     /** Ends every connection in good order. */
     close(): void {
-        void this.#delegated?.then(server => server.close());
+        this.#delegated?.close();
     }
 
     /** What is served how, as far as that is known: of a method's handler it is known after the first request. */
     report(): AccelerationReport {
         const { mcp, proof } = this.#served;
         if (mcp === undefined || proof === undefined) {
-            const why = mcp ? 'the server has a task store' : 'it is not an McpServer';
+            const why = mcp ? 'the server has a task store' : 'it is not an McpServer, whose tools can be seen';
             return { native: [], sdk: [{ what: 'everything', why }] };
         }
         const report: AccelerationReport = { native: [], sdk: [] };
@@ -96,9 +98,9 @@ export class Accelerated {
     }
 
     /** Made when it is first served: until then the program may register more. */
-    #own(isShared = true): Promise<Delegated> {
+    #own(isShared = true): Delegated {
         if (isShared) this.#served.bridge.isShared = true;
-        return (this.#delegated ??= introductionOf(this.#server).then(said => new Delegated(said, { handshake: this.#served })));
+        return (this.#delegated ??= new Delegated(introductionOf(protocolOf(this.#server)), { handshake: this.#served }));
     }
 }
 
@@ -108,7 +110,8 @@ const NATIVE = new Set([...LISTS, 'initialize', 'ping', 'server/discover', 'tool
 /**
  * Puts a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or
  * `@modelcontextprotocol/server` (v2). What it has registered is served natively, with its schemas and callbacks; what
- * is out of the ordinary, request by request, by the SDK itself. Call it instead of `server.connect(transport)`.
+ * is out of the ordinary, request by request, by the SDK itself. Call it instead of `server.connect(transport)`. A `FastMCP` of
+ * `fastmcp`, whose tools nobody sees but itself, is served by its own protocol on the engine's carriers.
  */
 export function accelerate(server: SdkServer): Accelerated {
     return new Accelerated(server);

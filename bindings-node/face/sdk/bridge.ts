@@ -4,7 +4,7 @@ import { Outbound, type Link } from '../link';
 import type { Introduction } from '../context';
 import { requestInfoOf, requestOf, type Head, type SdkCall } from './call';
 import { closeSession } from './said';
-import { generationOf, protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
+import { generationOf, isLeftOut, protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
 
 const INTERNAL = -32603;
 /** The id under which the SDK is told of a client that the engine has already answered. */
@@ -22,7 +22,7 @@ export interface BridgeEvents {
 
 /** @internal What a bridge is between. */
 export interface BridgeOptions {
-    /** It is connected by the bridge; otherwise by somebody else. */
+    /** It is connected by the bridge, when it is served or, if it opens itself, by its first client; otherwise by somebody else. */
     server?: SdkServer;
     generation?: 1 | 2;
     /** The SDK answers the handshake itself. */
@@ -53,6 +53,8 @@ export class Bridge implements SdkTransport {
      * are replaced by others.
      */
     isShared = false;
+    /** Nothing is said on behalf of a request but its answer. */
+    answersAlone = false;
     readonly #server: SdkServer | undefined;
     /** Known of one server; what has one for each session does not show it. */
     readonly #protocol: SdkProtocol | undefined;
@@ -96,14 +98,13 @@ export class Bridge implements SdkTransport {
         });
     }
 
-    /** Connects the SDK's server, once; one that waits for its client only when there is one. */
-    async connect(isClientThere = false): Promise<void> {
-        if (this.#connected !== undefined || (this.#protocol === undefined && !isClientThere)) return this.#connected;
+    /** Connects the SDK's server, once. One that opens itself waits for what its client says: it is not waited for. */
+    async connect(): Promise<void> {
+        if (this.#connected !== undefined || this.#server === undefined) return this.#connected;
         this.#early = [];
-        const connected = this.#server!.connect(this).then(session => void (this.#session = session));
-        this.#connected = this.#protocol ? connected : Promise.resolve();
-        if (!this.#protocol) connected.catch(error => this.onerror?.(error));
-        await this.#connected;
+        const connected = this.#server.connect(this).then(session => void (this.#session = session));
+        this.#connected = this.opens ? connected.catch(error => this.onerror?.(error)) : connected;
+        if (!this.opens) await connected;
     }
 
     get protocol(): SdkProtocol {
@@ -111,6 +112,7 @@ export class Bridge implements SdkTransport {
     }
 
     #deliver(message: Message, extra?: object): void {
+        if (this.opens) void this.connect();
         if (this.#early) this.#early.push([message, extra]);
         else this.onmessage?.(message, extra);
     }
@@ -135,7 +137,6 @@ export class Bridge implements SdkTransport {
             this.#isIntroducing = true;
             const clientInfo = peer ?? { name: '', version: '' };
             const params = { protocolVersion: revision, capabilities, clientInfo };
-            void this.connect(true);
             this.#deliver({ jsonrpc: '2.0', id: INTRODUCTION, method: 'initialize', params });
         }
         this.notify('notifications/initialized');
@@ -239,6 +240,7 @@ export class Bridge implements SdkTransport {
     }
 
     async send(message: Message, options?: SendOptions): Promise<void> {
+        if (this.answersAlone && isLeftOut(message, options)) return;
         if (message.method === undefined) this.#answered(message);
         else if (message.id === undefined) this.#tell(message.method, message.params, options);
         else this.#ask(message as Message & { id: Id; method: string }, options);

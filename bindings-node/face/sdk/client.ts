@@ -1,7 +1,7 @@
 import { guarded, McpError } from '../errors';
 import { Link } from '../link';
 import { native } from '../native';
-import type { Message, SdkTransport } from './shapes';
+import { refuseOptions, type Message, type SdkTransport } from './shapes';
 
 /** As the SDKs' classes take them. */
 export interface StreamableHTTPClientTransportOptions {
@@ -12,7 +12,20 @@ export interface StreamableHTTPClientTransportOptions {
     /** These are the SDK's own class's. */
     authProvider?: undefined;
     fetch?: undefined;
+    reconnectionOptions?: undefined;
+    reconnectionScheduler?: undefined;
 }
+
+const CONNECTS = 'the engine makes the connections';
+const RESUMES = 'the engine resumes streams, as soon as the server says';
+
+/** What takes the place of options that the SDKs' classes have. */
+const REFUSED = {
+    authProvider: 'a token goes into requestInit.headers, or per message into the headers of send()',
+    fetch: CONNECTS,
+    reconnectionOptions: RESUMES,
+    reconnectionScheduler: RESUMES
+};
 
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
 
@@ -68,12 +81,12 @@ export class StreamableHTTPClientTransport implements SdkTransport {
     #ended: Promise<void> | undefined;
 
     constructor(url: URL | string, options: StreamableHTTPClientTransportOptions = {}) {
-        const { authProvider, fetch, sessionId } = options;
-        if (authProvider !== undefined || fetch !== undefined)
-            throw new McpError('ERR_MCP_MISUSE', "authProvider and fetch are for the SDK's own class; a token goes into requestInit.headers");
+        refuseOptions(options, REFUSED);
+        const { headers: _, ...rest } = options.requestInit ?? {};
+        for (const name of Object.keys(rest)) refuseOptions(rest, { [name]: `${CONNECTS}, and requestInit has headers alone` });
         this.#url = String(url);
         this.#options = options;
-        this.#sessionId = sessionId;
+        this.#sessionId = options.sessionId;
     }
 
     /** The name of the session, once the server has given one. */

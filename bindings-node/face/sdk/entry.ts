@@ -9,6 +9,9 @@ import { withBody } from './http';
 import { introductionOf } from './said';
 import { generationOf, protocolOf, type SdkServer } from './shapes';
 
+/** As an answer may be: a stream in any case is not among them. */
+const MODES = ['auto', 'json'];
+
 /** The revision of v2 without a handshake. */
 const MODERN = '2026-07-28';
 
@@ -31,6 +34,11 @@ export interface CreateMcpHandlerOptions {
     keepAliveMs?: number;
     /** Most bytes of one message; 4 MiB by default. */
     maxRequestBodySize?: number;
+    /**
+     * How requests of 2026-07-28 are answered: in JSON unless something is said before (`auto`), or in any case (`json`),
+     * where what a handler reports before it is done is left out. That all are streams (`sse`) is the SDK's alone.
+     */
+    responseMode?: 'auto' | 'json';
 }
 
 /** Tells clients that listen (`subscriptions/listen`) of changes. */
@@ -90,7 +98,8 @@ class Entry {
         const sides: Sides = isModern ? { alone: servedOf(first, MODERN) } : { handshake: servedOf(first) };
         if (isModern && legacy !== 'reject') sides.handshake = servedOf(await this.#factory(contextOf('legacy')));
         for (const side of Object.values(sides)) side.bridge.isShared = true;
-        const server = new Delegated(await introductionOf(first), sides);
+        if (sides.alone) sides.alone.bridge.answersAlone = this.#options.responseMode === 'json';
+        const server = new Delegated(introductionOf(protocolOf(first)), sides);
         const options: EndpointOptions = {
             hosts: ['*'],
             sse: false,
@@ -117,6 +126,9 @@ function contextOf(era: 'legacy' | 'modern'): McpRequestContext {
  * are in sessions, which the SDK's function has none of.
  */
 export function createMcpHandler(factory: McpServerFactory, options: CreateMcpHandlerOptions = {}): McpHttpHandler {
+    const { responseMode } = options;
+    if (responseMode !== undefined && !MODES.includes(responseMode))
+        throw new McpError('ERR_MCP_MISUSE', `responseMode is one of ${MODES.join(' and ')} here, not ${responseMode}`);
     const entry = new Entry(factory, options);
     const tell = (notification: string) => void entry.made?.then(({ server }) => server.change(notification)).catch(() => {});
     return {

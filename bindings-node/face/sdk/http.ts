@@ -6,7 +6,8 @@ import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
 import { Delegated } from './delegated';
 import { refuse, StatelessExchange, toNode, toWeb, type Answering } from './exchange';
-import type { Id, Message, SdkTransport, SendOptions } from './shapes';
+import { UNSAID } from './said';
+import { isLeftOut, refuseOptions, type Id, type Message, type SdkTransport, type SendOptions } from './shapes';
 
 /** As the SDKs' classes take them. */
 export interface StreamableHTTPServerTransportOptions {
@@ -25,7 +26,14 @@ export interface StreamableHTTPServerTransportOptions {
     maxRequestBodySize?: number;
     /** How soon a client is to come back whose stream was closed, in ms; 1000 by default. */
     retryInterval?: number;
+    /** Requests are answered in JSON, never by a stream: what a handler reports before it is done is left out. */
+    enableJsonResponse?: boolean;
+    /** This is the SDK's own class's. */
+    eventStore?: undefined;
 }
+
+/** What takes the place of options that the SDKs' classes have. */
+const REFUSED = { eventStore: 'the engine itself keeps what a client missed, for as long as the process lives' };
 
 const HEADER = 'mcp-session-id';
 const MAX_BODY = 4 << 20;
@@ -49,6 +57,7 @@ abstract class HttpServerTransport implements SdkTransport {
     #isClosed = false;
 
     constructor(options: StreamableHTTPServerTransportOptions = {}) {
+        refuseOptions(options, REFUSED);
         this.#options = options;
     }
 
@@ -71,8 +80,7 @@ abstract class HttpServerTransport implements SdkTransport {
             sessionTtlMs: FOREVER,
             ...(keepAliveMs && { commentMs: keepAliveMs })
         };
-        const nobody = { serverInfo: { name: 'mcpbolt', version: '0' }, capabilities: {} };
-        this.#server = new Delegated(nobody, { handshake: { bridge, left: () => void this.#left() } });
+        this.#server = new Delegated(UNSAID, { handshake: { bridge, left: () => void this.#left() } });
         this.#endpoint = this.#server.endpoint(endpoint);
     }
 
@@ -82,6 +90,7 @@ abstract class HttpServerTransport implements SdkTransport {
     }
 
     async send(message: Message, options?: SendOptions): Promise<void> {
+        if (this.#options.enableJsonResponse && isLeftOut(message, options)) return;
         const id = message.method === undefined ? message.id : options?.relatedRequestId;
         const exchange = this.#exchanges.get(id!);
         if (exchange === undefined) return this.#bridge?.send(message, options);
@@ -91,7 +100,7 @@ abstract class HttpServerTransport implements SdkTransport {
 
     /** Has the client of a request come back for the rest of its answer. */
     closeSSEStream(requestId: Id): void {
-        this.#bridge?.release(requestId, this.#options.retryInterval ?? 1000);
+        if (!this.#options.enableJsonResponse) this.#bridge?.release(requestId, this.#options.retryInterval ?? 1000);
     }
 
     /** Ends the session. */
@@ -168,7 +177,7 @@ type Requesting = IncomingMessage & { auth?: unknown; originalUrl?: string; body
 /**
  * Streamable HTTP of revisions with a handshake, for a server of either SDK, within an HTTP server of yours: in place of
  * v1's class of that name and v2's `NodeStreamableHTTPServerTransport`. One is one session. What a client missed is kept
- * for it by the engine: an event store is not needed, and not asked.
+ * for it by the engine; an event store of yours is refused.
  */
 export class StreamableHTTPServerTransport extends HttpServerTransport {
     /** Serves a request; resolves when it has been taken. `parsedBody` is for a body that has been read already. */

@@ -2,6 +2,7 @@
  * What of the official SDKs is used here. Both generations are known by their shape; neither is imported, so that the
  * one that a program has is the one that is meant.
  */
+import { McpError } from '../errors';
 
 /** The id of a request. */
 export type Id = string | number;
@@ -113,6 +114,12 @@ export function protocolOf(server: object): SdkProtocol | undefined {
     return typeof found.request === 'function' && typeof found.notification === 'function' ? (found as SdkProtocol) : undefined;
 }
 
+/** @internal Whether a `FastMCP` lets nobody in whom it does not know: it looks at what only its own listeners show. */
+export function authenticates(server: object): boolean {
+    const { options } = server as { options?: { auth?: unknown; authenticate?: unknown } };
+    return (options?.authenticate ?? options?.auth) !== undefined;
+}
+
 /** @internal Which generation of the SDK: the contexts that handlers are given differ. */
 export function generationOf(protocol: SdkProtocol | undefined): 1 | 2 {
     return typeof protocol?.buildContext === 'function' ? 2 : 1;
@@ -126,4 +133,20 @@ export function entryOf<T>(registry: Record<string, T>, name: unknown): T | unde
 /** @internal Whether a value is an object of JSON. */
 export function isObject(value: unknown): value is Record<string, any> {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @internal Refuses options of the SDKs' classes that ours have no use for; each with what takes its place. */
+export function refuseOptions(options: object, refused: Readonly<Record<string, string>>): void {
+    for (const [name, instead] of Object.entries(refused))
+        if ((options as Record<string, unknown>)[name] !== undefined) throw new McpError('ERR_MCP_MISUSE', `${name} is for the SDK's own class: ${instead}`);
+}
+
+/**
+ * @internal Where answers are JSON alone, nothing is said on behalf of a request before its answer: a notification is left
+ * out, as the SDKs do it. Whether this is one; what asks something fails, where the SDKs would wait in vain.
+ */
+export function isLeftOut({ method, id }: Message, { relatedRequestId }: SendOptions = {}): boolean {
+    if (method === undefined || relatedRequestId === undefined) return false;
+    if (id !== undefined) throw new McpError('ERR_MCP_MISUSE', `answers are JSON alone here, so that no handler can ask for ${method}`);
+    return true;
 }
