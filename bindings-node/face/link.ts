@@ -54,9 +54,9 @@ export const enum Outbound {
 /** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */
 export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
-    /** Another library's: a whole request, or a call of the tool of that number, its arguments, id and `_meta` as JSON. */
+    /** Another library's: a whole request, or a call of the tool of that number, its id and `_meta` as JSON. */
     request?(number: number, text: string): void;
-    invoke?(number: number, tool: number, args: string, id: string, meta: string, isAlone: boolean): void;
+    invoke?(number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean): void;
     cancelled?(number: number, reason: string): void;
     initialized?(text: string): void;
     rootsChanged?(text: string): void;
@@ -93,8 +93,9 @@ export interface Waiting {
     isRaw?: boolean;
 }
 
-/** Numbers in a row of `drain`. */
-const ROW_IN = 7;
+/** Numbers in a row of `drain`, and before the rows. */
+const ROW_IN = 6;
+const HEAD_IN = 3;
 /** And of `submit`. */
 const ROW = 5;
 /** Rows taken in one turn of the loop, so that timers and I/O have theirs. */
@@ -109,7 +110,7 @@ const FOREVER = 2 ** 31 - 1;
  * per tick. Keeps the process alive until the engine's thread has ended.
  */
 export class Link {
-    readonly #table = new Int32Array(2 + MAX_ROWS * ROW_IN);
+    readonly #table = new Int32Array(HEAD_IN + MAX_ROWS * ROW_IN);
     readonly #receiver: Receiver;
     /** What becomes of integers beyond 2^53 in what is handed to the user. */
     integers: Integers = 'number';
@@ -163,12 +164,18 @@ export class Link {
         if (this.#native === undefined) return;
         const table = this.#table;
         const text = this.native.drain(table);
-        const end = 2 + table[0]! * ROW_IN;
-        for (let at = 2; at < end; at += ROW_IN) {
+        const end = HEAD_IN + table[0]! * ROW_IN;
+        const isMore = table[1] !== 0;
+        const args: (object | null)[] = table[2]! < 0 ? [] : JSON.parse(text.slice(table[2]));
+        let invoked = 0;
+        for (let at = HEAD_IN; at < end; at += ROW_IN) {
             const [kind, number, target, start] = [table[at]!, table[at + 1]!, table[at + 2]!, table[at + 3]!];
             try {
-                if (kind === Inbound.Invoke || kind === Inbound.InvokeAlone) this.#invoke(table, at, text);
-                else this.#row(kind, number, target, start < 0 ? '' : text.slice(start, table[at + 4]!));
+                if (kind === Inbound.Invoke || kind === Inbound.InvokeAlone) {
+                    const [stop, cut] = [table[at + 4]!, table[at + 5]!];
+                    const [id, meta] = [text.slice(start, cut), text.slice(cut, stop)];
+                    this.#receiver.invoke?.(number, target, args[invoked++]!, id, meta, kind === Inbound.InvokeAlone);
+                } else this.#row(kind, number, target, start < 0 ? '' : text.slice(start, table[at + 4]!));
             } catch (error) {
                 // Thrown by a listener of the user's: it takes no other row along.
                 process.nextTick(() => {
@@ -177,14 +184,7 @@ export class Link {
             }
         }
         this.#flush();
-        if (table[1] !== 0) setImmediate(this.wake);
-    }
-
-    #invoke(table: Int32Array, at: number, text: string): void {
-        const [start, end, id, meta] = [table[at + 3]!, table[at + 4]!, table[at + 5]!, table[at + 6]!];
-        const isAlone = table[at] === Inbound.InvokeAlone;
-        const [args, name] = [text.slice(start, id), text.slice(id, meta)];
-        this.#receiver.invoke?.(table[at + 1]!, table[at + 2]!, args, name, text.slice(meta, end), isAlone);
+        if (isMore) setImmediate(this.wake);
     }
 
     #row(kind: Inbound, number: number, target: number, text: string): void {

@@ -1,9 +1,11 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
 //! A row is [`ROW`] integers: kind, number, target, where its text begins and ends in the string,
-//! in UTF-16 units as JavaScript counts (-1 and -1 when it has none), and the two places within
-//! where the text of an [`Kind::Invoke`] is to be cut. The kinds are [`Kind`] here and `Inbound`
-//! in the face.
+//! in UTF-16 units as JavaScript counts (-1 and -1 when it has none), and the place within where
+//! the text of an [`Kind::Invoke`] is to be cut. The kinds are [`Kind`] here and `Inbound` in the
+//! face. Before them stand [`HEAD`] integers: how many rows there are, whether more waits, and
+//! where the arguments of all calls of [`Kind::Invoke`] begin, which are one JSON array at the end
+//! of the string (-1 when there are none): parsed at once they cost much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
@@ -17,7 +19,7 @@ use mcpbolt::connection::Call;
 use mcpbolt::handler::Operation;
 use mcpbolt::json::string;
 use mcpbolt::mcp::Era;
-use mcpbolt::message::Field;
+use mcpbolt::message::{Field, MessageRef};
 use mcpbolt::server::Live;
 use napi::bindgen_prelude::Int32ArraySlice;
 use napi::{Env, JsString};
@@ -26,8 +28,10 @@ use crate::delegate::Whose;
 use crate::error::{self, Result};
 use crate::offer::Templates;
 
+/// Integers before the rows.
+const HEAD: usize = 3;
 /// Integers in a row.
-pub const ROW: usize = 7;
+const ROW: usize = 6;
 
 /// What a row is about.
 #[derive(Clone, Copy)]
@@ -62,8 +66,8 @@ pub enum Kind {
     Piece = 19,
     /// A request for another library's server, as it came.
     Request = 20,
-    /// A call of a tool of such a server: its arguments, its id and its `_meta`; the target is the
-    /// tool's number.
+    /// A call of a tool of such a server: its id and its `_meta`, and one of the arguments, `null`
+    /// where it has none; the target is the tool's number.
     Invoke = 21,
     /// The same of a request that stands alone, without a handshake.
     InvokeAlone = 22,
@@ -81,6 +85,9 @@ pub enum Kind {
     Done = 28,
 }
 
+/// Where the text of a row is that has none.
+const NO_TEXT: [i32; 3] = [-1; 3];
+
 /// The table as the integers it holds.
 #[allow(unsafe_code)]
 pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
@@ -93,6 +100,8 @@ pub struct Rows<'a> {
     table: &'a mut [i32],
     used: usize,
     text: &'a mut String,
+    /// The arguments of calls, each with what stands before it in an array.
+    arguments: String,
     /// Bytes of the text that are counted, and as how many units.
     counted: usize,
     units: i32,
@@ -100,13 +109,14 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// `table` begins with two integers for [`finish`](Self::finish).
+    /// `table` begins with [`HEAD`] integers for [`finish`](Self::finish).
     pub fn new(table: &'a mut [i32], text: &'a mut String) -> Self {
         text.clear();
         Self {
             table,
             used: 0,
             text,
+            arguments: String::new(),
             counted: 0,
             units: 0,
             ascii: true,
@@ -115,12 +125,12 @@ impl<'a> Rows<'a> {
 
     /// How many rows fit.
     pub fn capacity(table: &[i32]) -> usize {
-        table.len().saturating_sub(2) / ROW
+        table.len().saturating_sub(HEAD) / ROW
     }
 
     /// A row without text.
     pub fn bare(&mut self, kind: Kind, number: u32) {
-        self.put(kind, number, 0, [-1; 4]);
+        self.put(kind, number, 0, NO_TEXT);
     }
 
     /// A row with the text that `write` appends.
@@ -128,18 +138,24 @@ impl<'a> Rows<'a> {
         let start = self.units;
         write(self.text);
         let end = self.measure();
-        self.put(kind, number, target, [start, end, 0, 0]);
+        self.put(kind, number, target, [start, end, 0]);
     }
 
-    /// A row whose text is three pieces.
-    fn pieces(&mut self, kind: Kind, number: u32, target: u32, pieces: [&str; 3]) {
-        let mut at = [self.units, 0, 0, 0];
-        for (place, piece) in at.iter_mut().skip(1).zip(pieces) {
-            self.text.push_str(piece);
-            *place = self.measure();
-        }
-        let [start, first, second, end] = at;
-        self.put(kind, number, target, [start, end, first, second]);
+    /// A call of a tool by its number.
+    fn invoke(&mut self, kind: Kind, number: u32, tool: u32, message: &MessageRef<'_>) {
+        let start = self.units;
+        let piece = |field| message.raw(field).unwrap_or_default();
+        self.text.push_str(piece(Field::Id));
+        let cut = self.measure();
+        self.text.push_str(piece(Field::Meta));
+        let end = self.measure();
+        self.arguments.push(match self.arguments.is_empty() {
+            true => '[',
+            false => ',',
+        });
+        let arguments = message.raw(Field::Arguments);
+        self.arguments.push_str(arguments.unwrap_or("null"));
+        self.put(kind, number, tool, [start, end, cut]);
     }
 
     /// Counts what was appended since it was last counted: where the text ends now.
@@ -155,8 +171,8 @@ impl<'a> Rows<'a> {
         self.units
     }
 
-    fn put(&mut self, kind: Kind, number: u32, target: u32, span: [i32; 4]) {
-        let at = 2 + self.used * ROW;
+    fn put(&mut self, kind: Kind, number: u32, target: u32, span: [i32; 3]) {
+        let at = HEAD + self.used * ROW;
         if let Some(place) = self.table.get_mut(at..at + ROW) {
             let (head, tail) = place.split_at_mut(3);
             head.copy_from_slice(&[kind as i32, number as i32, target as i32]);
@@ -184,15 +200,13 @@ impl<'a> Rows<'a> {
                     Era::Handshake => Kind::Invoke,
                     Era::Stateless => Kind::InvokeAlone,
                 };
-                let pieces = [Field::Arguments, Field::Id, Field::Meta];
-                let pieces = pieces.map(|field| message.raw(field).unwrap_or_default());
-                return self.pieces(kind, number, tool, pieces);
+                return self.invoke(kind, number, tool, &message);
             }
         }
         match Operation::from_target(target) {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
-                None => self.put(kind, number, target, [-1; 4]),
+                None => self.put(kind, number, target, NO_TEXT),
             },
             Operation::Complete | Operation::Extension(_) => {
                 self.text(kind, number, target, |out| {
@@ -222,12 +236,19 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The string; the table's first two integers say how many rows there are and whether more
-    /// waits.
-    pub fn finish(self, env: &Env, more: bool) -> Result<JsString<'_>> {
-        if let [rows, waits, ..] = self.table {
+    /// The string, and what stands before the rows.
+    pub fn finish(mut self, env: &Env, more: bool) -> Result<JsString<'_>> {
+        let mut begin = -1;
+        if !self.arguments.is_empty() {
+            begin = self.units;
+            self.text.push_str(&self.arguments);
+            self.text.push(']');
+            self.measure();
+        }
+        if let [rows, waits, arguments, ..] = self.table {
             *rows = self.used as i32;
             *waits = i32::from(more);
+            *arguments = begin;
         }
         let made = match self.ascii {
             true => env.create_string_latin1(self.text.as_bytes()),

@@ -14,8 +14,8 @@ export interface Head {
 }
 
 /**
- * @internal A request of a client that the SDK's server has to answer. It comes whole, or as the pieces of a call of a
- * tool, of which most handlers need no more than the arguments.
+ * @internal A request of a client that the SDK's server has to answer. It comes whole, or as the parts of a call of a tool,
+ * of which most handlers need no more than the arguments.
  *
  * It is also the handler of the proxy that its handler is given as a context: most never look at that, and an object with
  * a getter costs more than all the rest of a call. So it is filled when it is first touched in any way.
@@ -37,9 +37,9 @@ export class SdkCall implements ProxyHandler<any> {
     /** Called once it is answered or given up. */
     onEnd: (() => void) | undefined;
     #isFilled = false;
-    /** Of pieces: the tool, and JSON. */
+    /** Of the call of a tool: which, and JSON. */
     #name = '';
-    #args = '';
+    #args: object | undefined;
     #idText = '';
     #metaText = '';
     #message: Message | undefined;
@@ -63,10 +63,10 @@ export class SdkCall implements ProxyHandler<any> {
         return call;
     }
 
-    static ofTool(bridge: Bridge, number: number, isAlone: boolean, name: string, args: string, id: string, meta: string): SdkCall {
+    static ofTool(bridge: Bridge, number: number, isAlone: boolean, name: string, args: object | null, id: string, meta: string): SdkCall {
         const call = new SdkCall(bridge, number, 'tools/call', isAlone);
         call.#name = name;
-        call.#args = args;
+        call.#args = args ?? undefined;
         call.#idText = id;
         call.#metaText = meta;
         return call;
@@ -89,15 +89,15 @@ export class SdkCall implements ProxyHandler<any> {
             method: this.method,
             params: {
                 name: this.#name,
-                ...(this.#args && { arguments: JSON.parse(this.#args) }),
+                ...(this.#args && { arguments: this.#args }),
                 ...(this.#metaText && { _meta: this.meta })
             }
         });
     }
 
-    /** The arguments of pieces. */
-    get args(): Record<string, unknown> | undefined {
-        return this.#args === '' ? undefined : JSON.parse(this.#args);
+    /** The arguments of the call of a tool. */
+    get args(): object | undefined {
+        return this.#args;
     }
 
     get meta(): Record<string, any> | undefined {
@@ -122,7 +122,7 @@ export class SdkCall implements ProxyHandler<any> {
     /** It is answered. What was asked is not kept for as long as its handler may go on. */
     end(): void {
         this.isOver = true;
-        this.#args = '';
+        this.#args = undefined;
         this.onEnd?.();
     }
 

@@ -59,7 +59,7 @@ export class Fast {
         return this.#numbered[tool]!.name;
     }
 
-    /** Whether a call in pieces is served here. */
+    /** Whether a call of the tool of that number is served here. */
     invoke(call: SdkCall, number: number): boolean {
         if (!this.#proof.holds('tools/call')) return false;
         const numbered = this.#numbered[number]!;
