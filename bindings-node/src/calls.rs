@@ -1,13 +1,12 @@
 //! Calls of the peer under way in JavaScript, and what they ask of it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mcpbolt::connection::{Call, Progress, Replies, ReplyTo};
-use mcpbolt::correlate::CancelToken;
 use mcpbolt::handler::{Head, Operation};
 use mcpbolt::mcp::{Era, ErrorKind};
-use mcpbolt::message::{Field, Message};
+use mcpbolt::message::Field;
 use mcpbolt::server::{Context, Registry, Seal, TaskCall};
 use serde_json::json;
 
@@ -18,10 +17,10 @@ use crate::inbox::Inbox;
 use crate::slots::Slots;
 use crate::tasks::GivenUp;
 
-/// A call on its way to JavaScript.
+/// A call on its way to JavaScript: boxed, since it is handed on from queue to queue.
 #[derive(Debug)]
 pub struct Arrived {
-    pub call: Call,
+    pub call: Box<Call>,
     caller: Caller,
     /// What it takes rounds by, where its client may be asked in that way, or goes on by as a task.
     context: Option<Box<Context>>,
@@ -45,7 +44,7 @@ impl Arrived {
         let tool = tool.filter(|number| registry.supports_tasks(*number));
         if Whose::of(call.target).is_some() || tool.is_none() && !takes_rounds(&call) {
             return Some(Self {
-                call,
+                call: Box::new(call),
                 caller: caller.clone(),
                 context: None,
                 head: None,
@@ -64,7 +63,7 @@ impl Arrived {
             return refuse(caller, &call, ErrorKind::Overloaded, "too many tasks");
         }
         Some(Self {
-            call,
+            call: Box::new(call),
             caller: caller.clone(),
             context: Some(Box::new(context)),
             head: None,
@@ -141,9 +140,7 @@ impl Calls {
 #[derive(Debug)]
 pub struct Underway {
     pub caller: Caller,
-    pub reply: ReplyTo,
-    message: Message,
-    cancel: CancelToken,
+    call: Box<Call>,
     context: Option<Box<Context>>,
     head: Option<Arc<Head>>,
     given_up: Option<GivenUp>,
@@ -160,9 +157,7 @@ impl Underway {
         } = arrived;
         let mut underway = Self {
             caller,
-            reply: call.reply,
-            message: call.message,
-            cancel: call.cancel,
+            call,
             context,
             head,
             given_up: None,
@@ -172,13 +167,18 @@ impl Underway {
     }
 
     pub fn id(&self) -> CallId {
-        self.caller.call(self.reply.key())
+        self.caller.call(self.call.reply.key())
+    }
+
+    /// Where its answer goes.
+    pub fn reply(&self) -> &ReplyTo {
+        &self.call.reply
     }
 
     /// By which it asks; made when it asks first.
     pub fn context(&mut self) -> &Context {
         self.context.get_or_insert_with(|| {
-            let (reply, cancel) = (self.reply.clone(), self.cancel.clone());
+            let (reply, cancel) = (self.call.reply.clone(), self.call.cancel.clone());
             let handle = self.caller.handle.clone();
             Box::new(Context::without_rounds(handle, reply, cancel))
         })
@@ -187,7 +187,7 @@ impl Underway {
     /// What its client said of itself: with it, where each request says it anew (R-MET-08), or
     /// when the connection opened.
     pub fn client(&self) -> String {
-        let (revision, request) = (self.reply.revision(), self.message.as_ref());
+        let (revision, request) = (self.call.reply.revision(), self.call.message.as_ref());
         if revision.era() == Era::Handshake
             && let Some(said) = self.caller.introduction()
         {
@@ -201,7 +201,8 @@ impl Underway {
 
     /// The `_meta` of the request: an object.
     pub fn meta(&self) -> &str {
-        self.message.as_ref().raw(Field::Meta).unwrap_or("{}")
+        let request = self.call.message.as_ref();
+        request.raw(Field::Meta).unwrap_or("{}")
     }
 
     /// The process or state that it belongs to, where it is an action and says so.
@@ -239,14 +240,14 @@ impl Underway {
 
     fn watch(&mut self, inbox: &Arc<Inbox>) {
         if self.given_up.is_none() && self.task().is_some() {
-            self.given_up = Some(GivenUp::watch(inbox, self.id(), &self.cancel));
+            self.given_up = Some(GivenUp::watch(inbox, self.id(), &self.call.cancel));
         }
     }
 
     /// Tells how far it is.
     pub fn progress(&self, replies: &mut Replies, progress: Progress<'_>) {
         match self.context.as_ref().filter(|own| own.is_task()) {
-            None => replies.progress(&self.reply, progress),
+            None => replies.progress(&self.call.reply, progress),
             Some(task) => task.progress(progress.progress, progress.total, progress.message),
         }
     }

@@ -42,7 +42,7 @@ impl Link {
         wants_progress: bool,
     ) -> Result<u32> {
         let within = call.and_then(|call| self.calls.get(call));
-        let within = within.map(|call| call.reply.key());
+        let within = within.map(|call| call.reply().key());
         let number = self.requests.reserve();
         let options = RequestOptions {
             timeout: Some(PATIENCE),

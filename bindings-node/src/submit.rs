@@ -111,7 +111,7 @@ pub fn submit(
         } else if let Some(call) = calls.remove(number) {
             let answer = Answer::read(kind, piece, (a, b), live);
             match call.task() {
-                None => answer.send(speech.to(&call.caller), &call.reply),
+                None => answer.send(speech.to(&call.caller), call.reply()),
                 Some(task) => answer.end(task),
             }
         }
@@ -137,13 +137,13 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
         Kind::Partial => replies.partial(&call.reply, piece),
         Kind::Notice => {
             let (method, params) = piece.split_at(boundary(piece, a as usize));
-            replies.notify(&call.reply, method, (!params.is_empty()).then_some(params));
+            replies.notify(call.reply(), method, (!params.is_empty()).then_some(params));
         }
         _ => {
             let level = LogLevel::ALL.get(a as usize).copied();
             let (logger, data) = piece.split_at(boundary(piece, b as usize));
             let logger = (!logger.is_empty()).then_some(logger);
-            replies.log(&call.reply, level.unwrap_or(LogLevel::Info), logger, data);
+            replies.log(call.reply(), level.unwrap_or(LogLevel::Info), logger, data);
         }
     }
 }
