@@ -1,7 +1,7 @@
 // Servers of the official SDKs, by themselves and on our engine: what goes over the wire is the same, but for what is
 // listed here by name.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { SCRIPT, nameOf } from './script.mjs';
@@ -24,30 +24,33 @@ async function settled(theirs, ours) {
     for (let i = 0; i < 200 && ours.length < theirs.length; i++) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
-for (const generation of [1, 2])
-    for (const carrier of ['stdio', 'http'])
-        for (const how of ['accelerated', 'transport'])
-            for (const revision of how === 'accelerated' && carrier === 'stdio' ? ['2025-06-18', '2025-11-25'] : ['2025-11-25'])
-                test(`McpServer v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
-                    const [theirs, ours] = ['sdk', how].map(how => talk(generation, how, carrier));
-                    assert.deepEqual(await ours.open(revision), await theirs.open(revision));
-                    const [unlike, met] = [[], new Set()];
-                    const order = carrier === 'http' ? talk => asOverHttp({ answer: talk.answer ?? null, others: talk.others }) : talk => talk;
-                    for (const [index, step] of SCRIPT.entries()) {
-                        const [sent, actual] = await Promise.all([theirs.step(index, step), ours.step(index, step)]);
-                        // On pipes what the SDK writes is carried as it stands.
-                        const isOwn = how === 'transport' && carrier === 'stdio';
-                        const expected = isOwn ? sent : expectedOf(sent, met);
-                        if (!isDeepStrictEqual(order(actual), order(expected))) unlike.push({ step: nameOf(step), actual, expected });
-                    }
-                    assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));
-                    if (how === 'accelerated' || carrier === 'http') assert.equal(met.size, DIFFERENCES.length);
-                    if (carrier === 'http') {
-                        await settled(theirs.wire.standing, ours.wire.standing);
-                        assert.deepEqual(ours.wire.standing, theirs.wire.standing);
-                        await Promise.all([theirs.wire.end(), ours.wire.end()]);
-                    } else assert.deepEqual(await ours.wire.end(), await theirs.wire.end());
-                });
+// Most of the time is spent waiting for what comes behind an answer.
+describe('in the revisions with a handshake', { concurrency: 3 }, () => {
+    for (const generation of [1, 2])
+        for (const carrier of ['stdio', 'http'])
+            for (const how of ['accelerated', 'transport'])
+                for (const revision of how === 'accelerated' && carrier === 'stdio' ? ['2025-06-18', '2025-11-25'] : ['2025-11-25'])
+                    test(`McpServer v${generation}, ${how} over ${carrier}, ${revision}: ${SCRIPT.length} interactions are the same`, async () => {
+                        const [theirs, ours] = ['sdk', how].map(how => talk(generation, how, carrier));
+                        assert.deepEqual(await ours.open(revision), await theirs.open(revision));
+                        const [unlike, met] = [[], new Set()];
+                        const order = carrier === 'http' ? talk => asOverHttp({ answer: talk.answer ?? null, others: talk.others }) : talk => talk;
+                        for (const [index, step] of SCRIPT.entries()) {
+                            const [sent, actual] = await Promise.all([theirs.step(index, step), ours.step(index, step)]);
+                            // On pipes what the SDK writes is carried as it stands.
+                            const isOwn = how === 'transport' && carrier === 'stdio';
+                            const expected = isOwn ? sent : expectedOf(sent, met);
+                            if (!isDeepStrictEqual(order(actual), order(expected))) unlike.push({ step: nameOf(step), actual, expected });
+                        }
+                        assert.equal(unlike.length, 0, inspect(unlike, { depth: 9 }));
+                        if (how === 'accelerated' || carrier === 'http') assert.equal(met.size, DIFFERENCES.length);
+                        if (carrier === 'http') {
+                            await settled(theirs.wire.standing, ours.wire.standing);
+                            assert.deepEqual(ours.wire.standing, theirs.wire.standing);
+                            await Promise.all([theirs.wire.end(), ours.wire.end()]);
+                        } else assert.deepEqual(await ours.wire.end(), await theirs.wire.end());
+                    });
+});
 
 /** What a request says of itself from 2026-07-28 on. */
 const ENVELOPE = {
