@@ -46,6 +46,13 @@ pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
+/// Whether a frame begins as most clients write a request, and nothing in it speaks of JSON-RPC
+/// (R-ERA-14). What does not may be one, too: that takes a closer look.
+#[inline]
+pub(crate) fn begins(frame: &[u8]) -> bool {
+    frame.starts_with(b"{\"action\"") && memchr::memmem::find(frame, b"\"jsonrpc\"").is_none()
+}
+
 /// Whether a request, raw JSON, says that its answer may come in parts, on a carrier that has no
 /// other way to say so: `"stream":true` in its metadata.
 #[cfg(feature = "http-client")]

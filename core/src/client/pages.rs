@@ -10,7 +10,7 @@ use crate::json::reader;
 use crate::mcp::Method;
 
 /// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
-const MAX_PAGES: usize = 10_000;
+pub(super) const MAX_PAGES: usize = 10_000;
 
 /// The pages of one list, asked for one by one.
 ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::access::Access;
 use super::definition::{ObjectWriter, Tool};
 use super::host::ServerHost;
-use super::registry::{Registry, quoted};
+use super::registry::{Pages, Registry, cursor, page, quoted};
 use crate::action::encode::ActionError;
 use crate::action::{ErrorType, TOOL, Version};
 use crate::connection::{Answer, Disposition, Incoming};
@@ -22,8 +22,8 @@ const STANDARD: [[&str; 4]; 4] = [
     [
         "mcp.get_schema",
         "Shows the actions of this server and their schemas: all, or the one that is named.",
-        r#"{"type":"object","properties":{"action_name":{"type":"string"}}}"#,
-        r#"{"type":"object","properties":{"actions":{"type":"object"}},"required":["actions"]}"#,
+        r#"{"type":"object","properties":{"action_name":{"type":"string"},"cursor":{"type":"string"}}}"#,
+        r#"{"type":"object","properties":{"actions":{"type":"object"},"next_cursor":{"type":"string"}},"required":["actions"]}"#,
     ],
     [
         "mcp.get_version",
@@ -66,23 +66,35 @@ impl fmt::Debug for Health {
     }
 }
 
-/// The `data` of `mcp.get_schema` for all actions. Tools come before standard actions of their
-/// names.
-pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone) -> String {
-    let mut out = b"{\"actions\":".to_vec();
-    let mut object = ObjectWriter::begin(&mut out);
-    for tool in tools.clone() {
-        let name = escaped(&tool.name);
-        tool.write_action(object.key(&name));
-    }
-    for [name, description, params, data] in STANDARD {
-        if tools.clone().all(|tool| tool.name != name) {
-            standard(object.key(name), description, params, data);
+/// The `data` of `mcp.get_schema` for all actions, in pages of so many (R-ACT-15). Tools come
+/// before standard actions of their names.
+pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone, size: usize) -> Pages {
+    let entry = |name: &str, write: &dyn Fn(&mut Vec<u8>)| {
+        let mut out = Vec::new();
+        string::append(&mut out, name);
+        out.push(b':');
+        write(&mut out);
+        out
+    };
+    let own = tools.clone().map(|tool| entry(&tool.name, &|out| tool.write_action(out)));
+    let standard = STANDARD
+        .iter()
+        .filter(|[name, ..]| tools.clone().all(|tool| tool.name != *name))
+        .map(|[name, description, params, data]| {
+            entry(name, &|out| standard(out, description, params, data))
+        });
+    let all: Vec<_> = own.chain(standard).collect();
+    let pages = all.chunks(size).enumerate().map(|(i, page)| {
+        let mut out = b"{\"actions\":{".to_vec();
+        out.extend(page.join(&b','));
+        out.push(b'}');
+        if (i + 1) * size < all.len() {
+            out.extend(format!(",\"next_cursor\":\"{}\"", cursor(i + 1)).into_bytes());
         }
-    }
-    object.end();
-    out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
+        out.push(b'}');
+        String::from_utf8(out).unwrap_or_default().into()
+    });
+    pages.collect()
 }
 
 fn standard(out: &mut Vec<u8>, description: &str, params: &str, data: &str) {
@@ -94,20 +106,13 @@ fn standard(out: &mut Vec<u8>, description: &str, params: &str, data: &str) {
     object.end();
 }
 
-/// A name as the key of an object, without its quotes.
-fn escaped(name: &str) -> String {
-    let mut token = Vec::new();
-    string::append(&mut token, name);
-    let token = String::from_utf8(token).unwrap_or_default();
-    token.trim_matches('"').to_owned()
-}
-
 /// The `data` of `mcp.get_schema` for one action; `None` when there is none of that name.
 fn schema(registry: &Registry, name: &str) -> Option<String> {
     let mut out = b"{\"actions\":{".to_vec();
     string::append(&mut out, name);
     out.push(b':');
-    let number = registry.tool(name);
+    let shown = Some(name).filter(|name| registry.shows_action(name));
+    let number = shown.and_then(|name| registry.tool(name));
     match number.and_then(|number| registry.tool_at(number)) {
         Some(tool) => tool.write_action(&mut out),
         None => {
@@ -213,7 +218,17 @@ impl<E: Executor> ServerHost<E> {
     fn standard(&mut self, action: &str, params: &str, answer: Answer<'_>) -> Disposition {
         match action {
             "mcp.get_schema" => match reader::find(params, "action_name") {
-                None => answer.action_data(self.registry().action_schemas()),
+                None => match page(
+                    self.registry().action_schemas(),
+                    reader::find(params, "cursor"),
+                ) {
+                    Some(data) => answer.action_data(data),
+                    None => {
+                        let details = detail("parameter", "cursor");
+                        let kind = ErrorType::Validation;
+                        fail(answer, kind, "unknown cursor", Some(&details))
+                    }
+                },
                 Some(name) => match reader::as_str(name) {
                     None => {
                         let why = "Invalid type for parameter 'action_name'. Expected string.";

@@ -111,14 +111,16 @@ impl<E: Executor> ServerHost<E> {
 
     /// R-PER-06
     fn limit(&self, request: &Incoming<'_>, key: CallKey, limit: Duration, watched: Arc<Watched>) {
-        let Some(id) = request.message.id() else {
+        // An action may have none.
+        let Some(id) = request.message.echo() else {
             return;
         };
         let call = (key, id, request.revision);
+        let is_action = request.message.dialect() != Dialect::Rpc;
         self.handle.limit(call, limit, move |answer| {
             watched.foresee(Outcome::TimedOut);
             let why = format!("the tool took longer than {limit:?}");
-            let is_error = watched.tells_timeouts();
+            let is_error = is_action || watched.tells_timeouts();
             let answer = answer.watched(Some(watched));
             match is_error {
                 true => answer.error(ErrorKind::TimedOut, &why, None),

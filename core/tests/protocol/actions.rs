@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpbolt::action::{self, ActionRef, Field, Kind, Record};
+use mcpbolt::buffer::PADDING;
 use mcpbolt::connection::Framing;
 use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::limits::{Limits, Rate};
 use mcpbolt::mcp::Revision;
+use mcpbolt::message::Frame;
 use mcpbolt::server::{Arguments, Context, HandlerError, Json, Server, Tool};
 use serde_json::{Value, json};
 
@@ -16,7 +19,7 @@ use crate::wire::Wire;
 
 impl Wire {
     /// Says a line and waits for one answer.
-    fn act(&mut self, line: &str) -> Value {
+    pub fn act(&mut self, line: &str) -> Value {
         let mut heard = self.say(line);
         let begun = std::time::Instant::now();
         while heard.is_empty() {
@@ -30,6 +33,42 @@ impl Wire {
         assert_eq!(heard.len(), 1, "{heard:?}");
         heard.remove(0)
     }
+}
+
+/// An answer as a client reads it, put together again from what was found in it.
+fn read(answer: &Value) -> Value {
+    let mut block = answer.to_string().into_bytes();
+    let len = block.len();
+    block.resize(len + PADDING, 0);
+    let frame = Frame::new(&block, len).unwrap();
+    let mut record = Record::new();
+    action::decode(frame, 64, &mut record).unwrap();
+    let found = ActionRef::new(frame, &record);
+    let raw = |field| {
+        found
+            .raw(field)
+            .map(|raw| serde_json::from_str(raw).unwrap())
+    };
+    let mut read = json!({});
+    for (name, value) in [
+        ("status", raw(Field::Status)),
+        ("data", raw(Field::Data)),
+        ("metadata", raw(Field::Metadata)),
+    ] {
+        value.map(|value: Value| read[name] = value);
+    }
+    if found.kind() == Kind::Error {
+        read["error"] = raw(Field::Error).unwrap();
+        for (name, value) in [
+            ("type", raw(Field::ErrorType)),
+            ("message", raw(Field::ErrorMessage)),
+            ("details", raw(Field::ErrorDetails)),
+            ("code", raw(Field::ErrorCode)),
+        ] {
+            value.map(|value: Value| read["error"][name] = value);
+        }
+    }
+    read
 }
 
 /// R-ACT-01, R-ACT-04, R-ACT-05, R-ACT-06, R-ACT-07, R-ACT-12, R-ACT-16, R-ACT-39, R-ACT-41: each
@@ -48,7 +87,7 @@ fn the_examples_of_the_document() {
             }
             // Asked over HTTP.
             "stream" => continue,
-            "read" => example["answer"].clone(),
+            "read" => read(&example["answer"]),
             other => panic!("{other}"),
         };
         assert!(shows(&answer, &example["answer"]), "{name}: {answer}");

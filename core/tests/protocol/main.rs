@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 mod acting;
+mod action_rules;
 mod actions;
 #[path = "../shared/actions.rs"]
 mod actions_server;
@@ -19,6 +20,7 @@ mod extend;
 mod flow;
 mod measure;
 mod own_handshake;
+mod policed_actions;
 mod policy;
 mod profiles;
 mod rounds;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{
-    CallToolResult, Client, ClientHost, GetPromptResult, ResourceContents as Contents, ToolInfo,
+    CallToolResult, Client, ClientHost, GetPromptResult, PromptInfo, ResourceContents as Contents,
+    ResourceInfo, ToolInfo,
 };
 use mcpbolt::connection::{Config, Connection, Framing, Opening, RequestOptions, StreamId};
 use mcpbolt::error::RequestError;
@@ -409,6 +410,14 @@ fn read(profile: Profile, shown: &Value, method: &str, what: &str) {
         "tools/call" => drop(serde_json::from_str::<CallToolResult>(&result).unwrap()),
         "resources/read" => {
             drop(serde_json::from_value::<Vec<Contents>>(member("contents")).unwrap());
+        }
+        "resources/list" => {
+            drop(serde_json::from_value::<Vec<ResourceInfo>>(member("resources")).unwrap());
+            assert!(member("nextCursor").is_string(), "{what}");
+        }
+        "prompts/list" => {
+            drop(serde_json::from_value::<Vec<PromptInfo>>(member("prompts")).unwrap());
+            assert!(member("nextCursor").is_string(), "{what}");
         }
         "prompts/get" => drop(serde_json::from_str::<GetPromptResult>(&result).unwrap()),
         other => panic!("{what}: no result of {other}"),

@@ -12,7 +12,7 @@ mod failure;
 mod known;
 mod retry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,7 @@ pub use self::breaker::BreakerPolicy;
 pub use self::failure::{ActionError, ActionFailure};
 pub(super) use self::known::Schemas;
 pub use self::retry::RetryPolicy;
+use super::pages::MAX_PAGES;
 use super::{Client, block_on};
 use crate::action::{self, ActionRef, Field, Kind, Record};
 use crate::connection::{ActOptions, PartialFn};
@@ -144,11 +145,21 @@ impl Client {
     /// # Errors
     /// As any call.
     pub async fn action_schemas(&self) -> Result<BTreeMap<String, String>, ActionFailure> {
-        let answer = self.action("mcp.get_schema", &json!({})).await?;
-        let actions = reader::find(&answer.data, "actions").unwrap_or("{}");
-        let all: BTreeMap<_, _> = reader::members(actions)
-            .filter_map(|(name, value)| Some((name.decode().ok()?.into_owned(), value.to_owned())))
-            .collect();
+        let (mut all, mut params) = (BTreeMap::new(), serde_json::json!({}));
+        let mut seen = HashSet::new();
+        loop {
+            let answer = self.action("mcp.get_schema", &params).await?;
+            let actions = reader::find(&answer.data, "actions").unwrap_or("{}");
+            all.extend(reader::members(actions).filter_map(|(name, value)| {
+                Some((name.decode().ok()?.into_owned(), value.to_owned()))
+            }));
+            let next = reader::find(&answer.data, "next_cursor").and_then(reader::as_str);
+            // One that comes again would go on for ever.
+            match next.filter(|next| seen.insert(next.to_string())) {
+                Some(next) if seen.len() < MAX_PAGES => params["cursor"] = (&*next).into(),
+                _ => break,
+            }
+        }
         self.actions.schemas.learn(&all);
         Ok(all)
     }

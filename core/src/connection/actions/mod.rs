@@ -61,11 +61,6 @@ impl Underway {
     }
 }
 
-/// Whether a frame begins as most clients write a request.
-fn begins_as_action(frame: &[u8]) -> bool {
-    frame.starts_with(b"{\"action\"")
-}
-
 impl Core {
     /// A frame that may be of the action dialect, before anything else is made of it. Whether it
     /// was.
@@ -78,7 +73,7 @@ impl Core {
         host: &mut dyn Host,
     ) -> bool {
         let only = exchange.speech.only.is_some();
-        (only || begins_as_action(frame.bytes()))
+        (only || action::begins(frame.bytes()))
             && self.takes_actions()
             && self.action(exchange, turn, frame, host, true)
     }
@@ -221,7 +216,7 @@ impl Core {
         head: Option<Frame<'_>>,
         why: &str,
     ) -> bool {
-        let begins = head.is_some_and(|head| begins_as_action(head.bytes()));
+        let begins = head.is_some_and(|head| action::begins(head.bytes()));
         let said = exchange.speech.only.is_some() || exchange.speech.last || begins;
         let Some(head) = head.filter(|_| said && self.takes_actions()) else {
             return false;

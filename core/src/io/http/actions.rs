@@ -48,7 +48,7 @@ pub fn may_be(headers: &HeaderMap) -> bool {
 
 /// Whether a body is a request of the dialect, or was to be one.
 pub fn is_one(headers: &HeaderMap, body: &Input) -> bool {
-    if says_so(headers) || body.filled().starts_with(b"{\"action\"") {
+    if says_so(headers) || action::begins(body.filled()) {
         return true;
     }
     let mut record = Record::new();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use self::checks::Schemas;
 pub(super) use self::checks::quoted;
 use self::extend::ExtensionMethod;
-pub(super) use self::pages::{Pages, Paging, page};
+pub(super) use self::pages::{Pages, Paging, cursor, page};
 use self::remarks::Remarks;
 use super::access::Guard;
 use super::actions::Health;
@@ -124,7 +124,7 @@ pub struct Registry {
     cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
     /// The schemas that the action dialect shows.
-    actions: OnceLock<Arc<str>>,
+    actions: OnceLock<Arc<Pages>>,
     /// Whether the server is well, if it can say so.
     pub(super) health: Option<Health>,
 }
@@ -477,9 +477,22 @@ impl Registry {
     }
 
     /// What `mcp.get_schema` answers with: the schemas of all actions (R-ACT-12).
-    pub(crate) fn action_schemas(&self) -> &Arc<str> {
-        let write = || crate::server::actions::schemas(self.tools().into_iter()).into();
-        self.actions.get_or_init(write)
+    pub(super) fn action_schemas(&self) -> &Pages {
+        self.actions.get_or_init(|| {
+            let mut tools = self.tools();
+            tools.retain(|tool| self.shows_action(&tool.name));
+            Arc::new(super::actions::schemas(tools.into_iter(), self.page_len()))
+        })
+    }
+
+    fn page_len(&self) -> usize {
+        self.page_size.map_or(usize::MAX, NonZeroUsize::get)
+    }
+
+    /// Whether clients of the action dialect are shown that tool: not what permissions deny.
+    pub(super) fn shows_action(&self, tool: &str) -> bool {
+        let permissions = self.policy.as_ref().and_then(|policy| policy.allowed());
+        permissions.is_none_or(|permissions| permissions.may_call(tool))
     }
 
     /// Has `mcp.health_check` ask `health`.
@@ -497,7 +510,7 @@ impl Registry {
                 false => String::new(),
             };
             let pages = Paging {
-                size: self.page_size.map_or(usize::MAX, NonZeroUsize::get),
+                size: self.page_len(),
                 hints: &hints,
             };
             let templates: Vec<_> = self.templates().collect();

@@ -35,7 +35,7 @@ impl Paging<'_> {
 }
 
 /// The cursor of a page.
-fn cursor(number: usize) -> String {
+pub(in crate::server) fn cursor(number: usize) -> String {
     format!("page-{number}")
 }
 
