@@ -198,6 +198,14 @@ pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// clients from pinning memory with names.
 pub const MAX_RATED_CLIENTS: usize = 10_000;
 
+/// Most of what a program writes to stderr that is kept for the answer of its one action, in bytes:
+/// the end of it.
+pub const MAX_CAPTURED_BYTES: usize = 64 << 10;
+
+/// Most results of tools that a server keeps for those who ask the same. Stops clients from pinning
+/// memory with questions.
+pub const MAX_KEPT_RESULTS: usize = 1024;
+
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;

@@ -9,6 +9,8 @@
     reason = "a law that does not hold panics"
 )]
 
+#[cfg(feature = "http")]
+pub mod acting;
 pub mod action;
 pub mod carried;
 pub mod corpus;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::frame;
 
-#[cfg(feature = "http")]
-use crate::http;
 use crate::random::Random;
+#[cfg(feature = "http")]
+use crate::{acting, http};
 use crate::{action, carried, corpus, laws};
 
 /// What is asked of one damaged input; the corpus is at hand for a second one.
@@ -29,6 +29,8 @@ pub const OTHERS: &[Law] = &[
     |bytes, _, _| action::message(bytes),
     #[cfg(feature = "http")]
     |bytes, _, random| http::conversation(bytes, random),
+    #[cfg(feature = "http")]
+    |bytes, _, _| acting::conversation(bytes),
 ];
 
 /// Breaks and checks until `time` is over; returns how many inputs it tried. `progress` is told

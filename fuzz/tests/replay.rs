@@ -116,7 +116,13 @@ fn random_damage_keeps_the_law_of_the_action_dialect() {
     for_a_while(run::OTHERS[6]);
 }
 
-/// Found by the law above, which took the members of such an object for missing.
+#[cfg(feature = "http")]
+#[test]
+fn random_damage_keeps_the_law_of_servers_of_the_action_dialect() {
+    for_a_while(run::OTHERS[8]);
+}
+
+/// Found by the law of the dialect, which took the members of such an object for missing.
 #[test]
 fn a_name_that_serde_json_cannot_read_is_no_fault_of_the_engine() {
     action::message(

@@ -52,6 +52,8 @@ pub struct Driver {
     write: Option<WriteEnd>,
     writable: bool,
     failure: Option<io::ErrorKind>,
+    /// Something was written.
+    has_spoken: bool,
     /// Tokens of the policy that became ready, as bits counted from [`FIRST_FREE`].
     ready: u8,
 }
@@ -90,6 +92,7 @@ impl Driver {
             write: None,
             writable: false,
             failure: None,
+            has_spoken: false,
             ready: 0,
         })
     }
@@ -248,6 +251,7 @@ impl Driver {
             match outcome {
                 Ok(n) => {
                     output.advance(n);
+                    self.has_spoken |= n > 0;
                     budget = budget.saturating_sub(n);
                     if n < offered && end.is_polled() {
                         self.await_room(true);
@@ -257,6 +261,11 @@ impl Driver {
                 Err(error) => self.fail(error.kind()),
             }
         }
+    }
+
+    /// Whether anything was written.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.has_spoken
     }
 
     fn await_room(&mut self, blocked: bool) {

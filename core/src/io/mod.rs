@@ -43,6 +43,8 @@ mod lines;
 mod machine;
 #[cfg(feature = "net")]
 mod net;
+#[cfg(feature = "client")]
+mod once;
 #[cfg(feature = "net")]
 mod open;
 mod pair;

@@ -2,7 +2,7 @@
 //!
 //! | what happens | what the loop does |
 //! |---|---|
-//! | end of stdin, the first signal, [`Stop`] | answers what is in flight, at most for the grace period, and refuses what is new |
+//! | end of stdin, the first signal, [`Stop`], the first answer where there is to be one only | answers what is in flight, at most for the grace period, and refuses what is new |
 //! | the parent's death, the second signal | sends what is ready, at most for half a second |
 //! | a broken pipe | ends at once |
 //!
@@ -44,6 +44,10 @@ pub struct StdioOptions {
     /// returns holds its thread beyond the grace period. Costs one sleeping thread. Off by
     /// default, and without effect outside Unix.
     pub exit_when_stuck: bool,
+    /// End once a request is answered and none is in flight: for clients of the
+    /// [action dialect](crate::action) that start a process for each of their requests (R-ACT-20).
+    /// Clients of MCP ask more than once. Off by default.
+    pub once: bool,
 }
 
 impl Default for StdioOptions {
@@ -53,6 +57,7 @@ impl Default for StdioOptions {
             signals: true,
             watch_parent: true,
             exit_when_stuck: false,
+            once: false,
         }
     }
 }
@@ -73,6 +78,8 @@ pub enum Ended {
     Stopped,
     /// The protocol ended by itself.
     Closed,
+    /// What was asked is answered, and no more was wanted.
+    Answered,
 }
 
 /// How a server's loop ended.
@@ -156,6 +163,7 @@ impl Stdio {
 pub(super) struct Vigil {
     driver: Driver,
     grace: Duration,
+    once: bool,
     signals: Option<Signals>,
     signalled: Option<i32>,
     parent: Option<Parent>,
@@ -190,6 +198,7 @@ impl Vigil {
             .then(|| Parent::watch(registry, PARENT, Instant::now()));
         Ok(Self {
             grace: options.grace,
+            once: options.once,
             signals,
             signalled: None,
             parent,
@@ -280,6 +289,8 @@ impl Vigil {
             Some((Ended::EndOfInput, self.grace))
         } else if self.driver.is_stopped() {
             Some((Ended::Stopped, self.grace))
+        } else if self.once && self.driver.has_spoken() && machine.in_flight() == 0 {
+            Some((Ended::Answered, self.grace))
         } else {
             None
         }
@@ -313,6 +324,6 @@ fn error_of(reason: &Ended) -> ConnectionError {
         Ended::EndOfInput | Ended::ParentDied => ConnectionError::ClosedByPeer,
         Ended::BrokenPipe(kind) => ConnectionError::Io(*kind),
         Ended::Signal(_) | Ended::Stopped => ConnectionError::ShuttingDown,
-        Ended::Closed => ConnectionError::ClosedLocally,
+        Ended::Closed | Ended::Answered => ConnectionError::ClosedLocally,
     }
 }

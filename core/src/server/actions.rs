@@ -76,7 +76,9 @@ pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone, size: u
         write(&mut out);
         out
     };
-    let own = tools.clone().map(|tool| entry(&tool.name, &|out| tool.write_action(out)));
+    let own = tools
+        .clone()
+        .map(|tool| entry(&tool.name, &|out| tool.write_action(out)));
     let standard = STANDARD
         .iter()
         .filter(|[name, ..]| tools.clone().all(|tool| tool.name != *name))

@@ -28,7 +28,7 @@ struct Block {
 }
 
 /// The server's process.
-pub fn serve(grace: Duration) {
+pub fn serve(grace: Duration, once: bool) {
     let server = Server::builder("test", "1.0.0")
         .tool(Tool::new("echo"), |echo: Echo, _| async move { echo.text })
         .tool(Tool::new("pid"), |_: Arguments, _| async {
@@ -44,6 +44,7 @@ pub fn serve(grace: Duration) {
     let options = StdioOptions {
         grace,
         signals: true,
+        once,
         ..StdioOptions::default()
     };
     let report = serve_stdio(&server, options).unwrap();
@@ -242,4 +243,30 @@ fn a_dropped_connection_takes_its_child_along() {
     assert!(super::peer::eventually(Duration::from_secs(10), || {
         !is_running(pid)
     }));
+}
+
+/// R-ACT-20, R-STD-14: a process for one action; what it says on stderr comes with the answer.
+#[test]
+fn a_process_for_one_action_is_heard_out() {
+    let tool = |answer: &str| {
+        let script = format!("read -r line; echo 'the disk is old' >&2; echo '{answer}'");
+        mcpbolt::io::ChildCommand::new("sh").args(["-c", &script])
+    };
+    let params = serde_json::json!({"path": "a.txt"});
+    let good = r#"{"status":"success","data":{"size":7},"metadata":{"server_id":"sh"}}"#;
+    let answer = tool(good).act("file.measure", &params).unwrap();
+    assert_eq!(answer.data()["size"], 7);
+    let metadata: serde_json::Value = serde_json::from_str(&answer.metadata).unwrap();
+    let expected = serde_json::json!({"server_id": "sh", "stderr": "the disk is old\n"});
+    assert_eq!(metadata, expected);
+    let bad = r#"{"status":"error","error":{"type":"CONFLICT","message":"no"}}"#;
+    match tool(bad).act("file.measure", &params) {
+        Err(mcpbolt::client::ActionFailure::Answered(error)) => {
+            assert_eq!(error.spelling, "CONFLICT");
+            assert!(error.metadata().contains("the disk is old"), "{error:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let none = mcpbolt::io::ChildCommand::new("/nowhere/at/all").act("a", &params);
+    assert!(none.is_err());
 }

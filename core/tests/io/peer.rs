@@ -21,7 +21,8 @@ fn peer() {
     match role.as_str() {
         "serve" => serve(),
         #[cfg(all(feature = "client", feature = "server"))]
-        "mcp" => super::mcp::serve(grace()),
+        "mcp" => super::mcp::serve(grace(), false),
+        "once" => super::mcp::serve(grace(), true),
         #[cfg(all(feature = "client", feature = "server"))]
         "notes" => super::reconnect::serve(),
         "parent" => {

@@ -190,3 +190,24 @@ fn a_protocol_that_closes_itself_ends_the_loop() {
     assert_eq!(peer.receive(), "echo last words");
     assert!(peer.finish().1.contains("Closed"));
 }
+
+/// R-ACT-20: a process for one request ends once it is answered, while its input is still open.
+#[test]
+fn one_request_and_its_answer() {
+    for (action, answer) in [
+        (r#"{"action":"echo","params":{"text":"hello"}}"#, "hello"),
+        (r#"{"action":"block","params":{"ms":50}}"#, "slept"),
+        (r#"{"action":"nothing","params":{}}"#, "ACTION_NOT_FOUND"),
+        ("{\"action\":", "INVALID_JSON"),
+    ] {
+        let mut peer = Peer::start("once", LONG);
+        peer.send(action);
+        let said = peer.receive();
+        assert!(said.contains(answer), "{action}: {said}");
+        let (_, report, _) = peer.finish();
+        assert!(
+            report.contains("Answered") && report.contains("unanswered: 0"),
+            "{report}"
+        );
+    }
+}

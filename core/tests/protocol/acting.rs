@@ -159,6 +159,35 @@ fn params_are_checked_before_they_are_sent() {
     ));
 }
 
+/// R-S14-05: what a server gives back is held against what it has told of it.
+#[test]
+fn data_are_checked_before_they_are_given_back() {
+    let told = json!({"actions": {
+        "coin.toss": {"data_schema": {"type": "object", "required": ["side"]}},
+        "coin.spend": {"data_schema": {"type": "object"}},
+    }});
+    let server = Server::builder("liar", "1")
+        .tool(Tool::new("mcp.get_schema"), move |_: Arguments, _| {
+            let told = Json(told.clone());
+            async { told }
+        })
+        .tool(Tool::new("coin.toss"), |_: Arguments, _| async {
+            Json(json!({"face": 1}))
+        })
+        .tool(Tool::new("coin.spend"), |_: Arguments, _| async {
+            Json(json!({"face": 1}))
+        });
+    let client = client(&server.build().unwrap());
+    assert!(client.action("coin.toss", &json!({})).wait().is_ok());
+    block_on(client.action_schemas()).unwrap();
+    let misfit = client.action("coin.toss", &json!({})).wait();
+    assert!(
+        matches!(misfit, Err(ActionFailure::BadData(_))),
+        "{misfit:?}"
+    );
+    assert!(client.action("coin.spend", &json!({})).wait().is_ok());
+}
+
 /// A server that fails so often with that type, and how often it was asked.
 fn failing(
     kind: &'static str,

@@ -55,7 +55,9 @@ fn read(answer: &Value) -> Value {
         ("data", raw(Field::Data)),
         ("metadata", raw(Field::Metadata)),
     ] {
-        value.map(|value: Value| read[name] = value);
+        if let Some(value) = value {
+            read[name] = value;
+        }
     }
     if found.kind() == Kind::Error {
         read["error"] = raw(Field::Error).unwrap();
@@ -65,7 +67,9 @@ fn read(answer: &Value) -> Value {
             ("details", raw(Field::ErrorDetails)),
             ("code", raw(Field::ErrorCode)),
         ] {
-            value.map(|value: Value| read["error"][name] = value);
+            if let Some(value) = value {
+                read["error"][name] = value;
+            }
         }
     }
     read

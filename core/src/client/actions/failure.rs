@@ -20,7 +20,12 @@ pub struct ActionError {
     pub code: Option<i64>,
     /// Where to read more.
     pub help_url: Option<String>,
+    /// Apart, so that the error stays small.
+    metadata: Option<Box<Metadata>>,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Metadata(String);
 
 impl ActionError {
     /// That of an answer, or of a part of one: raw JSON.
@@ -33,7 +38,19 @@ impl ActionError {
             details: member("details").map(str::to_owned),
             code: member("code").and_then(number::as_i64),
             help_url: text("help_url"),
+            metadata: None,
         }
+    }
+
+    /// What the server says of the answer: a JSON object.
+    pub fn metadata(&self) -> &str {
+        self.metadata.as_ref().map_or("{}", |metadata| &metadata.0)
+    }
+
+    /// The same error of an answer of which the server says that.
+    pub(crate) fn with_metadata(mut self, metadata: String) -> Self {
+        self.metadata = Some(Box::new(Metadata(metadata)));
+        self
     }
 
     /// Its type, when it is one that the dialect names, in whatever spelling.
@@ -50,6 +67,8 @@ pub enum ActionFailure {
     Answered(ActionError),
     /// Nothing was sent: the params do not fit the schema, for this reason.
     Invalid(String),
+    /// The server's data do not fit the schema that it told of them, for this reason.
+    BadData(String),
     /// Nothing was sent: the server has failed too often, and is left alone for a while.
     BreakerOpen,
     /// There is no answer.
@@ -79,7 +98,7 @@ impl ActionFailure {
             ),
             Self::Invalid(_) => false,
             Self::Request(error) => !matches!(error, RequestError::Misuse(_)),
-            Self::BreakerOpen => true,
+            Self::BreakerOpen | Self::BadData(_) => true,
         }
     }
 
@@ -99,6 +118,7 @@ impl ActionFailure {
             Self::Answered(error) => error.kind(),
             Self::Invalid(_) => Some(ErrorType::Validation),
             Self::BreakerOpen => Some(ErrorType::Dependency),
+            Self::BadData(_) => None,
             Self::Request(RequestError::TimedOut) => Some(ErrorType::Timeout),
             Self::Request(_) => Some(ErrorType::Dependency),
         };
@@ -128,6 +148,7 @@ impl fmt::Display for ActionFailure {
         match self {
             Self::Answered(error) => write!(f, "{}: {}", error.spelling, error.message),
             Self::Invalid(why) => write!(f, "nothing was sent: {why}"),
+            Self::BadData(why) => write!(f, "the server's data do not fit its schema: {why}"),
             Self::BreakerOpen => f.write_str(
                 "nothing was sent: the server has failed too often, and is left alone for a while",
             ),

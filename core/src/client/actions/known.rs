@@ -7,27 +7,51 @@ use super::ActionFailure;
 use crate::json::reader;
 use crate::schema::Schema;
 
-/// Compiled once, by the name of the action. What cannot be compiled is left to the server.
+/// Compiled once, by the name of the action.
 #[derive(Debug, Default)]
-pub(in crate::client) struct Schemas(RwLock<HashMap<String, Arc<Schema>>>);
+pub(in crate::client) struct Schemas(RwLock<HashMap<String, Arc<Known>>>);
+
+/// What cannot be compiled is left to the server.
+#[derive(Debug)]
+struct Known {
+    params: Option<Schema>,
+    data: Option<Schema>,
+}
 
 impl Schemas {
     pub fn learn(&self, actions: &BTreeMap<String, String>) {
-        let compiled = actions.iter().filter_map(|(name, action)| {
-            let schema = reader::find(action, "params_schema")?;
-            Some((name.clone(), Arc::new(Schema::new(schema).ok()?)))
+        let compiled = actions.iter().map(|(name, action)| {
+            let schema = |member| Schema::new(reader::find(action, member)?).ok();
+            let known = Known {
+                params: schema("params_schema"),
+                data: schema("data_schema"),
+            };
+            (name.clone(), Arc::new(known))
         });
         let compiled = compiled.collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = compiled;
     }
 
+    fn of(&self, name: &str) -> Option<Arc<Known>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).cloned()
+    }
+
     /// # Errors
     /// The params do not fit what is known of the action.
     pub fn check(&self, name: &str, params: &str) -> Result<(), ActionFailure> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let schema = known.get(name).cloned();
-        drop(known);
+        let known = self.of(name);
+        let schema = known.as_ref().and_then(|known| known.params.as_ref());
         let verdict = schema.map_or(Ok(()), |schema| schema.check(params));
         verdict.map_err(ActionFailure::Invalid)
+    }
+
+    /// # Errors
+    /// The data that came back do not (R-S14-05).
+    pub fn check_data(&self, name: &str, data: &str) -> Result<(), ActionFailure> {
+        let known = self.of(name);
+        let schema = known.as_ref().and_then(|known| known.data.as_ref());
+        let verdict = schema.map_or(Ok(()), |schema| schema.check(data));
+        verdict.map_err(ActionFailure::BadData)
     }
 }

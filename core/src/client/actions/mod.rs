@@ -6,6 +6,8 @@
 //!               ▼                        ▼           ╰────────────╯
 //!            refused                  refused ──────────────────▶ the fallback, if there is one
 //! ```
+//!
+//! Data that come back are held against their schema, where it is known.
 
 mod breaker;
 mod failure;
@@ -140,7 +142,7 @@ impl Client {
 
     /// The schemas of the server's actions, as `mcp.get_schema` tells them: by name, raw JSON
     /// objects with `description`, `params_schema`, `data_schema`, `examples` and more. From now
-    /// on params are held against them before they are sent.
+    /// on params are held against them before they are sent, and data before they are given back.
     ///
     /// # Errors
     /// As any call.
@@ -270,6 +272,8 @@ impl ActionCall {
             let failure = match self.attempt(params).await {
                 Ok(answer) => {
                     breaker.succeeded();
+                    let schemas = &self.client.actions.schemas;
+                    schemas.check_data(&self.name, &answer.data)?;
                     return Ok(answer);
                 }
                 Err(failure) => failure,
@@ -327,7 +331,9 @@ fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionF
         }),
         Kind::Error => {
             let error = answer.raw(Field::Error).unwrap_or("{}");
-            Err(ActionFailure::Answered(ActionError::read(error)))
+            let metadata = answer.metadata().unwrap_or("{}").to_owned();
+            let error = ActionError::read(error).with_metadata(metadata);
+            Err(ActionFailure::Answered(error))
         }
         _ => Err(bad().into()),
     }

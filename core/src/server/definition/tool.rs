@@ -104,8 +104,8 @@ impl Tool {
 
     /// Sets what `mcp.get_schema` shows of it beside its description and its schemas, in the action
     /// dialect: a JSON object with any of `examples` (requests and responses), `errors` (the types
-    /// of those it may answer with), `help_url`, `deprecated` (a notice), `atomic` (whether it is
-    /// undone where it fails) and more.
+    /// of those it may answer with), `help_url`, `deprecated` (a notice), `atomic` (`transactional`
+    /// or `best_effort`: see [`atomic_tool`](crate::server::Builder::atomic_tool)) and more.
     ///
     /// ```
     /// use mcpbolt::server::Tool;
@@ -118,6 +118,17 @@ impl Tool {
     #[must_use]
     pub fn action(mut self, json: impl ToString) -> Self {
         self.action = Some(json.to_string());
+        self
+    }
+
+    /// Adds a note for clients of the action dialect, unless there is one of that name.
+    pub(in crate::server) fn noted(mut self, name: &str, note: serde_json::Value) -> Self {
+        let notes = serde_json::from_str(self.action.as_deref().unwrap_or("{}"));
+        // What is no object is told of when the tool is registered.
+        if let Ok(serde_json::Value::Object(mut notes)) = notes {
+            notes.entry(name).or_insert(note);
+            self.action = Some(serde_json::Value::from(notes).to_string());
+        }
         self
     }
 

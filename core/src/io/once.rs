@@ -1,0 +1,114 @@
+//! One action of a program that is started for it, and what it says beside its answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::child::{ChildCommand, Stderr};
+use super::spawn::workers;
+use crate::client::{ActionAnswer, ActionFailure, Client, RetryPolicy};
+use crate::connection::Opening;
+use crate::error::{ConnectionError, RequestError};
+use crate::limits::MAX_CAPTURED_BYTES;
+
+impl ChildCommand {
+    /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). What it
+    /// writes to stderr meanwhile is part of the answer, as `stderr` of its metadata, or of those of
+    /// its error (R-STD-14): the last [`MAX_CAPTURED_BYTES`] of it. Blocks.
+    ///
+    /// ```no_run
+    /// use mcpbolt::io::ChildCommand;
+    /// use serde_json::json;
+    /// let answer = ChildCommand::new("path/to/tool").act("file_system.read", &json!({"path": "a.txt"}))?;
+    /// println!("{} {}", answer.data(), answer.metadata);
+    /// # Ok::<(), mcpbolt::client::ActionFailure>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`ActionFailure`].
+    pub fn act(
+        self,
+        action: &str,
+        params: &impl serde::Serialize,
+    ) -> Result<ActionAnswer, ActionFailure> {
+        let said = Arc::new(Mutex::new(String::new()));
+        let into = said.clone();
+        let command = self.stderr(Stderr::Lines(Box::new(move |line| keep(&into, line))));
+        let outcome = command.ask(action, params);
+        let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+        match outcome {
+            Ok(mut answer) => {
+                answer.metadata = noted(&answer.metadata, said);
+                Ok(answer)
+            }
+            Err(ActionFailure::Answered(error)) => {
+                let metadata = noted(error.metadata(), said);
+                Err(ActionFailure::Answered(error.with_metadata(metadata)))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Waits for the end of the program, too.
+    fn ask(
+        self,
+        action: &str,
+        params: &impl serde::Serialize,
+    ) -> Result<ActionAnswer, ActionFailure> {
+        let failed = |error: std::io::Error| {
+            let why = ConnectionError::Io(error.kind());
+            ActionFailure::from(RequestError::Closed(why))
+        };
+        let builder = Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        let (config, prepared) = builder.opening(Opening::Actions).prepare()?;
+        let child = self.spawn().map_err(failed)?;
+        let mut made = None;
+        let connected = child.connect(Arc::new(config), |handle| {
+            let (client, host) = prepared.connect(handle.clone(), workers());
+            made = Some(client);
+            host
+        });
+        let running = connected.map_err(failed)?;
+        let client = made.ok_or(RequestError::Misuse("the child has no connection"))?;
+        let call = client.action(action, params).retry(RetryPolicy::NEVER);
+        let outcome = call.wait();
+        // That it ends otherwise than it should changes nothing about its answer.
+        let _ = running.shutdown();
+        outcome
+    }
+}
+
+/// Keeps the end of what was said.
+fn keep(said: &Mutex<String>, line: &str) {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    said.push_str(line);
+    said.push('\n');
+    let over = said.len().saturating_sub(MAX_CAPTURED_BYTES);
+    let over = said.ceil_char_boundary(over);
+    said.drain(..over);
+}
+
+/// Metadata, a JSON object, with that in it.
+fn noted(metadata: &str, said: String) -> String {
+    match serde_json::from_str(metadata) {
+        Ok(serde_json::Value::Object(mut members)) if !said.is_empty() => {
+            members.insert("stderr".to_owned(), said.into());
+            serde_json::Value::from(members).to_string()
+        }
+        _ => metadata.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-STD-14
+    #[test]
+    fn the_end_of_what_was_said_is_kept() {
+        let said = Mutex::default();
+        keep(&said, "é");
+        keep(&said, &"x".repeat(MAX_CAPTURED_BYTES - 3));
+        let kept = said.into_inner().unwrap();
+        assert_eq!(kept.len(), MAX_CAPTURED_BYTES - 1, "no half of a character");
+        assert!(kept.starts_with("\nx"));
+    }
+}

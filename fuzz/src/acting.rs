@@ -1,0 +1,112 @@
+//! The law of servers of the action dialect on a stream of bytes: whatever comes on a line, each
+//! request among it is answered once, in good form and with its id, and what follows it is, too.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use mcpbolt::action::{ActionRef, Field, Kind, Record, decode};
+use mcpbolt::buffer::PADDING;
+use mcpbolt::connection::{Connection, Framing};
+use mcpbolt::handler::{Job, Spawner};
+use mcpbolt::limits::MAX_ID_BYTES;
+use mcpbolt::message::Frame;
+use mcpbolt::server::{Arguments, HandlerExecutor, Server, ServerHost, Tool};
+
+const WELL: &[u8] =
+    br#"{"action":"mcp.health_check","params":{},"metadata":{"request_id":"after"}}"#;
+const TEXT: &str = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
+
+/// Its handlers run where requests are read.
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    ["file_system.read", "a", "n"]
+        .iter()
+        .fold(Server::builder("fuzz", "1.0.0"), |server, name| {
+            let tool = Tool::new(*name).input_schema(TEXT);
+            server.inline_tool(tool, |arguments: Arguments| arguments.0)
+        })
+        .build()
+        .expect("the tools are good")
+});
+
+struct Nobody;
+
+impl Spawner for Nobody {
+    fn spawn(&self, _: Job) {
+        panic!("nothing is to be run elsewhere");
+    }
+}
+
+/// Whatever lines there are are answered as they may be, and nothing is left of them.
+pub fn conversation(bytes: &[u8]) {
+    let now = Instant::now();
+    let mut connection = Connection::new(SERVER.config().clone(), now);
+    let stream = connection.open_stream(Framing::Line);
+    let executor = HandlerExecutor::new(SERVER.clone(), connection.handle(), Arc::new(Nobody));
+    let mut host = ServerHost::of(&SERVER, connection.handle(), executor);
+    let mut say = |line: &[u8]| {
+        let input = connection.input(stream);
+        input.extend(line);
+        input.extend(b"\n");
+        connection.receive(stream, now, &mut host);
+        assert_eq!(connection.in_flight(), 0);
+        let said: Vec<u8> = connection.output(stream).take().flatten().collect();
+        said
+    };
+    for line in bytes.split(|byte| *byte == b'\n') {
+        holds(line, &say(line));
+    }
+    let said = say(WELL);
+    holds(WELL, &said);
+    assert!(
+        said.ends_with(b"\"request_id\":\"after\"}}\n"),
+        "{}",
+        said.escape_ascii()
+    );
+}
+
+fn holds(line: &[u8], said: &[u8]) {
+    let shown = || format!("{} got {}", line.escape_ascii(), said.escape_ascii());
+    let answers: Vec<_> = said.split_inclusive(|byte| *byte == b'\n').collect();
+    for answer in &answers {
+        assert!(answer.ends_with(b"\n"), "{}", shown());
+        with(answer, |verdict, answer| {
+            assert!(verdict, "{}", shown());
+            let is_action =
+                answer.raw(Field::Status).is_some() || answer.raw(Field::Type).is_some();
+            let is_one = matches!(answer.kind(), Kind::Success | Kind::Error);
+            assert!(is_one || !is_action, "{}", shown());
+        });
+    }
+    let jsonrpc = line.windows(9).any(|bytes| bytes == b"\"jsonrpc\"");
+    if !line.starts_with(b"{\"action\"") || jsonrpc {
+        return;
+    }
+    with(line, |verdict, asked| {
+        assert_eq!(answers.len(), 1, "{}", shown());
+        let id = asked.raw(Field::RequestId);
+        let id = id.filter(|id| verdict && id.len() <= MAX_ID_BYTES);
+        with(answers[0], |_, answer| {
+            assert!(
+                matches!(answer.kind(), Kind::Success | Kind::Error),
+                "{}",
+                shown()
+            );
+            if id.is_some() {
+                assert_eq!(answer.raw(Field::RequestId), id, "{}", shown());
+            }
+            if !verdict || asked.kind() != Kind::Request {
+                assert_eq!(answer.kind(), Kind::Error, "{}", shown());
+            }
+        });
+    });
+}
+
+/// What a line is, and whether it is JSON at all.
+fn with(line: &[u8], look: impl FnOnce(bool, ActionRef<'_>)) {
+    let mut block = line.to_vec();
+    block.resize(line.len() + PADDING, 0);
+    let frame = Frame::new(&block, line.len()).expect("the block is padded");
+    let mut record = Record::new();
+    let verdict = decode(frame, 512, &mut record).is_ok();
+    look(verdict, ActionRef::new(frame, &record));
+}
