@@ -102,6 +102,7 @@ impl EndpointOptions {
         let tls = |tls: &TlsFiles| TlsOptions {
             certificate: tls.certificate.clone().into(),
             key: tls.key.clone().into(),
+            clients: None,
         };
         let connections = self.max_connections.map(|n| n as usize);
         Ok(ServeOptions {

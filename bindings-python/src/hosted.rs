@@ -63,6 +63,7 @@ impl Options {
         let tls = |(certificate, key): &(PathBuf, PathBuf)| TlsOptions {
             certificate: certificate.clone(),
             key: key.clone(),
+            clients: None,
         };
         Ok(ServeOptions {
             tls: self.tls.as_ref().map(tls),

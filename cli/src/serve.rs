@@ -92,7 +92,11 @@ impl Serve {
         http.grace = Duration::from_secs(self.grace);
         options.stdio.grace = http.grace;
         if let (Some(certificate), Some(key)) = (self.certificate.clone(), self.key.clone()) {
-            options.tls = Some(TlsOptions { certificate, key });
+            options.tls = Some(TlsOptions {
+                certificate,
+                key,
+                clients: None,
+            });
         }
         options
     }

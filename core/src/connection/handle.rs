@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::config::{Config, Opening};
 use super::host::{CallKey, StreamId};
+use super::principal::Principal;
 use super::queue::{FrameKind, Place, Request, Submission, is_long};
 use super::replies::Replies;
 use super::response::{Opened, Response};
@@ -146,7 +147,12 @@ impl Handle {
     /// [`Connection::set_principal`](super::Connection::set_principal). What the peer says of
     /// itself is no proof (R-MET-07).
     pub fn principal(&self) -> Option<&str> {
-        self.shared.principal.get().map(|principal| &**principal)
+        self.verified().map(Principal::as_str)
+    }
+
+    /// The same, with what was granted to it.
+    pub fn verified(&self) -> Option<&Principal> {
+        self.shared.principal.get()
     }
 
     /// How often the driver has taken what was submitted.

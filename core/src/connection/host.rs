@@ -7,13 +7,15 @@ use bytes::Bytes;
 use super::actions::{close_now, words};
 use super::answer::{self, ResultWriter};
 use super::config::Config;
+#[cfg(feature = "server")]
+use super::principal::Principal;
 use super::stream::Wire;
 use super::watch::{self, Watch};
 use crate::action::encode::{self, ActionError};
 use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
 use crate::error::ConnectionError;
-use crate::mcp::profile::Failure;
+use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision};
 use crate::message::{
     Dialect, Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
@@ -167,6 +169,12 @@ impl Answer<'_> {
         self
     }
 
+    /// Who asks, where the request itself has proven it.
+    #[cfg(feature = "server")]
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.watch.as_ref()?.principal()
+    }
+
     /// Whether the request came by itself, with a carrier that has a word for how it was answered.
     #[cfg(feature = "server")]
     pub(crate) fn is_exchange(&self) -> bool {
@@ -224,14 +232,34 @@ impl Answer<'_> {
 
     /// Answers an action with an error of its dialect; nothing else is answered so.
     pub(crate) fn action_error(self, error: &ActionError<'_>) -> Disposition {
+        let watch = self.watch.clone();
         self.write(|out, dialect| {
-            encode::open_error(out, dialect == Dialect::ActionStream, error);
+            let spelt = watch.as_ref().map(|watch| {
+                watch.coded(Spelt {
+                    code: error.code.map_or(0, i64::from),
+                    message: error.message.into(),
+                    data: error.details.map(Into::into),
+                })
+            });
+            let error = match &spelt {
+                None => *error,
+                Some(spelt) => ActionError {
+                    message: &spelt.message,
+                    details: spelt.data.as_deref(),
+                    ..*error
+                },
+            };
+            encode::open_error(out, dialect == Dialect::ActionStream, &error);
         })
     }
 
     /// Answers an action with `data`, a JSON object; nothing else is answered so.
     #[cfg(feature = "server")]
     pub(crate) fn action_data(self, data: &str) -> Disposition {
+        if let Some(watch) = &self.watch {
+            // It is the server's own: nothing to be changed, but to be written down.
+            let _ = watch.result(data);
+        }
         self.write(|out, dialect| {
             encode::open_success(out, dialect == Dialect::ActionStream, Some(data));
         })
@@ -293,6 +321,12 @@ impl ReplyTo {
     /// The language that the request is answered in.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Who asks, where the request itself has proven it.
+    #[cfg(feature = "server")]
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.watch.as_ref()?.principal()
     }
 
     /// The token under which the peer asked for progress.

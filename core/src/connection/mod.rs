@@ -32,6 +32,7 @@ mod pace;
 mod params;
 mod pending;
 mod polled;
+mod principal;
 mod queue;
 mod receive;
 #[cfg(feature = "http")]
@@ -67,6 +68,7 @@ pub use self::host::{
 #[cfg(feature = "server")]
 pub(crate) use self::pace::Pace;
 pub use self::polled::{Event, Polled};
+pub use self::principal::Principal;
 pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
@@ -116,7 +118,7 @@ impl Connection {
 
     /// Says who the peer is, as the carrier has verified (a token, a certificate, the owner of a
     /// socket); nobody knows on a pipe. Only the first call counts.
-    pub fn set_principal(&mut self, principal: &str) {
+    pub fn set_principal(&mut self, principal: impl Into<Principal>) {
         let _ = self.core.shared().principal.set(principal.into());
     }
 

@@ -7,6 +7,7 @@ use std::task::Waker;
 use super::config::Config;
 use super::handle::Peer;
 use super::params;
+use super::principal::Principal;
 use super::queue::{Queue, Submission};
 use crate::correlate::Outgoing;
 use crate::error::{ConnectionError, RequestError};
@@ -47,7 +48,7 @@ pub(crate) struct Shared {
     pub strays: AtomicU64,
     log_level: AtomicU8,
     /// Who the peer is, as its carrier has verified.
-    pub principal: OnceLock<Box<str>>,
+    pub principal: OnceLock<Principal>,
 }
 
 impl Shared {

@@ -107,9 +107,10 @@ pub(crate) fn is_secret(name: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    plain != "progresstoken"
-        && plain != "maxtokens"
-        && SECRET.iter().any(|secret| plain.contains(secret))
+    plain == "auth"
+        || plain != "progresstoken"
+            && plain != "maxtokens"
+            && SECRET.iter().any(|secret| plain.contains(secret))
 }
 
 /// Whether that is no secret whatever it is called, such as the number of tokens.
@@ -159,11 +160,11 @@ mod tests {
 
     #[test]
     fn secrets_are_masked_at_any_depth() {
-        let json = r#"{"params":{"arguments":{"api_key":"k","nested":[{"Authorization":{"a":1}}],"text":"t"},"_meta":{"progressToken":1}}}"#;
+        let json = r#"{"params":{"arguments":{"api_key":"k","nested":[{"Authorization":{"a":1}}],"text":"t"},"_meta":{"progressToken":1,"auth":{"type":"api_key","key":"k"}}}}"#;
         let shown = redact(json);
         assert_eq!(
             shown,
-            r#"{"params":{"arguments":{"api_key":"***","nested":[{"Authorization":"***"}],"text":"t"},"_meta":{"progressToken":1}}}"#
+            r#"{"params":{"arguments":{"api_key":"***","nested":[{"Authorization":"***"}],"text":"t"},"_meta":{"progressToken":1,"auth":"***"}}}"#
         );
     }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::principal::Principal;
 use crate::json::reader;
 use crate::mcp::ErrorKind;
 use crate::mcp::profile::{Failure, Spelt};
@@ -14,6 +15,11 @@ use crate::message::encode::{self, ErrorId};
 pub trait Watch: Send + Sync + fmt::Debug {
     /// What the request names: a tool, a prompt, a URI; empty when it names nothing.
     fn about(&self) -> &str;
+
+    /// Who asks, where the request itself has proven it.
+    fn principal(&self) -> Option<&Principal> {
+        None
+    }
 
     /// A result, a JSON object, that is about to be written.
     fn result(&self, object: &str) -> Verdict;

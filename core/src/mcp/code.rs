@@ -33,6 +33,11 @@ pub const SHUTTING_DOWN: i64 = -31998;
 /// A client asks more often than it may; `data.retryAfter` says when to try again, in seconds.
 /// Outside the range that MCP reserves (R-ERR-07).
 pub const RATE_LIMITED: i64 = -31997;
+/// Who asks may not, for lack of what `data.scope` names. Outside the range that MCP reserves
+/// (R-ERR-07).
+pub const INSUFFICIENT_SCOPE: i64 = -31996;
+/// Who asks has not proven who it is. Outside the range that MCP reserves (R-ERR-07).
+pub const UNAUTHENTICATED: i64 = -31995;
 
 /// What went wrong, whatever the revision calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,10 +85,14 @@ pub enum ErrorKind {
     TimedOut,
     /// The client asks more often than it may.
     RateLimited,
+    /// The client was not granted what this takes.
+    InsufficientScope,
+    /// The client has not proven who it is.
+    Unauthenticated,
 }
 
 /// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the profiles in their order.
-const CODES: [(ErrorKind, [i64; 6]); 21] = {
+const CODES: [(ErrorKind, [i64; 6]); 23] = {
     use ErrorKind::*;
     const MISSING: i64 = -32002;
     [
@@ -157,6 +166,8 @@ const CODES: [(ErrorKind, [i64; 6]); 21] = {
             ),
         ),
         (RateLimited, [RATE_LIMITED; 6]),
+        (InsufficientScope, [INSUFFICIENT_SCOPE; 6]),
+        (Unauthenticated, [UNAUTHENTICATED; 6]),
     ]
 };
 

@@ -27,10 +27,13 @@
 
 mod audit;
 mod glob;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod permissions;
 mod rates;
 mod redact;
 mod settings;
+mod verifier;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -38,12 +41,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 pub use self::audit::{AuditEvent, Outcome};
+#[cfg(feature = "jwt")]
+pub use self::jwt::Jwt;
 pub use self::permissions::{Patterns, Permissions};
 pub use self::redact::Redaction;
+pub use self::verifier::{ApiKeys, Credentials};
 pub(crate) use self::watched::{Asked, Watched};
 
 use self::audit::Sink;
 use self::rates::Rates;
+use self::verifier::Verifier;
+use crate::connection::Principal;
 use crate::limits::Rate;
 use crate::mcp::{ErrorKind, Method};
 
@@ -59,6 +67,9 @@ pub struct Policy {
     keeps_arguments: bool,
     redaction: Redaction,
     clients: AtomicU64,
+    verifier: Option<Verifier>,
+    /// What tools take, by name.
+    scopes: BTreeMap<String, Vec<String>>,
 }
 
 impl Policy {
@@ -99,6 +110,46 @@ impl Policy {
     #[must_use]
     pub fn timeout_of(mut self, tool: impl Into<String>, timeout: Duration) -> Self {
         self.timeouts.insert(tool.into(), timeout);
+        self
+    }
+
+    /// Has `verify` say who asks, by what the client brings, before anything is done for it: an API
+    /// key, a token, a certificate; its error is what the client is told. Over HTTP these are the
+    /// request's `Authorization: Bearer` or `X-API-Key`, or the certificate below it, and who is not
+    /// known gets status 401; elsewhere the `auth` of the metadata of each action, or of the `_meta`
+    /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. Where
+    /// somebody has verified the client before, it is not asked. A client that brings nothing is
+    /// [`Credentials::None`], to be let in or not.
+    ///
+    /// Beside it, what looks like credentials is refused among the arguments of a tool whose schema
+    /// does not name it (R-AUX-01).
+    ///
+    /// ```
+    /// use mcpbolt::connection::Principal;
+    /// use mcpbolt::policy::{Credentials, Policy};
+    /// let policy = Policy::new()
+    ///     .verifier(|credentials| match credentials {
+    ///         Credentials::Bearer("t-1f9a") => Ok(Principal::new("alice").with_scopes(["files:write"])),
+    ///         Credentials::None => Ok(Principal::new("anybody")),
+    ///         _ => Err("these credentials are not known".into()),
+    ///     })
+    ///     .scope("file.write", "files:write");
+    /// ```
+    #[must_use]
+    pub fn verifier(
+        mut self,
+        verify: impl Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.verifier = Some(Verifier::new(verify));
+        self
+    }
+
+    /// Lets only those call that tool to whom `scope` was granted, beside what else it takes. Others
+    /// are told which scopes they lack, over HTTP with status 403 (R-PER-05).
+    #[must_use]
+    pub fn scope(mut self, tool: impl Into<String>, scope: impl Into<String>) -> Self {
+        let needed = self.scopes.entry(tool.into()).or_default();
+        needed.push(scope.into());
         self
     }
 
@@ -153,6 +204,36 @@ impl Policy {
             _ => return Ok(()),
         };
         may.then_some(()).ok_or(kind)
+    }
+
+    pub(crate) fn has_verifier(&self) -> bool {
+        self.verifier.is_some()
+    }
+
+    /// Who brings that.
+    ///
+    /// # Errors
+    /// Why nobody is known to.
+    pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
+        match &self.verifier {
+            Some(verifier) => verifier.verify(credentials),
+            None => Err("nobody is known here".into()),
+        }
+    }
+
+    /// The scopes of a tool, with a space between them, if `who` lacks one of them (R-AUS-06).
+    pub(crate) fn lacks(
+        &self,
+        method: Method,
+        name: &str,
+        who: Option<&Principal>,
+    ) -> Option<String> {
+        let needed = self
+            .scopes
+            .get(name)
+            .filter(|_| method == Method::CallTool)?;
+        let granted = |scope: &String| who.is_some_and(|who| who.has_scope(scope));
+        (!needed.iter().all(granted)).then(|| needed.join(" "))
     }
 
     /// Takes one request of `client`.

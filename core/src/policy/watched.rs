@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::audit::{AuditEvent, Outcome};
 use super::{Policy, Redaction};
-use crate::connection::{Incoming, Verdict, Watch};
+use crate::connection::{Incoming, Principal, Verdict, Watch};
 use crate::json::reader;
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, Method, Profile, Revision};
@@ -16,7 +16,7 @@ pub(crate) struct Asked<'a> {
     pub request: &'a Incoming<'a>,
     /// A tool, a prompt or a URI; empty when it names nothing.
     pub about: &'a str,
-    pub principal: Option<&'a str>,
+    pub principal: Option<&'a Principal>,
     /// It is answered later: no answer at all is an outcome, too.
     pub is_deferred: bool,
 }
@@ -29,6 +29,7 @@ pub(crate) struct Watched {
     revision: Revision,
     method: Option<Method>,
     about: Box<str>,
+    principal: Option<Principal>,
     audited: Option<Audited>,
     /// The outcome that is known before the answer: its index and one, or nothing.
     foreseen: AtomicU8,
@@ -37,7 +38,6 @@ pub(crate) struct Watched {
 
 #[derive(Debug)]
 struct Audited {
-    principal: Option<Box<str>>,
     id: Box<str>,
     arguments: Option<String>,
     begun: Instant,
@@ -63,7 +63,6 @@ impl Watched {
                 .arguments()
                 .filter(|_| policy.keeps_arguments);
             Audited {
-                principal: asked.principal.map(Box::from),
                 id: request.message.id().map_or("", |id| id.raw()).into(),
                 arguments: arguments.map(|arguments| policy.redaction.json(arguments)),
                 begun: Instant::now(),
@@ -76,6 +75,7 @@ impl Watched {
             revision: request.revision,
             method: request.method,
             about: about.into(),
+            principal: asked.principal.cloned(),
             audited,
             foreseen: AtomicU8::new(0),
             settled: AtomicBool::new(false),
@@ -113,7 +113,11 @@ impl Watched {
         policy.tell(&AuditEvent {
             method: self.method.map_or("", Method::name),
             name: &clean(&self.about),
-            principal: audited.principal.as_deref().map(clean).as_deref(),
+            principal: self
+                .principal
+                .as_ref()
+                .map(|who| clean(who.as_str()))
+                .as_deref(),
             id: &audited.id,
             revision: self.revision.name(),
             outcome: foreseen.unwrap_or(seen),
@@ -158,7 +162,10 @@ impl Watched {
 
     fn outcome_of(kind: ErrorKind) -> Outcome {
         match kind {
-            ErrorKind::ToolDenied | ErrorKind::ResourceDenied => Outcome::Denied,
+            ErrorKind::ToolDenied
+            | ErrorKind::ResourceDenied
+            | ErrorKind::InsufficientScope
+            | ErrorKind::Unauthenticated => Outcome::Denied,
             ErrorKind::RateLimited => Outcome::Limited,
             ErrorKind::TimedOut => Outcome::TimedOut,
             ErrorKind::ToolFailed => Outcome::ToolFailed,
@@ -170,6 +177,10 @@ impl Watched {
 impl Watch for Watched {
     fn about(&self) -> &str {
         &self.about
+    }
+
+    fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
     }
 
     fn result(&self, object: &str) -> Verdict {

@@ -170,7 +170,7 @@ impl<E: Executor> ServerHost<E> {
                 let access = Access {
                     method: Method::CallTool,
                     name: &action,
-                    principal: self.principal(),
+                    principal: self.principal(&answer),
                     arguments: Some(params),
                 };
                 registry.admits(&access)
@@ -181,7 +181,14 @@ impl<E: Executor> ServerHost<E> {
                 ErrorKind::Overloaded => ErrorType::RateLimitExceeded,
                 _ => ErrorType::AuthorizationFailed,
             };
-            return fail(answer, kind, &refusal.to_string(), refusal.data());
+            // R-ACT-31
+            let said = refusal.action_type().unwrap_or(kind.name());
+            return answer.action_error(&ActionError {
+                kind: said,
+                code: ErrorType::parse(said).map(ErrorType::code),
+                details: refusal.data(),
+                ..ActionError::new(kind, &refusal.to_string())
+            });
         }
         if let Some(misfit) = registry.misfit(number, params) {
             return refuse(answer, &misfit);
@@ -248,7 +255,12 @@ impl<E: Executor> ServerHost<E> {
                 let health = self.registry().health.clone();
                 match health.map_or(Ok(()), |health| health.check()) {
                     Ok(()) => answer.action_data("{\"healthy\":true}"),
-                    Err(why) => fail(answer, ErrorType::Dependency, &why.to_string(), why.data()),
+                    Err(why) => {
+                        let cause = why.data().unwrap_or("null");
+                        let details = format!("{{\"healthy\":false,\"cause\":{cause}}}");
+                        let kind = ErrorType::Dependency;
+                        fail(answer, kind, &why.to_string(), Some(&details))
+                    }
                 }
             }
             _ => unknown(answer, action),

@@ -7,11 +7,14 @@ use super::access::subject;
 use super::content::ToolResult;
 use super::host::{ServerHost, missing, unknown_tool};
 use super::registry::Registry;
-use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, Watch};
+use crate::connection::{
+    Answer, Batch, CallKey, Disposition, Incoming, Principal, Watch, is_secret,
+};
 use crate::handler::Executor;
+use crate::json::reader;
 use crate::mcp::{Era, ErrorKind, Method};
-use crate::message::Dialect;
-use crate::policy::{Asked, Outcome, Policy, Watched};
+use crate::message::{Dialect, Field};
+use crate::policy::{Asked, Credentials, Outcome, Policy, Watched};
 
 impl<E: Executor> ServerHost<E> {
     /// Gives the answer back to who is to write it, or writes it here.
@@ -21,22 +24,40 @@ impl<E: Executor> ServerHost<E> {
         request: &Incoming<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
-        let Some(watched) = self.watched(registry, request, false) else {
+        if registry.policy.is_none() && !self.speaks_profile() {
+            return Ok(answer);
+        }
+        let who = self.identify(registry, request);
+        let Some(watched) = self.watched(registry, request, who.as_ref().ok(), false) else {
             return Ok(answer);
         };
         let answer = answer.watched(Some(watched.clone()));
         let Some(policy) = &registry.policy else {
             return Ok(answer);
         };
+        // Who tries credentials is counted, too.
         if let Err(wait) = self.take(policy, request, &answer) {
             watched.foresee(Outcome::Limited);
             return Err(too_often(request, answer, wait));
+        }
+        if let Err(why) = &who {
+            return Err(answer.error(ErrorKind::Unauthenticated, why, None));
+        }
+        if let Some(name) = misplaced(registry, policy, request) {
+            return Err(answer.error(ErrorKind::InvalidParams, MISPLACED, Some(&name)));
         }
         let Some((method, name)) = subject(request) else {
             return Ok(answer);
         };
         match policy.admits(method, &name) {
-            Ok(()) => Ok(answer),
+            Ok(()) => match policy.lacks(method, &name, answer.principal()) {
+                None => Ok(answer),
+                Some(scope) => {
+                    let data = serde_json::json!({ "scope": scope }).to_string();
+                    let why = "more has to be granted for this";
+                    Err(answer.error(ErrorKind::InsufficientScope, why, Some(&data)))
+                }
+            },
             Err(kind @ ErrorKind::ToolDenied) => Err(unknown_tool(answer, kind, &name)),
             Err(kind) => Err(missing(answer, kind, &name)),
         }
@@ -53,7 +74,9 @@ impl<E: Executor> ServerHost<E> {
             .as_ref()
             .filter(|policy| policy.has_limits());
         batch.watch(|request, key| {
-            let watched = self.watched(&registry, request, true)?;
+            // It was admitted a moment ago.
+            let who = self.identified(&registry, request).ok();
+            let watched = self.watched(&registry, request, who.as_ref(), true)?;
             if let Some(policy) = limits
                 && request.method == Some(Method::CallTool)
                 && let Some(limit) = request.message.name().and_then(|name| policy.limit(&name))
@@ -62,6 +85,48 @@ impl<E: Executor> ServerHost<E> {
             }
             Some(watched as Arc<dyn Watch>)
         });
+        self.proven = None;
+    }
+
+    /// Who asks, and keeps it for what is left of this turn.
+    fn identify(
+        &mut self,
+        registry: &Registry,
+        request: &Incoming<'_>,
+    ) -> Result<Option<Principal>, String> {
+        // Whose it was a moment ago says nothing now.
+        self.proven = None;
+        let who = self.identified(registry, request)?;
+        if registry.verifies()
+            && let (Some(auth), Some(who)) = (auth(request), &who)
+        {
+            self.proven = Some(Box::new((auth.to_owned(), who.clone())));
+        }
+        Ok(who)
+    }
+
+    /// Who asks, as the carrier knows or the request itself proves.
+    ///
+    /// # Errors
+    /// It does not, and has to.
+    fn identified(
+        &self,
+        registry: &Registry,
+        request: &Incoming<'_>,
+    ) -> Result<Option<Principal>, String> {
+        if let Some(known) = self.handle.verified() {
+            return Ok(Some(known.clone()));
+        }
+        let Some(policy) = registry.policy.as_ref().filter(|_| registry.verifies()) else {
+            return Ok(None);
+        };
+        let said = auth(request);
+        if let Some((auth, who)) = self.proven.as_deref()
+            && said == Some(auth)
+        {
+            return Ok(Some(who.clone()));
+        }
+        Credentials::with_said(said, |brought| policy.verify(brought)).map(Some)
     }
 
     fn speaks_profile(&self) -> bool {
@@ -72,6 +137,7 @@ impl<E: Executor> ServerHost<E> {
         &self,
         registry: &Registry,
         request: &Incoming<'_>,
+        who: Option<&Option<Principal>>,
         is_deferred: bool,
     ) -> Option<Arc<Watched>> {
         let policy = registry.policy.as_ref();
@@ -82,7 +148,7 @@ impl<E: Executor> ServerHost<E> {
         let asked = Asked {
             request,
             about: about.as_deref().unwrap_or_default(),
-            principal: self.handle.principal(),
+            principal: who.and_then(Option::as_ref),
             is_deferred,
         };
         Watched::new(policy, self.handle.config().profile, asked)
@@ -99,8 +165,8 @@ impl<E: Executor> ServerHost<E> {
             return Ok(());
         }
         let now = Instant::now();
-        if let Some(principal) = self.handle.principal() {
-            return policy.take(principal, now);
+        if let Some(principal) = answer.principal() {
+            return policy.take(principal.as_str(), now);
         }
         if request.revision.era() == Era::Stateless && answer.is_exchange() {
             return policy.take("", now);
@@ -128,6 +194,28 @@ impl<E: Executor> ServerHost<E> {
             }
         });
     }
+}
+
+/// What a request says of who asks, raw JSON.
+fn auth<'a>(request: &Incoming<'a>) -> Option<&'a str> {
+    reader::find(request.message.raw(Field::Meta)?, "auth")
+}
+
+const MISPLACED: &str = "credentials have no place among the params: send them with the carrier, or as auth in the metadata";
+
+/// What among the arguments of a tool looks like credentials, and is none of what it asks for
+/// (R-AUX-01): as details.
+fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Option<String> {
+    if !policy.has_verifier() || request.method != Some(Method::CallTool) {
+        return None;
+    }
+    let tool = registry.tool_at(registry.tool(&request.message.name()?)?)?;
+    let mut names = reader::members(request.message.arguments()?).filter_map(|(name, _)| {
+        let name = name.decode().ok()?;
+        let asked_for = reader::find_path(&tool.input_schema, &["properties", &name]);
+        (is_secret(&name) && asked_for.is_none()).then_some(name)
+    });
+    Some(serde_json::json!({"parameter": names.next()?}).to_string())
 }
 
 /// A client asks more often than it may.

@@ -7,7 +7,7 @@ use super::registry::Registry;
 use super::rounds::Rounds;
 use super::seal::Seal;
 use super::tasks::TaskCall;
-use crate::connection::{Call, Handle, Progress, Replies, ReplyTo};
+use crate::connection::{Call, Handle, Principal, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
 use crate::json::reader;
 use crate::mcp::{
@@ -49,7 +49,9 @@ impl Context {
     /// A sentence for the client, when what it brings from an earlier round is not what it should
     /// be (R-MRT-08, R-MRT-10, R-MRT-13): invalid params.
     pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
-        let rounds = seal.map(|seal| Rounds::begin(call, seal, handle.principal()));
+        let who = call.reply.principal().map(Principal::as_str);
+        let who = who.or_else(|| handle.principal());
+        let rounds = seal.map(|seal| Rounds::begin(call, seal, who));
         let rounds = rounds.transpose()?.flatten();
         Ok(Self::of(Inner {
             handle,
@@ -192,10 +194,17 @@ impl Context {
             .sleep(duration)
     }
 
-    /// Who calls, as the carrier has verified; `None` where it cannot know, as on a pipe. Bind to
-    /// it what is kept for somebody, such as the errand of a page (R-ELI-12).
+    /// Who calls, as the carrier or a [verifier](crate::policy::Policy::verifier) has verified;
+    /// `None` where nobody knows, as on a pipe. Bind to it what is kept for somebody, such as the
+    /// errand of a page (R-ELI-12).
     pub fn principal(&self) -> Option<&str> {
-        self.call.handle.principal()
+        self.verified().map(Principal::as_str)
+    }
+
+    /// The same, with what was granted to it: to filter what it may see.
+    pub fn verified(&self) -> Option<&Principal> {
+        let own = self.call.reply.principal();
+        own.or_else(|| self.call.handle.verified())
     }
 
     /// The revision that the call is served in.

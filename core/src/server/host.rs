@@ -18,7 +18,7 @@ use super::tasks::{RESULT, Rule, declares, missing_extension};
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
-    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Incoming, Stray,
+    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Incoming, Principal, Stray,
 };
 use crate::error::ConnectionError;
 #[cfg(feature = "http")]
@@ -44,6 +44,8 @@ pub struct ServerHost<E> {
     initialized: bool,
     /// What a policy calls this client, if nobody knows who it is.
     pub(super) client: Option<String>,
+    /// The `auth` that was verified last in this turn, and whose it is.
+    pub(super) proven: Option<Box<(String, Principal)>>,
 }
 
 impl<E: Executor> ServerHost<E> {
@@ -57,6 +59,7 @@ impl<E: Executor> ServerHost<E> {
             executor,
             initialized: false,
             client: None,
+            proven: None,
         }
     }
 
@@ -106,9 +109,10 @@ impl<E: Executor> ServerHost<E> {
         self.registry.clone()
     }
 
-    /// Who asks, where the carrier knows.
-    pub(super) fn principal(&self) -> Option<&str> {
-        self.handle.principal()
+    /// Who asks, as the request itself proves or the carrier knows.
+    pub(super) fn principal<'a>(&'a self, answer: &'a Answer<'_>) -> Option<&'a str> {
+        let own = answer.principal().map(Principal::as_str);
+        own.or_else(|| self.handle.principal())
     }
 
     /// What this server says it is: a JSON object.
@@ -280,7 +284,7 @@ impl<E: Executor> ServerHost<E> {
         if has_tasks && self.registry.has_tasks() && !declares(&request, extension::TASKS) {
             return missing_extension(answer, extension::TASKS);
         }
-        match Interests::parse(params, &self.registry, self.handle.principal()) {
+        match Interests::parse(params, &self.registry, self.principal(&answer)) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
             Ok(_) if !self.listener().has_room() => {
                 answer.error(ErrorKind::Overloaded, "too many streams are open", None)
@@ -370,7 +374,7 @@ impl<E: Executor> Host for ServerHost<E> {
             let access = Access {
                 method,
                 name: &name,
-                principal: self.handle.principal(),
+                principal: self.principal(&answer),
                 arguments: request.message.arguments(),
             };
             if let Err(refusal) = registry.admits(&access) {
@@ -452,8 +456,9 @@ impl<E: Executor> Host for ServerHost<E> {
         for call in batch.take(LISTEN) {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // It was read before; what changed since then changes nothing.
-            if let Ok(interests) = Interests::parse(params, &self.registry, self.handle.principal())
-            {
+            let who = call.reply.principal().map(Principal::as_str);
+            let who = who.or_else(|| self.handle.principal());
+            if let Ok(interests) = Interests::parse(params, &self.registry, who) {
                 self.listener().listen(&call, interests);
             }
         }

@@ -9,6 +9,7 @@ use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Inc
 use crate::handler::{Executor, Head, Operation, Spawner};
 use crate::mcp::Method;
 use crate::message::MessageRef;
+use crate::policy::Policy;
 
 /// An [`Executor`] of whatever kind.
 pub type AnyExecutor = Box<dyn Executor + Send>;
@@ -23,6 +24,12 @@ pub trait Hosting: Send + Sync + 'static {
     /// The server's side of the connection of `handle`. Where that is shorter than the tasks of the
     /// protocol that begin on it (an HTTP exchange of 2026-07-28), those sleep by `timers`.
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor>;
+
+    /// The rules that who asks is held against before a request of HTTP is read: as they are when
+    /// the server begins.
+    fn policy(&self) -> Option<Arc<Policy>> {
+        None
+    }
 
     /// Whether its executors are told of the [`Head`] of each request of HTTP, which costs a copy of
     /// its headers.
@@ -47,6 +54,10 @@ struct Hosted {
 impl Hosting for Hosted {
     fn config(&self) -> &Arc<Config> {
         self.server.config()
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.server.registry().policy.clone()
     }
 
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor> {

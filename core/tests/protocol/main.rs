@@ -15,6 +15,7 @@ mod bad_frames;
 mod calls;
 mod changes;
 mod clients;
+mod credentials;
 mod duties;
 mod examples;
 mod experimental;

@@ -11,11 +11,11 @@ use super::super::stream::{Entry, Exchange, Wire};
 use super::{REVISION, Underway, close_now};
 use crate::action::encode::{self, ActionError};
 use crate::action::{self, ErrorType, Kind, Record};
-use crate::buffer::Output;
+use crate::buffer::{Output, PADDING};
 use crate::correlate::CancelToken;
 use crate::json::{number, reader};
 use crate::mcp::Method;
-use crate::message::{Dialect, Frame, Message, MessageRef, RequestId};
+use crate::message::{Dialect, Field, Frame, Message, MessageRef, RequestId};
 
 const NAME: &str = "batch.execute";
 
@@ -45,11 +45,16 @@ pub(super) fn is_one(message: &MessageRef<'_>) -> bool {
 }
 
 impl Operation {
-    fn of(frame: Option<Frame<'_>>, max_depth: usize) -> Self {
+    /// The one that `frame` is; `auth` is what the whole batch says of who asks.
+    fn of(frame: Option<Frame<'_>>, auth: Option<&str>, max_depth: usize) -> Self {
         let mut record = Record::new();
         let Some(frame) = frame else {
             return Self::Wrong(ErrorType::Internal, "it cannot be read".into());
         };
+        if let Some(block) = auth.and_then(|auth| with_auth(frame.bytes(), auth)) {
+            let frame = Frame::new(&block, block.len() - PADDING);
+            return Self::of(frame, None, max_depth);
+        }
         if let Err(error) = action::decode(frame, max_depth, &mut record) {
             return Self::Wrong(ErrorType::Validation, error.to_string());
         }
@@ -66,6 +71,19 @@ impl Operation {
             }
         }
     }
+}
+
+/// An operation that says nothing of itself, with what the batch says of who asks; padded.
+fn with_auth(operation: &[u8], auth: &str) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(operation).ok()?;
+    if !text.starts_with('{') || reader::find(text, "metadata").is_some() {
+        return None;
+    }
+    let open = text.strip_suffix('}')?.trim_end();
+    let comma = if open == "{" { "" } else { "," };
+    let mut block = format!("{open}{comma}\"metadata\":{{\"auth\":{auth}}}}}").into_bytes();
+    block.resize(block.len() + PADDING, 0);
+    Some(block)
 }
 
 impl Run {
@@ -90,10 +108,12 @@ impl Run {
         if reader::elements(operations).nth(max_len).is_some() {
             return Err(("operations", format!("there may be {max_len} at most")));
         }
+        let metadata = message.raw(Field::Meta);
+        let auth = metadata.and_then(|metadata| reader::find(metadata, "auth"));
         let operations: Vec<_> = reader::elements(operations)
             .map(|one| {
                 let begin = one.as_ptr() as usize - frame.padded().as_ptr() as usize;
-                Operation::of(frame.part(begin, begin + one.len()), max_depth)
+                Operation::of(frame.part(begin, begin + one.len()), auth, max_depth)
             })
             .collect();
         Ok(Self {

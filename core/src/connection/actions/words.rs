@@ -119,7 +119,10 @@ pub(crate) fn error(
         Overloaded | RateLimited => ErrorType::RateLimitExceeded,
         ShuttingDown | ResourceFailed => ErrorType::Dependency,
         MissingClientCapability => ErrorType::InvalidState,
-        Rejected | ToolDenied | ResourceDenied => ErrorType::AuthorizationFailed,
+        Rejected | ToolDenied | ResourceDenied | InsufficientScope => {
+            ErrorType::AuthorizationFailed
+        }
+        Unauthenticated => ErrorType::AuthenticationFailed,
         TimedOut => ErrorType::Timeout,
         Internal | ToolFailed => ErrorType::Internal,
     };
@@ -140,7 +143,8 @@ pub(crate) fn error_code(
         code::INVALID_REQUEST | code::INVALID_PARAMS => ErrorType::Validation,
         code::OVERLOADED => ErrorType::RateLimitExceeded,
         code::SHUTTING_DOWN => ErrorType::Dependency,
-        code::REJECTED => ErrorType::AuthorizationFailed,
+        code::REJECTED | code::INSUFFICIENT_SCOPE => ErrorType::AuthorizationFailed,
+        code::UNAUTHENTICATED => ErrorType::AuthenticationFailed,
         _ => ErrorType::Internal,
     };
     typed(out, dialect, kind, message, data);

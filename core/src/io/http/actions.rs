@@ -20,6 +20,7 @@ use super::body::HttpBody;
 use super::events::{Encoder, Message};
 use super::guard::{self, Refusal};
 use super::headers;
+use super::identify::challenge;
 use super::options::HttpOptions;
 use super::route::SESSION;
 use crate::action::encode::{self, ActionError, AnswerMetadata};
@@ -220,10 +221,17 @@ fn status(answer: &str, reached: bool) -> StatusCode {
         Some(ErrorType::AuthorizationFailed) => StatusCode::FORBIDDEN,
         Some(ErrorType::ActionNotFound) => StatusCode::NOT_FOUND,
         Some(ErrorType::RateLimitExceeded) => StatusCode::TOO_MANY_REQUESTS,
-        Some(ErrorType::Dependency) if !reached => StatusCode::SERVICE_UNAVAILABLE,
+        // That the server is not well says the server of itself.
+        Some(ErrorType::Dependency) if !reached || is_unwell(answer) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         _ if !reached => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
+}
+
+fn is_unwell(answer: &str) -> bool {
+    reader::find_path(answer, &["error", "details", "healthy"]) == Some("false")
 }
 
 /// One answer, whole.
@@ -232,6 +240,12 @@ pub fn whole(asked: &HeaderMap, message: &Message, reached: bool) -> Response<Ht
     let text = std::str::from_utf8(&text).unwrap_or_default();
     let mut response = answers::json(status(text, reached), HttpBody::whole(message.clone()));
     limits(text, response.headers_mut());
+    let scope = reader::find_path(text, &["error", "details", "scope"]).and_then(reader::as_str);
+    match response.status() {
+        StatusCode::UNAUTHORIZED => challenge(&mut response, None),
+        StatusCode::FORBIDDEN if scope.is_some() => challenge(&mut response, scope.as_deref()),
+        _ => {}
+    }
     if let Some(tag) = schema_tag(text) {
         let known = asked.get_all(IF_NONE_MATCH).iter();
         let mut known = known.filter_map(|value| value.to_str().ok());
@@ -425,6 +439,8 @@ mod tests {
             assert_eq!(status(&answer(kind), true), reached, "{kind}");
             assert_eq!(status(&answer(kind), false), before, "{kind}");
         }
+        let unwell = r#"{"error":{"type":"DEPENDENCY_ERROR","details":{"healthy":false}}}"#;
+        assert_eq!(status(unwell, true), 503);
         assert_eq!(status(r#"{"status":"success"}"#, true), 200);
     }
 }

@@ -1,5 +1,7 @@
 //! What is said in HTTP's own words: statuses, headers and refusals.
 
+use std::borrow::Cow;
+
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use smallvec::smallvec;
@@ -7,6 +9,7 @@ use smallvec::smallvec;
 use super::body::HttpBody;
 use super::events::Message;
 use super::guard::{EVENTS, JSON, Refusal};
+use super::identify::challenge;
 use crate::json::{number, reader};
 use crate::mcp::code;
 use crate::message::encode::{self, ErrorId};
@@ -87,6 +90,8 @@ pub fn status(message: &Message, reached: bool) -> StatusCode {
         ) => StatusCode::BAD_REQUEST,
         Some(code::OVERLOADED | code::SHUTTING_DOWN) => StatusCode::SERVICE_UNAVAILABLE,
         Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
+        Some(code::INSUFFICIENT_SCOPE) => StatusCode::FORBIDDEN,
+        Some(code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,
         Some(code::INVALID_PARAMS) if !reached => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
@@ -98,6 +103,8 @@ pub fn session_status(message: &Message) -> StatusCode {
         Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
         Some(code::OVERLOADED | code::SHUTTING_DOWN) => StatusCode::SERVICE_UNAVAILABLE,
         Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
+        Some(code::INSUFFICIENT_SCOPE) => StatusCode::FORBIDDEN,
+        Some(code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,
         _ => StatusCode::OK,
     }
 }
@@ -115,26 +122,29 @@ pub fn json(status: StatusCode, body: HttpBody) -> Response<HttpBody> {
     response
 }
 
-/// One message; where it says when to try again, so does a header.
+/// One message; where it says when to try again, or what is needed for it, so does a header.
 pub fn message(status: StatusCode, message: Message) -> Response<HttpBody> {
-    let wait = match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => retry_after(&message),
+    let text = match &message[..] {
+        [piece] if status != StatusCode::OK => std::str::from_utf8(piece).ok(),
         _ => None,
     };
+    let said = |name| reader::find_path(text?, &["error", "data", name]);
+    let wait = said("retryAfter").and_then(number::as_u64);
+    let scope = said("scope").and_then(reader::as_str).map(Cow::into_owned);
     let mut response = json(status, HttpBody::whole(message));
-    if let Some(seconds) = wait {
-        let seconds = HeaderValue::from(seconds);
-        response.headers_mut().insert(RETRY_AFTER, seconds);
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            if let Some(seconds) = wait {
+                let seconds = HeaderValue::from(seconds);
+                response.headers_mut().insert(RETRY_AFTER, seconds);
+            }
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            challenge(&mut response, scope.as_deref());
+        }
+        _ => {}
     }
     response
-}
-
-fn retry_after(message: &Message) -> Option<u64> {
-    let [piece] = &message[..] else {
-        return None;
-    };
-    let error = std::str::from_utf8(piece).ok()?;
-    number::as_u64(reader::find_path(error, &["error", "data", "retryAfter"])?)
 }
 
 pub fn stream(body: HttpBody) -> Response<HttpBody> {

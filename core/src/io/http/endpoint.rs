@@ -9,7 +9,7 @@ use std::task::Poll;
 use http_body::Body;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 
 use super::actions;
 use super::answers::{self, FULL, GONE, NO_MESSAGE, NO_SESSION, NO_STREAM, TOO_OLD, refused, with};
@@ -18,9 +18,9 @@ use super::collect::collect;
 use super::events::{Encoder, Events, Source, messages};
 use super::exchange::{Answering, Exchange};
 use super::guard::{self, Refusal};
+use super::identify;
 use super::log::Position;
 use super::options::HttpOptions;
-use super::principal::Principal;
 use super::reader::{Greeting, Reader, Said};
 use super::route::{
     Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
@@ -33,12 +33,14 @@ use super::wait::Alarm;
 use crate::action::ErrorType;
 use crate::buffer::Input;
 use crate::connection::Config;
+use crate::connection::Principal;
 use crate::correlate::CancelToken;
 use crate::error::ConnectionError;
 use crate::handler::Head;
 use crate::io::net::metrics::{Metrics, count};
 use crate::io::trace::traced;
 use crate::mcp::Era;
+use crate::policy::Policy;
 use crate::server::Hosting;
 
 const LAST_EVENT: &str = "last-event-id";
@@ -50,6 +52,8 @@ pub struct Peer(pub std::net::SocketAddr);
 pub struct Endpoint {
     pub options: HttpOptions,
     hosting: Arc<dyn Hosting>,
+    /// Where it asks who asks.
+    policy: Option<Arc<Policy>>,
     /// For requests that stand alone.
     stateless: Arc<Config>,
     /// For sessions.
@@ -89,8 +93,10 @@ impl Endpoint {
         let limits = &mut Arc::make_mut(&mut stateless).limits;
         (limits.idle_timeout, limits.keepalive_interval) = (None, None);
         let has_sessions = handshake.revisions.newest(Era::Handshake).is_some();
+        let policy = hosting.policy().filter(|policy| policy.has_verifier());
         Ok(Self {
             hosting,
+            policy,
             stateless,
             handshake,
             sessions: has_sessions.then(|| Sessions::new(options.max_sessions)),
@@ -278,6 +284,17 @@ impl Endpoint {
             session: session.map(|session| (**session.id()).into()),
             peer: parts.extensions.get::<Peer>().map(|peer| peer.0),
         }))
+    }
+
+    /// Finds out who asks, where the server wants to know.
+    ///
+    /// # Errors
+    /// The refusal of who cannot prove it.
+    pub fn identify<B>(&self, request: &mut Request<B>) -> Result<(), Box<Response<HttpBody>>> {
+        match &self.policy {
+            Some(policy) => identify::identify(policy, request),
+            None => Ok(()),
+        }
     }
 
     /// Whether somebody wants to know where requests come from.

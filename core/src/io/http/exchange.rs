@@ -12,9 +12,9 @@ use hyper::header::HeaderMap;
 
 use super::events::{Encoder, Source, messages};
 use super::headers;
-use super::principal::Principal;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
+use crate::connection::Principal;
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
     Stray, StreamId,
@@ -106,7 +106,7 @@ impl Exchange {
         let bell = Bell::new();
         connection.set_wake(bell.clone());
         if let Some(principal) = principal {
-            connection.set_principal(principal.as_str());
+            connection.set_principal(principal.clone());
         }
         let handle = connection.handle();
         let host = Checked {

@@ -12,7 +12,7 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `options` | path, hosts, origins, limits |
-//! | `principal` | who sends a request |
+//! | `identify` | who sends a request |
 //! | `guard`, `cors` | what is refused before the body is read; whose pages may read answers |
 //! | `route`, `collect` | how a POST is to be served, and its body |
 //! | `headers` | what the headers say of a request against what it says itself |
@@ -34,7 +34,8 @@
 //! | 200 | an answer, also one that is an error of who was asked; or events |
 //! | 202, 204 | a notification or an answer was taken; a session was ended, or a page may ask |
 //! | 400 | no message, or one that says what its headers do not; no session, no such revision |
-//! | 403 | the `Host` is not this server's, or the `Origin` not welcome |
+//! | 401 | the policy does not know who asks; `WWW-Authenticate` asks for a token |
+//! | 403 | the `Host` is not this server's, or the `Origin` not welcome; or who asks lacks a scope, which `WWW-Authenticate` names |
 //! | 404 | no such method, no such session, nothing at this path |
 //! | 405, 406, 415 | not by this method, not with this `Accept`, not of this `Content-Type` |
 //! | 408, 413 | the body did not come to its end in time; it is too long |
@@ -75,12 +76,12 @@ mod handover;
 #[cfg(feature = "http")]
 mod headers;
 #[cfg(feature = "http")]
+mod identify;
+#[cfg(feature = "http")]
 mod log;
 #[cfg(feature = "http")]
 mod options;
 mod pieces;
-#[cfg(feature = "http")]
-mod principal;
 #[cfg(feature = "http")]
 mod reader;
 #[cfg(feature = "http")]
@@ -110,10 +111,12 @@ pub use self::body::HttpBody;
 #[cfg(feature = "http-client")]
 pub use self::client::{Along, Arrived, HttpClientOptions, Proxy, Relay, RelayOptions};
 #[cfg(feature = "http")]
-pub use self::options::HttpOptions;
+pub use self::identify::PeerCertificate;
 #[cfg(feature = "http")]
-pub use self::principal::Principal;
+pub use self::options::HttpOptions;
 #[cfg(feature = "http")]
 pub use self::serve::HttpServer;
 #[cfg(feature = "http")]
 pub use self::service::HttpService;
+#[cfg(feature = "http")]
+pub use crate::connection::Principal;

@@ -8,10 +8,10 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use super::answers::{GONE, NO_SESSION, UNKNOWN_VERSION};
 use super::guard::Refusal;
 use super::headers::VERSION;
-use super::principal::Principal;
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::buffer::Input;
+use crate::connection::Principal;
 use crate::mcp::{Era, Method, Revision, Revisions};
 use crate::message::{self, Envelope, Field, Frame, MessageRef};
 

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 
 use super::endpoint::Peer;
 use super::handover::Handover;
+use super::identify::PeerCertificate;
 use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::correlate::CancelToken;
@@ -135,6 +136,7 @@ impl HttpServer {
             let peer = wants_peers.then(|| stream.peer_addr().ok()).flatten();
             let each = Each {
                 peer: peer.map(Peer),
+                certificate: None,
                 over: over.clone(),
                 http: http.clone(),
                 watcher: graceful.watcher(),
@@ -146,7 +148,15 @@ impl HttpServer {
             if let Some(tls) = self.tls.clone() {
                 tokio::spawn(async move {
                     if let Ok(stream) = tls.accept(stream).await {
-                        each.serve(stream).await;
+                        let shown = stream.get_ref().1.peer_certificates();
+                        let shown = shown.and_then(|chain| chain.first());
+                        let certificate = shown.map(|one| PeerCertificate(one.as_ref().into()));
+                        Each {
+                            certificate,
+                            ..each
+                        }
+                        .serve(stream)
+                        .await;
                     }
                 });
                 return;
@@ -177,6 +187,8 @@ struct Each {
     place: Place,
     /// When somebody wants to know.
     peer: Option<Peer>,
+    /// What the client has shown below HTTP.
+    certificate: Option<PeerCertificate>,
 }
 
 impl Each {
@@ -188,6 +200,7 @@ impl Each {
             service,
             place,
             peer,
+            certificate,
             ..
         } = self;
         let metrics = service.metrics().clone();
@@ -204,6 +217,9 @@ impl Each {
             }
             if let Some(peer) = peer {
                 request.extensions_mut().insert(peer);
+            }
+            if let Some(certificate) = &certificate {
+                request.extensions_mut().insert(certificate.clone());
             }
             let stands = is_standing(&request).then(|| asks.clone());
             async move {

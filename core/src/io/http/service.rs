@@ -129,7 +129,10 @@ impl HttpService {
         }
     }
 
-    async fn answer<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
+    async fn answer<B: Body>(&self, mut request: Request<B>) -> Response<HttpBody> {
+        if let Err(refusal) = self.endpoint.identify(&mut request) {
+            return *refusal;
+        }
         if self.options().websocket && upgrade::is_asked(&request) {
             let answer = upgrade::upgrade(request, self.options(), &self.reception);
             return answer.unwrap_or_else(upgrade::refused);

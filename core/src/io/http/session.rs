@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use super::events::{Message, messages};
 use super::log::{Log, Position};
-use super::principal::Principal;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
+use crate::connection::Principal;
 use crate::connection::{Config, Connection, Framing, StreamId, Wake};
 use crate::error::ConnectionError;
 use crate::handler::Head;
@@ -80,7 +80,7 @@ impl Session {
         let bell = Bell::new();
         connection.set_wake(bell.clone());
         if let Some(principal) = &principal {
-            connection.set_principal(principal.as_str());
+            connection.set_principal(principal.clone());
         }
         let first = connection.open_stream(Framing::Line);
         let handle = connection.handle();

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::principal::Principal;
 use super::session::Session;
+use crate::connection::Principal;
 use crate::error::ConnectionError;
 
 /// Bytes of chance in the name of a session (R-SES-02).

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::exchange::Exchange;
-use super::principal::Principal;
+use crate::connection::Principal;
 
 /// Most that are kept: as many as are answered at about the same time.
 const MOST: usize = 64;

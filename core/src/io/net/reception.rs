@@ -74,7 +74,7 @@ impl Reception {
         let longest = config.limits.max_message_bytes;
         let mut connection = Connection::new(config, now);
         if let Some(principal) = principal {
-            connection.set_principal(principal.as_str());
+            connection.set_principal(principal.clone());
         }
         let bell = Bell::new();
         connection.set_wake(bell.clone());

@@ -65,6 +65,10 @@ pub struct TlsOptions {
     pub certificate: PathBuf,
     /// A file with its key, in PEM.
     pub key: PathBuf,
+    /// A file with the certificates, in PEM, of which one has to vouch for that of each client
+    /// (mutual TLS). A [verifier](crate::policy::Policy::verifier) is shown the client's. `None`:
+    /// clients are not asked for any.
+    pub clients: Option<PathBuf>,
 }
 
 /// A server at work. Dropping it does not end it.

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -23,17 +24,30 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// HTTP/2 and HTTP/1.1 are offered; each handshake may take so long.
+    /// HTTP/2 and HTTP/1.1 are offered, to clients that are vouched for where that is asked; each handshake may take so long.
     ///
     /// # Errors
     /// When a file cannot be read, or the key is not that of the certificate.
     pub fn new(options: &TlsOptions, allowed: Duration) -> io::Result<Self> {
         let named = |error| invalid(format!("{}: {error}", options.key.display()));
         let key = PrivateKeyDer::from_pem_file(&options.key).map_err(named)?;
-        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        let provider = Arc::new(default_provider());
+        let clients = match &options.clients {
+            None => WebPkiClientVerifier::no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for root in certificates(path)? {
+                    roots.add(root).map_err(invalid)?;
+                }
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                    .build()
+                    .map_err(invalid)?
+            }
+        };
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(invalid)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_single_cert(certificates(&options.certificate)?, key)
             .map_err(invalid)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

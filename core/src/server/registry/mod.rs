@@ -485,6 +485,13 @@ impl Registry {
         })
     }
 
+    /// Whether a policy asks who asks.
+    pub(super) fn verifies(&self) -> bool {
+        self.policy
+            .as_ref()
+            .is_some_and(|policy| policy.has_verifier())
+    }
+
     fn page_len(&self) -> usize {
         self.page_size.map_or(usize::MAX, NonZeroUsize::get)
     }

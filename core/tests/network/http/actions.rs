@@ -332,6 +332,64 @@ fn an_exceeded_rate_is_told_in_headers() {
     serving.end();
 }
 
+/// R-ACT-23: pages of welcome origins may read answers and streams, and what their heads say of
+/// rates and versions; long answers go compressed to who accepts that.
+#[test]
+fn pages_of_other_origins_may_read_actions() {
+    let options = HttpOptions {
+        cors: true,
+        origins: vec!["https://app.example".into()],
+        #[cfg(feature = "compression")]
+        compression: true,
+        ..HttpOptions::default()
+    };
+    let serving = Serving::of(server("pages"), options);
+    let page = "\r\nOrigin: https://app.example";
+    let stream = format!("GET /mcp/stream?action=mcp.get_version HTTP/1.1{page}");
+    let asked = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: mcp-version, content-type";
+    let preflight = format!("OPTIONS /mcp HTTP/1.1{page}\r\n{asked}");
+    let answers = [
+        (post(serving.at, page, WELL), 200),
+        (say(serving.at, &stream, ""), 200),
+        (say(serving.at, &preflight, ""), 204),
+    ];
+    for (answer, status) in &answers {
+        assert_eq!(answer.status, *status, "{answer:?}");
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            "https://app.example"
+        );
+        for name in [
+            "MCP-Version",
+            "ETag",
+            "X-RateLimit-Remaining",
+            "Retry-After",
+        ] {
+            let exposed = answer.header("access-control-expose-headers");
+            assert!(exposed.contains(name), "{exposed}");
+        }
+    }
+    let allowed = answers[2].0.header("access-control-allow-headers");
+    assert_eq!(allowed, "mcp-version, content-type");
+    let other = post(serving.at, "\r\nOrigin: https://evil.example", WELL);
+    assert_eq!(other.status, 403);
+    #[cfg(feature = "compression")]
+    {
+        let all = r#"{"action":"mcp.get_schema","params":{}}"#;
+        let mut wire = Wire::open(serving.at);
+        let len = all.len();
+        wire.send(
+            format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\nContent-Length: {len}\r\n\r\n{all}").as_bytes(),
+        );
+        let head = wire.begin();
+        assert_eq!(
+            (head.status, head.header("content-encoding")),
+            (200, "gzip")
+        );
+    }
+    serving.end();
+}
+
 /// R-ACT-28, R-WSK-01, R-WSK-02, R-WSK-06: many actions in flight on one WebSocket, in texts and
 /// in bytes, told apart by their ids.
 #[test]

@@ -9,6 +9,7 @@ mod actions;
 mod again;
 #[cfg(feature = "compression")]
 mod compression;
+mod credentials;
 mod hostile;
 mod metrics;
 mod sessions;

@@ -60,6 +60,7 @@ fn certificate(folder: &Folder) -> (TlsOptions, Vec<u8>) {
     let options = TlsOptions {
         certificate: folder.join("certificate.pem"),
         key: folder.join("key.pem"),
+        clients: None,
     };
     let certificate = made.cert.pem();
     fs::write(&options.certificate, &certificate).unwrap();
@@ -100,6 +101,98 @@ fn a_server_behind_tls_is_whom_it_shows() {
         let error = open(vec![b"no PEM".to_vec()]).unwrap_err();
         assert!(error.to_string().contains("no certificate"), "{error}");
     }
+}
+
+/// R-AUX-03: a client that shows a certificate which the server's own authority vouches for is known
+/// by it; one that shows none, or another, is not served.
+#[cfg(feature = "tls")]
+#[test]
+fn a_client_is_known_by_its_certificate() {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::sync::Arc;
+
+    use mcpbolt::connection::Principal;
+    use mcpbolt::policy::{Credentials, Policy};
+    use mcpbolt::server::{Arguments, Context, Server, Tool};
+    use rustls::crypto::ring::default_provider;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
+    use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+    let folder = Folder::new();
+    let (mut tls, own) = certificate(&folder);
+    let made = || rcgen::generate_simple_self_signed(["alice".to_owned()]).unwrap();
+    let (alice, eve) = (made(), made());
+    let vouching = folder.join("clients.pem");
+    fs::write(&vouching, alice.cert.pem()).unwrap();
+    tls.clients = Some(vouching);
+    let known = alice.cert.der().to_vec();
+    let policy = Policy::new().verifier(move |credentials| match credentials {
+        Credentials::Certificate(shown) if *shown == known => Ok(Principal::new("alice")),
+        other => Err(format!("{other:?} is not known")),
+    });
+    let who = |_: Arguments, context: Context| async move {
+        context.principal().unwrap_or("nobody").to_owned()
+    };
+    let server = Server::builder("vault", "1")
+        .policy(policy)
+        .tool(Tool::new("who.am_i"), who);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    let address = "https://localhost:0/mcp".parse().unwrap();
+    let serving = server.build().unwrap().serve(&address, options).unwrap();
+    let port: u16 = serving
+        .address()
+        .to_string()
+        .split([':', '/'])
+        .nth(4)
+        .unwrap()
+        .parse()
+        .unwrap();
+    let ask = |shown: Option<&rcgen::CertifiedKey<rcgen::KeyPair>>| -> std::io::Result<String> {
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(&own).unwrap())
+            .unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        let config = match shown {
+            None => config.with_no_client_auth(),
+            Some(shown) => {
+                let key = shown.signing_key.serialize_pem();
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                let chain = vec![shown.cert.der().clone()];
+                config.with_client_auth_cert(chain, key).unwrap()
+            }
+        };
+        let name = ServerName::try_from("localhost").unwrap();
+        let tls = ClientConnection::new(Arc::new(config), name).unwrap();
+        let stream = TcpStream::connect(("localhost", port))?;
+        stream.set_read_timeout(Some(crate::net::PATIENCE))?;
+        let mut stream = StreamOwned::new(tls, stream);
+        let body = r#"{"action":"who.am_i","params":{}}"#;
+        let len = body.len();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {len}\r\n\r\n{body}"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = ask(Some(&alice)).unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.contains("alice"),
+        "{answer}"
+    );
+    assert!(ask(None).is_err());
+    assert!(ask(Some(&eve)).is_err());
+    serving.stop();
+    serving.wait();
 }
 
 #[test]

@@ -1,0 +1,163 @@
+//! Who asks: what a client brings to prove it, and who says whether it does.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::connection::Principal;
+use crate::json::reader;
+
+/// What a client brings to prove who it is. Shown without what must not be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Credentials<'a> {
+    /// Nothing.
+    None,
+    /// A token: `Authorization: Bearer …`.
+    Bearer(&'a str),
+    /// A key: `X-API-Key: …`.
+    ApiKey(&'a str),
+    /// The certificate that it has shown, and proven to be its own, below HTTP (mutual TLS): DER.
+    Certificate(&'a [u8]),
+}
+
+impl Credentials<'_> {
+    /// Those of an `auth` member, raw JSON, to `read`: an object with `type` (`bearer` or `api_key`)
+    /// and `credentials` (or `token`, or `key`). Anything else is nothing.
+    pub(crate) fn with_said<R>(auth: Option<&str>, read: impl FnOnce(&Credentials<'_>) -> R) -> R {
+        let text = |name| {
+            let value = reader::find(auth?, name)?;
+            reader::as_str(value)
+        };
+        let secret = ["credentials", "token", "key"].into_iter().find_map(text);
+        let secret: Cow<'_, str> = secret.unwrap_or_default();
+        read(&match text("type").as_deref() {
+            Some("bearer") if !secret.is_empty() => Credentials::Bearer(&secret),
+            Some("api_key" | "api-key") if !secret.is_empty() => Credentials::ApiKey(&secret),
+            _ => Credentials::None,
+        })
+    }
+}
+
+impl fmt::Debug for Credentials<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Bearer(_) => "Bearer(…)",
+            Self::ApiKey(_) => "ApiKey(…)",
+            Self::Certificate(_) => "Certificate(…)",
+        })
+    }
+}
+
+type Verify = dyn Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync;
+
+/// Who says whether they do.
+#[derive(Clone)]
+pub(super) struct Verifier(Arc<Verify>);
+
+impl Verifier {
+    pub fn new(
+        verify: impl Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(verify))
+    }
+
+    /// # Errors
+    /// Why they do not. One that panics knows nobody.
+    pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
+        let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(credentials)));
+        verdict.unwrap_or_else(|_| Err("who asks cannot be verified".into()))
+    }
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Verifier(..)")
+    }
+}
+
+/// Keys and whose they are, for a [verifier](super::Policy::verifier). Only their digests are kept,
+/// so that neither a dump nor the time that a look takes tells anything of them.
+///
+/// ```
+/// use mcpbolt::policy::{ApiKeys, Policy};
+/// let keys = ApiKeys::new().key("k-1f9a", "alice");
+/// let policy = Policy::new().verifier(move |credentials| keys.verify(credentials));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ApiKeys(HashMap<[u8; 32], Principal>);
+
+impl ApiKeys {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the key of somebody.
+    #[must_use]
+    pub fn key(mut self, key: &str, whose: impl Into<Principal>) -> Self {
+        self.0.insert(Sha256::digest(key).into(), whose.into());
+        self
+    }
+
+    /// Whose key that is.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
+        let Credentials::ApiKey(key) = credentials else {
+            return Err("an API key is needed".into());
+        };
+        let digest: [u8; 32] = Sha256::digest(key).into();
+        let found = self.0.get(&digest).cloned();
+        found.ok_or_else(|| "the API key is not known".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-AUX-01, R-AUX-03
+    #[test]
+    fn credentials_are_read_and_not_shown() {
+        let read = |auth: &str| Credentials::with_said(Some(auth), |it| format!("{it:?}"));
+        for (auth, kind) in [
+            (r#"{"type":"bearer","token":"t0p"}"#, "Bearer(…)"),
+            (r#"{"type":"bearer","credentials":"t0p"}"#, "Bearer(…)"),
+            (r#"{"type":"api_key","key":"t0p"}"#, "ApiKey(…)"),
+            (r#"{"type":"api-key","credentials":"t0p"}"#, "ApiKey(…)"),
+            (r#"{"type":"api_key"}"#, "None"),
+            (r#"{"type":"magic","key":"t0p"}"#, "None"),
+            (r#""t0p""#, "None"),
+        ] {
+            assert_eq!(read(auth), kind, "{auth}");
+        }
+        assert!(Credentials::with_said(None, |it| *it == Credentials::None));
+    }
+
+    /// R-AUX-03
+    #[test]
+    fn keys_are_known_and_nothing_else_is() {
+        let keys = ApiKeys::new().key("one", "alice").key("two", "bob");
+        let who = |credentials| keys.verify(&credentials).map(|it| it.as_str().to_owned());
+        assert_eq!(who(Credentials::ApiKey("one")).as_deref(), Ok("alice"));
+        assert_eq!(who(Credentials::ApiKey("two")).as_deref(), Ok("bob"));
+        for wrong in [
+            Credentials::ApiKey("three"),
+            Credentials::ApiKey(""),
+            Credentials::Bearer("one"),
+            Credentials::None,
+        ] {
+            assert!(who(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(!format!("{keys:?}").contains("one"));
+        let broken = Verifier::new(|_| panic!("no"));
+        assert!(broken.verify(&Credentials::None).is_err());
+    }
+}

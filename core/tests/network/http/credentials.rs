@@ -1,0 +1,151 @@
+//! Who asks over HTTP: tokens and keys in headers, and what is said to who may not.
+
+use std::net::TcpStream;
+
+use mcpbolt::connection::Principal;
+use mcpbolt::io::http::HttpOptions;
+use mcpbolt::policy::{ApiKeys, Credentials, Policy};
+use mcpbolt::server::{Arguments, Context, Server, Tool};
+use serde_json::json;
+use tungstenite::{ClientRequestBuilder, Message};
+
+use super::Serving;
+use super::wire::{Answer, PATIENCE, Wire};
+
+/// Alice has a token and may write, Bob a key and may read.
+fn serving() -> Serving {
+    let keys = ApiKeys::new().key("k-bob", "bob");
+    let verify = move |credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer("t-alice") => Ok(Principal::new("alice").with_scopes(["write"])),
+        other => keys.verify(other),
+    };
+    let policy = Policy::new().verifier(verify).scope("note.write", "write");
+    let who = |_: Arguments, context: Context| async move {
+        context.principal().unwrap_or("nobody").to_owned()
+    };
+    let server = Server::builder("notes", "1")
+        .policy(policy)
+        .tool(Tool::new("note.read"), who)
+        .tool(Tool::new("note.write"), who);
+    Serving::of(server.build().unwrap(), HttpOptions::default())
+}
+
+const ALICE: &str = "Authorization: Bearer t-alice\r\n";
+const BOB: &str = "X-API-Key: k-bob\r\n";
+const LACKS: &str = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+
+/// A request in whose head `headers` are.
+fn say(serving: &Serving, first: &str, headers: &str, body: &str) -> Answer {
+    let mut wire = Wire::open(serving.at);
+    let len = body.len();
+    let usual = "Host: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+    wire.send(
+        format!("{first} HTTP/1.1\r\n{usual}{headers}Content-Length: {len}\r\n\r\n{body}")
+            .as_bytes(),
+    );
+    wire.answer()
+}
+
+/// R-AUX-01, R-AUX-03, R-ACT-22, R-AUS-01, R-AUS-10: 401 for who is not known, before anything is
+/// read, in the words of who asks; nothing in the address is a credential.
+#[test]
+fn who_is_not_known_is_asked_for_credentials() {
+    let serving = serving();
+    let action = r#"{"action":"note.read","params":{}}"#;
+    let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for wrong in [
+        "",
+        "Authorization: Bearer t-eve\r\n",
+        "Authorization: Basic YTpi\r\n",
+        "Authorization: t-alice\r\n",
+        "X-API-Key: t-alice\r\n",
+    ] {
+        for body in [action, rpc, "{"] {
+            let answer = say(&serving, "POST /mcp", wrong, body);
+            assert_eq!(answer.status, 401, "{wrong} {body}: {answer:?}");
+            assert_eq!(answer.header("www-authenticate"), "Bearer");
+        }
+        let spoken = format!("{wrong}MCP-Version: 1.0\r\n");
+        let answer = say(&serving, "POST /mcp", &spoken, action);
+        assert_eq!(answer.status, 401);
+        assert_eq!(answer.json()["error"]["type"], "AUTHENTICATION_FAILED");
+        let stream = say(&serving, "GET /mcp/stream?action=note.read", wrong, "");
+        assert_eq!(stream.status, 401, "{stream:?}");
+    }
+    let named = say(&serving, "POST /mcp?access_token=t-alice", "", action);
+    assert_eq!(named.status, 401);
+    // Only what the carrier says counts, where it says something.
+    let said = r#"{"action":"note.read","params":{},"metadata":{"auth":{"type":"bearer","token":"t-alice"}}}"#;
+    assert_eq!(say(&serving, "POST /mcp", "", said).status, 401);
+    let answer = say(&serving, "POST /mcp", BOB, said);
+    assert_eq!(answer.json()["data"]["content"][0]["text"], "bob");
+    serving.end();
+}
+
+/// R-PER-05, R-ACT-22, R-ACT-40, R-AUS-06: 403 for who lacks a scope, and which, in either language and
+/// every revision.
+#[test]
+fn who_lacks_a_scope_is_told_which() {
+    let serving = serving();
+    for (headers, read, write) in [(ALICE, "alice", "alice"), (BOB, "bob", "")] {
+        for (name, expected) in [("note.read", read), ("note.write", write)] {
+            let action = json!({"action": name, "params": {}}).to_string();
+            let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {}});
+            let mut call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": name, "arguments": {}, "_meta": meta}});
+            let alone = format!(
+                "{headers}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+            );
+            let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"}}});
+            let opened = say(&serving, "POST /mcp", headers, &hello.to_string());
+            let session = opened.header("mcp-session-id");
+            let within = format!("{headers}Mcp-Session-Id: {session}\r\n");
+            let mut answers = vec![
+                say(&serving, "POST /mcp", headers, &action),
+                say(&serving, "POST /mcp", &alone, &call.to_string()),
+            ];
+            call["params"].as_object_mut().unwrap().remove("_meta");
+            answers.push(say(&serving, "POST /mcp", &within, &call.to_string()));
+            for answer in answers {
+                match expected {
+                    "" => {
+                        assert_eq!(answer.status, 403, "{answer:?}");
+                        assert_eq!(answer.header("www-authenticate"), LACKS, "{answer:?}");
+                    }
+                    who => {
+                        assert_eq!(answer.status, 200, "{answer:?}");
+                        assert!(answer.body.contains(who), "{answer:?}");
+                    }
+                }
+            }
+        }
+    }
+    serving.end();
+}
+
+/// R-AUX-03, R-WSK-07: who goes on as a WebSocket is known for as long as it lasts.
+#[test]
+fn a_websocket_is_of_who_asked_for_it() {
+    let serving = serving();
+    let open = |key: Option<&str>| {
+        let stream = TcpStream::connect(serving.at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let uri = format!("ws://127.0.0.1:{}/mcp", serving.at.port());
+        let mut asked = ClientRequestBuilder::new(uri.parse().unwrap());
+        if let Some(key) = key {
+            asked = asked.with_header("X-API-Key", key);
+        }
+        tungstenite::client(asked, stream).ok()
+    };
+    assert!(open(None).is_none() && open(Some("k-eve")).is_none());
+    let (mut socket, _) = open(Some("k-bob")).unwrap();
+    let action = r#"{"action":"note.read","params":{}}"#;
+    socket.send(Message::text(action)).unwrap();
+    let answer = socket.read().unwrap();
+    assert!(answer.to_text().unwrap().contains("bob"), "{answer}");
+    drop(socket);
+    serving.end();
+}

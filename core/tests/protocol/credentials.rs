@@ -1,0 +1,231 @@
+//! Who asks: credentials in the metadata of a message, where nothing beneath it knows who is there.
+
+use std::sync::{Arc, Mutex};
+
+use mcpbolt::limits::Rate;
+use mcpbolt::mcp::{ErrorKind, Revision};
+use mcpbolt::policy::{ApiKeys, Credentials, Policy};
+use mcpbolt::server::{Access, Arguments, Builder, Context, HandlerError, Server, Tool};
+use serde_json::{Value, json};
+
+use crate::wire::Wire;
+
+/// Alice may write, Bob only read.
+fn policy() -> Policy {
+    let keys = ApiKeys::new().key("k-bob", "bob");
+    Policy::new().scope("note.write", "notes:write").verifier(
+        move |credentials| match credentials {
+            Credentials::Bearer("t-alice") => {
+                Ok(mcpbolt::connection::Principal::new("alice").with_scopes(["notes:write"]))
+            }
+            Credentials::Bearer("t-old") => Err("the token has expired".into()),
+            other => keys.verify(other),
+        },
+    )
+}
+
+fn server(policy: Policy) -> Builder {
+    let who = |_: Arguments, context: Context| async move {
+        context.principal().unwrap_or("nobody").to_owned()
+    };
+    let token = r#"{"type":"object","properties":{"token":{"type":"string"}}}"#;
+    Server::builder("notes", "1")
+        .policy(policy)
+        .tool(Tool::new("note.read"), who)
+        .tool(Tool::new("note.write"), who)
+        .tool(Tool::new("token.check").input_schema(token), who)
+}
+
+fn action(name: &str, auth: &Value) -> Value {
+    let mut line = json!({"action": name, "params": {}, "metadata": {"request_id": 1}});
+    if !auth.is_null() {
+        line["metadata"]["auth"] = auth.clone();
+    }
+    line
+}
+
+fn alice() -> Value {
+    json!({"type": "bearer", "token": "t-alice"})
+}
+
+fn bob() -> Value {
+    json!({"type": "api_key", "key": "k-bob"})
+}
+
+fn outcome(answer: &Value) -> &str {
+    let failed = answer["error"]["type"].as_str();
+    failed.unwrap_or_else(|| answer["data"]["content"][0]["text"].as_str().unwrap())
+}
+
+/// R-AUX-01, R-AUX-03, R-ACT-30, R-ACT-40: each request says who asks, on one connection; an operation
+/// of a batch is asked for by who asks for the batch.
+#[test]
+fn each_action_says_who_asks() {
+    let mut wire = Wire::new(server(policy()).build().unwrap());
+    for (auth, read, write) in [
+        (alice(), "alice", "alice"),
+        (bob(), "bob", "AUTHORIZATION_FAILED"),
+        (
+            Value::Null,
+            "AUTHENTICATION_FAILED",
+            "AUTHENTICATION_FAILED",
+        ),
+        (
+            json!("k-bob"),
+            "AUTHENTICATION_FAILED",
+            "AUTHENTICATION_FAILED",
+        ),
+        (
+            json!({"type": "bearer", "token": "t-old"}),
+            "AUTHENTICATION_FAILED",
+            "AUTHENTICATION_FAILED",
+        ),
+        (
+            json!({"type": "api_key", "key": "k-eve"}),
+            "AUTHENTICATION_FAILED",
+            "AUTHENTICATION_FAILED",
+        ),
+    ] {
+        for (name, expected) in [("note.read", read), ("note.write", write)] {
+            let answer = wire.act(&action(name, &auth).to_string());
+            assert_eq!(outcome(&answer), expected, "{name} by {auth}: {answer}");
+            assert_eq!(answer["metadata"]["request_id"], 1);
+        }
+        let mut batch = action("batch.execute", &auth);
+        let own = json!({"action": "note.read", "params": {}, "metadata": {"auth": alice()}});
+        let operations = json!([{"action": "note.read", "params": {}}, own]);
+        batch["params"] = json!({"operations": operations, "continue_on_error": true});
+        let answer = wire.act(&batch.to_string());
+        let results = answer["data"]["results"].as_array().unwrap();
+        let results: Vec<_> = results.iter().map(outcome).collect();
+        assert_eq!(results, [read, "alice"], "{answer}");
+    }
+    let expired =
+        wire.act(&action("note.read", &json!({"type": "bearer", "token": "t-old"})).to_string());
+    assert_eq!(expired["error"]["message"], "the token has expired");
+    assert_eq!(expired["error"]["code"], 401);
+    let denied = wire.act(&action("note.write", &bob()).to_string());
+    assert_eq!(
+        denied["error"]["details"]["scope"], "notes:write",
+        "{denied}"
+    );
+    assert_eq!(denied["error"]["code"], 403);
+}
+
+/// R-AUX-03, R-S14-05: the same rules for clients of MCP, with `auth` in `_meta`; a principal that the
+/// carrier knows needs none.
+#[test]
+fn each_call_of_a_tool_says_who_asks() {
+    let server = server(policy()).build().unwrap();
+    let revision = Revision::V2026_07_28;
+    let call = |wire: &mut Wire, tool: &str, auth: Value| {
+        let mut params = json!({"name": tool});
+        if !auth.is_null() {
+            params["_meta"] = json!({ "auth": auth });
+        }
+        wire.ask(revision, "tools/call", params)
+    };
+    let mut wire = Wire::new(server.clone());
+    let said = |answer: &Value| answer["result"]["content"][0]["text"].clone();
+    assert_eq!(said(&call(&mut wire, "note.write", alice())), "alice");
+    assert_eq!(said(&call(&mut wire, "note.read", bob())), "bob");
+    let denied = call(&mut wire, "note.write", bob());
+    let code = ErrorKind::InsufficientScope.code(revision);
+    assert_eq!(denied["error"]["code"], code, "{denied}");
+    assert_eq!(denied["error"]["data"]["scope"], "notes:write");
+    let unknown = call(&mut wire, "note.read", Value::Null);
+    let code = ErrorKind::Unauthenticated.code(revision);
+    assert_eq!(unknown["error"]["code"], code, "{unknown}");
+    let list = wire.ask(revision, "tools/list", json!({}));
+    assert_eq!(list["error"]["code"], code, "{list}");
+
+    let mut wire = Wire::new(server);
+    wire.connection.set_principal("carol");
+    assert_eq!(said(&call(&mut wire, "note.read", Value::Null)), "carol");
+    assert_eq!(said(&call(&mut wire, "note.read", alice())), "carol");
+}
+
+/// R-ACT-34, R-ACT-40: rates, guards and the audit go by who asks.
+#[test]
+fn the_other_rules_go_by_who_asks() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = told.clone();
+    let rate = Rate {
+        burst: 2,
+        per_second: 1,
+    };
+    let policy = policy().rate(rate).audit(move |event| {
+        let entry = (event.principal.map(str::to_owned), event.outcome.name());
+        log.lock().unwrap().push(entry);
+    });
+    let guard = |access: &Access<'_>| match access.principal {
+        Some("bob") => Err(HandlerError::typed(
+            "QUOTA_EXCEEDED",
+            "nothing is left of it",
+        )),
+        _ => Ok(()),
+    };
+    let mut wire = Wire::new(server(policy).guard(guard).build().unwrap());
+    let mut act = |auth: &Value| {
+        let answer = wire.act(&action("note.read", auth).to_string());
+        outcome(&answer).to_owned()
+    };
+    assert_eq!([act(&alice()), act(&alice())], ["alice", "alice"]);
+    assert_eq!(act(&alice()), "RATE_LIMIT_EXCEEDED");
+    assert_eq!(act(&bob()), "QUOTA_EXCEEDED");
+    assert_eq!(act(&Value::Null), "AUTHENTICATION_FAILED");
+    let told = told.lock().unwrap();
+    let alice = || Some("alice".to_owned());
+    assert_eq!(
+        *told,
+        [
+            (alice(), "done"),
+            (alice(), "done"),
+            (alice(), "limited"),
+            (Some("bob".to_owned()), "failed"),
+            (None, "denied"),
+        ]
+    );
+}
+
+/// R-AUX-01: what looks like credentials has no place among the params, unless the action asks for
+/// it.
+#[test]
+fn credentials_among_the_params_are_refused() {
+    let mut wire = Wire::new(server(policy()).build().unwrap());
+    for (name, member, refused) in [
+        ("note.read", "api_key", true),
+        ("note.read", "password", true),
+        ("note.read", "text", false),
+        ("token.check", "token", false),
+        ("token.check", "password", true),
+    ] {
+        let mut line = action(name, &alice());
+        line["params"][member] = "s3cret".into();
+        let answer = wire.act(&line.to_string());
+        let expected = if refused { "VALIDATION_ERROR" } else { "alice" };
+        assert_eq!(outcome(&answer), expected, "{name}, {member}: {answer}");
+        assert!(!answer.to_string().contains("s3cret"));
+        if refused {
+            assert_eq!(answer["error"]["details"]["parameter"], member);
+        }
+    }
+}
+
+/// R-LOG-05, R-AUX-01: what a client proves itself by is in no trace.
+#[test]
+fn credentials_are_in_no_trace() {
+    use mcpbolt::connection::Trace;
+    let traced = Arc::new(Mutex::new(String::new()));
+    let log = traced.clone();
+    let trace = Trace::new(move |_, frame| log.lock().unwrap().push_str(frame));
+    let mut wire = Wire::new(server(policy()).trace(trace).build().unwrap());
+    wire.act(&action("note.read", &bob()).to_string());
+    wire.act(&action("note.read", &alice()).to_string());
+    let traced = traced.lock().unwrap();
+    assert!(traced.contains("note.read"));
+    assert!(
+        !traced.contains("k-bob") && !traced.contains("t-alice"),
+        "{traced}"
+    );
+}
