@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::child::{ChildCommand, Stderr};
 use super::spawn::workers;
-use crate::client::{ActionAnswer, ActionFailure, Client, RetryPolicy};
+use crate::client::{ActionAnswer, ActionFailure, Client, RetryPolicy, block_on};
 use crate::connection::Opening;
 use crate::error::{ConnectionError, RequestError};
 use crate::limits::MAX_CAPTURED_BYTES;
@@ -68,6 +68,7 @@ impl ChildCommand {
         });
         let running = connected.map_err(failed)?;
         let client = made.ok_or(RequestError::Misuse("the child has no connection"))?;
+        let client = block_on(client.until_open()).map_err(failed)?;
         let call = client.action(action, params).retry(RetryPolicy::NEVER);
         let outcome = call.wait();
         // That it ends otherwise than it should changes nothing about its answer.
