@@ -207,7 +207,7 @@ impl Underway {
 
     /// The process or state that it belongs to, where it is an action and says so.
     pub fn action_context(&self) -> Option<String> {
-        mcpbolt::action::context_of(&self.message.as_ref()).map(Into::into)
+        mcpbolt::action::context_of(&self.call.message.as_ref()).map(Into::into)
     }
 
     /// What brought it over HTTP, as JSON.

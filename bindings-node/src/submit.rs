@@ -134,7 +134,7 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
                 task.say(piece);
             }
         }
-        Kind::Partial => replies.partial(&call.reply, piece),
+        Kind::Partial => replies.partial(call.reply(), piece),
         Kind::Notice => {
             let (method, params) = piece.split_at(boundary(piece, a as usize));
             replies.notify(call.reply(), method, (!params.is_empty()).then_some(params));

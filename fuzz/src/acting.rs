@@ -22,7 +22,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
         .iter()
         .fold(Server::builder("fuzz", "1.0.0"), |server, name| {
             let tool = Tool::new(*name).input_schema(TEXT);
-            server.inline_tool(tool, |arguments: Arguments| arguments.0)
+            server.inline_tool(tool, |arguments: Arguments| arguments.0.into_string())
         })
         .build()
         .expect("the tools are good")
