@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jsonwebtoken::errors::Error;
+use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
@@ -10,12 +10,14 @@ use super::Credentials;
 use crate::connection::Principal;
 
 /// Reads signed tokens, for a [verifier](super::Policy::verifier): `sub` is who bears one, `scope`
-/// what was granted. One without an end (`exp`), or for somebody else (`aud`), is none.
+/// what was granted. One without an end (`exp`), for somebody else (`aud`), or that is not good yet
+/// (`nbf`), is none. Clocks may differ by 60 s.
 ///
 /// ```
 /// use mcpbolt::policy::{Jwt, Policy};
-/// let tokens = Jwt::secret(b"shared with who issues them").audience("https://files.example");
+/// let tokens = Jwt::secret(b"shared with who issues them")?.audience("https://files.example");
 /// let policy = Policy::new().verifier(move |credentials| tokens.verify(credentials));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct Jwt {
@@ -28,12 +30,22 @@ struct Claims {
     sub: String,
     #[serde(default)]
     scope: String,
+    /// Read here so that one which is no number makes the token none: it would be passed over.
+    #[serde(default, rename = "nbf")]
+    _nbf: Option<f64>,
 }
 
 impl Jwt {
     /// Signed by HMAC with SHA-256.
-    pub fn secret(secret: &[u8]) -> Self {
-        Self::of(DecodingKey::from_secret(secret), Algorithm::HS256)
+    ///
+    /// # Errors
+    /// When the secret is empty: everybody knows that one.
+    pub fn secret(secret: &[u8]) -> Result<Self, Error> {
+        if secret.is_empty() {
+            return Err(ErrorKind::InvalidKeyFormat.into());
+        }
+        let key = DecodingKey::from_secret(secret);
+        Ok(Self::of(key, Algorithm::HS256))
     }
 
     /// Signed by RSA with SHA-256, the public key in PEM.
@@ -55,7 +67,8 @@ impl Jwt {
     }
 
     fn of(key: DecodingKey, algorithm: Algorithm) -> Self {
-        let rules = Validation::new(algorithm);
+        let mut rules = Validation::new(algorithm);
+        rules.validate_nbf = true;
         Self { key, rules }
     }
 
@@ -114,15 +127,15 @@ mod tests {
         encode(&Header::default(), claims, &key).unwrap()
     }
 
-    /// R-AUX-03: an hour before its end a token is good, an hour after not; nor is one that another
-    /// issued, or for another, or that has no end.
+    /// R-AUX-03: an hour before its end a token is good, an hour after not; nor is one that begins
+    /// later, that another issued, or for another, or that has no end.
     #[test]
     fn tokens_are_good_or_not() {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap()
             .as_secs();
-        let tokens = Jwt::secret(b"s").issuer("me").audience("here");
+        let tokens = Jwt::secret(b"s").unwrap().issuer("me").audience("here");
         let good =
             json!({"sub": "alice", "scope": "a b", "iss": "me", "aud": "here", "exp": now + 3600});
         let said = |claims: &Value| tokens.verify(&Credentials::Bearer(&token("s", claims)));
@@ -131,7 +144,10 @@ mod tests {
         assert!(alice.has_scope("a") && alice.has_scope("b") && !alice.has_scope("a b"));
         for (member, value) in [
             ("exp", json!(now - 3600)),
+            ("exp", json!("later")),
             ("exp", Value::Null),
+            ("nbf", json!(now + 3600)),
+            ("nbf", json!("later")),
             ("iss", json!("you")),
             ("iss", Value::Null),
             ("aud", json!("there")),
@@ -145,6 +161,7 @@ mod tests {
             }
             assert!(said(&bad).is_err(), "{bad}");
         }
+        assert!(Jwt::secret(b"").is_err());
         let forged = token("t", &good);
         for wrong in [
             Credentials::Bearer(&forged),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest, Sha256};
+
 use super::access::subject;
 use super::content::ToolResult;
 use super::host::{ServerHost, missing, unknown_tool};
@@ -28,7 +30,12 @@ impl<E: Executor> ServerHost<E> {
             return Ok(answer);
         }
         let who = self.identify(registry, request);
-        let Some(watched) = self.watched(registry, request, who.as_ref().ok(), false) else {
+        let Some(watched) = self.watched(
+            registry,
+            request,
+            who.as_ref().ok().and_then(Option::as_ref),
+            false,
+        ) else {
             return Ok(answer);
         };
         let answer = answer.watched(Some(watched.clone()));
@@ -74,8 +81,7 @@ impl<E: Executor> ServerHost<E> {
             .as_ref()
             .filter(|policy| policy.has_limits());
         batch.watch(|request, key| {
-            // It was admitted a moment ago.
-            let who = self.identified(&registry, request).ok();
+            let who = self.admitted(&registry, request);
             let watched = self.watched(&registry, request, who.as_ref(), true)?;
             if let Some(policy) = limits
                 && request.method == Some(Method::CallTool)
@@ -85,48 +91,46 @@ impl<E: Executor> ServerHost<E> {
             }
             Some(watched as Arc<dyn Watch>)
         });
-        self.proven = None;
     }
 
-    /// Who asks, and keeps it for what is left of this turn.
+    /// Who asks, as the carrier knows or the request itself proves; noted until the request is
+    /// answered or handed on.
+    ///
+    /// # Errors
+    /// It does not, and has to.
     fn identify(
         &mut self,
         registry: &Registry,
         request: &Incoming<'_>,
     ) -> Result<Option<Principal>, String> {
-        // Whose it was a moment ago says nothing now.
-        self.proven = None;
-        let who = self.identified(registry, request)?;
-        if registry.verifies()
-            && let (Some(auth), Some(who)) = (auth(request), &who)
-        {
-            self.proven = Some(Box::new((auth.to_owned(), who.clone())));
-        }
-        Ok(who)
-    }
-
-    /// Who asks, as the carrier knows or the request itself proves.
-    ///
-    /// # Errors
-    /// It does not, and has to.
-    fn identified(
-        &self,
-        registry: &Registry,
-        request: &Incoming<'_>,
-    ) -> Result<Option<Principal>, String> {
-        if let Some(known) = self.handle.verified() {
+        if let Some(known) = self.known() {
             return Ok(Some(known.clone()));
         }
         let Some(policy) = registry.policy.as_ref().filter(|_| registry.verifies()) else {
             return Ok(None);
         };
         let said = auth(request);
-        if let Some((auth, who)) = self.proven.as_deref()
-            && said == Some(auth)
-        {
-            return Ok(Some(who.clone()));
+        let who = Credentials::with_said(said, |brought| policy.verify(brought))?;
+        self.proven.push((digest(said), who.clone()));
+        Ok(Some(who))
+    }
+
+    /// Who was found to ask when the request was admitted, a moment ago: nobody is asked twice.
+    fn admitted(&mut self, registry: &Registry, request: &Incoming<'_>) -> Option<Principal> {
+        if let Some(known) = self.known() {
+            return Some(known.clone());
         }
-        Credentials::with_said(said, |brought| policy.verify(brought)).map(Some)
+        if !registry.verifies() {
+            return None;
+        }
+        let digest = digest(auth(request));
+        let at = self.proven.iter().rposition(|(own, _)| *own == digest)?;
+        Some(self.proven.remove(at).1)
+    }
+
+    /// Who asks, as the carrier knows.
+    fn known(&self) -> Option<&Principal> {
+        self.current.as_ref().or_else(|| self.handle.verified())
     }
 
     fn speaks_profile(&self) -> bool {
@@ -137,7 +141,7 @@ impl<E: Executor> ServerHost<E> {
         &self,
         registry: &Registry,
         request: &Incoming<'_>,
-        who: Option<&Option<Principal>>,
+        who: Option<&Principal>,
         is_deferred: bool,
     ) -> Option<Arc<Watched>> {
         let policy = registry.policy.as_ref();
@@ -148,7 +152,7 @@ impl<E: Executor> ServerHost<E> {
         let asked = Asked {
             request,
             about: about.as_deref().unwrap_or_default(),
-            principal: who.and_then(Option::as_ref),
+            principal: who,
             is_deferred,
         };
         Watched::new(policy, self.handle.config().profile, asked)
@@ -199,6 +203,11 @@ impl<E: Executor> ServerHost<E> {
 /// What a request says of who asks, raw JSON.
 fn auth<'a>(request: &Incoming<'a>) -> Option<&'a str> {
     reader::find(request.message.raw(Field::Meta)?, "auth")
+}
+
+/// Stands for it without showing it.
+fn digest(auth: Option<&str>) -> [u8; 32] {
+    Sha256::digest(auth.unwrap_or_default()).into()
 }
 
 const MISPLACED: &str = "credentials have no place among the params: send them with the carrier, or as auth in the metadata";

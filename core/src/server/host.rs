@@ -44,8 +44,10 @@ pub struct ServerHost<E> {
     initialized: bool,
     /// What a policy calls this client, if nobody knows who it is.
     pub(super) client: Option<String>,
-    /// The `auth` that was verified last in this turn, and whose it is.
-    pub(super) proven: Option<Box<(String, Principal)>>,
+    /// Who asks for what comes in now, where the carrier knows it of each message.
+    pub(super) current: Option<Principal>,
+    /// Who asks for what is deferred and was not handed on yet, by the digest of its `auth`.
+    pub(super) proven: Vec<([u8; 32], Principal)>,
 }
 
 impl<E: Executor> ServerHost<E> {
@@ -59,7 +61,8 @@ impl<E: Executor> ServerHost<E> {
             executor,
             initialized: false,
             client: None,
-            proven: None,
+            current: None,
+            proven: Vec::new(),
         }
     }
 
@@ -101,6 +104,12 @@ impl<E: Executor> ServerHost<E> {
     #[cfg(feature = "http")]
     pub(crate) fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
         self.executor.carried(stream, head);
+    }
+
+    /// Who sends what is received until this is said again, beside whom the connection is of.
+    #[cfg(feature = "http")]
+    pub(crate) fn sent_by(&mut self, principal: Option<Principal>) {
+        self.current = principal;
     }
 
     /// What is offered now, to be kept for a while.
@@ -350,8 +359,9 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-impl<E: Executor> Host for ServerHost<E> {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+impl<E: Executor> ServerHost<E> {
+    /// Answers a request, or has it handed on.
+    fn decide(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
         let registry = self.registry.clone();
         let is_action = request.message.dialect() != Dialect::Rpc;
@@ -445,6 +455,17 @@ impl<E: Executor> Host for ServerHost<E> {
             None => self.extension(request, answer),
             _ => not_offered(answer, &request),
         }
+    }
+}
+
+impl<E: Executor> Host for ServerHost<E> {
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        let before = self.proven.len();
+        let disposition = self.decide(request, answer);
+        if disposition == Disposition::Answered {
+            self.proven.truncate(before);
+        }
+        disposition
     }
 
     fn opens(&self, method: Method) -> bool {

@@ -93,12 +93,14 @@ fn each_action_says_who_asks() {
         }
         let mut batch = action("batch.execute", &auth);
         let own = json!({"action": "note.read", "params": {}, "metadata": {"auth": alice()}});
-        let operations = json!([{"action": "note.read", "params": {}}, own]);
+        let noted = json!({"action": "note.read", "params": {}, "metadata": {"user": 1}});
+        let bare = json!({"action": "note.read", "params": {}, "metadata": {}});
+        let operations = json!([{"action": "note.read", "params": {}}, own, noted, bare]);
         batch["params"] = json!({"operations": operations, "continue_on_error": true});
         let answer = wire.act(&batch.to_string());
         let results = answer["data"]["results"].as_array().unwrap();
         let results: Vec<_> = results.iter().map(outcome).collect();
-        assert_eq!(results, [read, "alice"], "{answer}");
+        assert_eq!(results, [read, "alice", read, read], "{answer}");
     }
     let expired =
         wire.act(&action("note.read", &json!({"type": "bearer", "token": "t-old"})).to_string());
@@ -228,4 +230,44 @@ fn credentials_are_in_no_trace() {
         !traced.contains("k-bob") && !traced.contains("t-alice"),
         "{traced}"
     );
+}
+
+/// R-ACT-16, R-AUX-01: every operation inherits a copy of it, so that it may not be long.
+#[test]
+fn what_a_batch_says_of_who_asks_is_short() {
+    let mut wire = Wire::new(server(policy()).build().unwrap());
+    let auth = json!({"type": "bearer", "token": "t".repeat(9000)});
+    let mut batch = action("batch.execute", &auth);
+    batch["params"] = json!({"operations": [{"action": "note.read", "params": {}}]});
+    let answer = wire.act(&batch.to_string());
+    assert_eq!(outcome(&answer), "VALIDATION_ERROR", "{answer}");
+    assert_eq!(answer["error"]["details"]["parameter"], "metadata.auth");
+}
+
+/// R-AUX-03: nobody is asked twice of one request, so that a call runs as who it was admitted for,
+/// whatever is said of the same credentials a moment later.
+#[test]
+fn a_call_runs_as_who_it_was_admitted_for() {
+    let asked = Arc::new(Mutex::new(0));
+    let count = asked.clone();
+    let policy = Policy::new().verifier(move |credentials| {
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        match credentials {
+            // Good for once, each.
+            Credentials::ApiKey(key) if *count <= 2 => Ok((*key).into()),
+            _ => Err("used up".into()),
+        }
+    });
+    let mut wire = Wire::new(server(policy).build().unwrap());
+    let lines: Vec<_> = ["ada", "bob", "ada"]
+        .map(|key| action("note.read", &json!({"type": "api_key", "key": key})).to_string())
+        .into();
+    let heard = wire.say(&lines.join("\n"));
+    let rest = wire.hear_until(|wire| wire.lines.len() == 3);
+    let heard = [heard, rest].concat();
+    let mut outcomes: Vec<_> = heard.iter().map(outcome).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["AUTHENTICATION_FAILED", "ada", "bob"]);
+    assert_eq!(*asked.lock().unwrap(), 3);
 }

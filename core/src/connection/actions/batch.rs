@@ -2,7 +2,10 @@
 //! (R-ACT-16, R-ACT-17).
 //!
 //! What is in flight of a batch is its operation at hand, which carries the rest with it: so a
-//! batch counts for one request, and ends as one.
+//! batch counts for one request, and ends as one. It keeps the request as it came: an operation is
+//! read when it is its turn.
+
+use std::ops::Range;
 
 use super::super::StreamId;
 use super::super::core::Core;
@@ -19,13 +22,19 @@ use crate::message::{Dialect, Field, Frame, Message, MessageRef, RequestId};
 
 const NAME: &str = "batch.execute";
 
+/// Longest `auth` that operations inherit, in bytes: each of them is handed a copy.
+const MAX_AUTH_BYTES: usize = 8 << 10;
+
 /// The batch that a request is.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The request itself.
     whole: Message,
     underway: Underway,
-    operations: std::vec::IntoIter<Operation>,
+    /// Who asks for it, as it says: raw JSON.
+    auth: Option<Box<str>>,
+    /// Where the operations are in it that have not begun.
+    operations: std::vec::IntoIter<Range<usize>>,
     continues: bool,
     results: Vec<u8>,
     successes: u64,
@@ -73,15 +82,32 @@ impl Operation {
     }
 }
 
-/// An operation that says nothing of itself, with what the batch says of who asks; padded.
+/// An operation that does not say who asks for it, with what the batch says of that; padded.
 fn with_auth(operation: &[u8], auth: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(operation).ok()?;
-    if !text.starts_with('{') || reader::find(text, "metadata").is_some() {
-        return None;
-    }
-    let open = text.strip_suffix('}')?.trim_end();
-    let comma = if open == "{" { "" } else { "," };
-    let mut block = format!("{open}{comma}\"metadata\":{{\"auth\":{auth}}}}}").into_bytes();
+    let (at, said) = match reader::find(text, "metadata") {
+        None => {
+            let open = text.strip_prefix('{')?.strip_suffix('}')?.trim_end();
+            let comma = if open.is_empty() { "" } else { "," };
+            let said = format!("{comma}\"metadata\":{{\"auth\":{auth}}}");
+            (1 + open.len(), said)
+        }
+        Some(own) => {
+            let open = own.strip_prefix('{')?;
+            if reader::find(own, "auth").is_some() {
+                return None;
+            }
+            let comma = if reader::members(own).next().is_none() {
+                ""
+            } else {
+                ","
+            };
+            let at = open.as_ptr() as usize - text.as_ptr() as usize;
+            (at, format!("\"auth\":{auth}{comma}"))
+        }
+    };
+    let (before, after) = text.split_at_checked(at)?;
+    let mut block = [before, &said, after].concat().into_bytes();
     block.resize(block.len() + PADDING, 0);
     Some(block)
 }
@@ -93,7 +119,7 @@ impl Run {
         frame: Frame<'_>,
         message: &MessageRef<'_>,
         underway: Underway,
-        (max_len, max_depth): (usize, usize),
+        max_len: usize,
     ) -> Result<Self, (&'static str, String)> {
         let params = message.arguments().unwrap_or("{}");
         let continues = match reader::find(params, "continue_on_error") {
@@ -110,15 +136,19 @@ impl Run {
         }
         let metadata = message.raw(Field::Meta);
         let auth = metadata.and_then(|metadata| reader::find(metadata, "auth"));
-        let operations: Vec<_> = reader::elements(operations)
-            .map(|one| {
-                let begin = one.as_ptr() as usize - frame.padded().as_ptr() as usize;
-                Operation::of(frame.part(begin, begin + one.len()), auth, max_depth)
-            })
-            .collect();
+        if auth.is_some_and(|auth| auth.len() > MAX_AUTH_BYTES) {
+            let why = format!("it may have {MAX_AUTH_BYTES} bytes at most");
+            return Err(("metadata.auth", why));
+        }
+        let place = |one: &str| {
+            let begin = one.as_ptr() as usize - frame.padded().as_ptr() as usize;
+            begin..begin + one.len()
+        };
+        let operations: Vec<_> = reader::elements(operations).map(place).collect();
         Ok(Self {
             whole: message.detach(),
             underway,
+            auth: auth.map(Into::into),
             operations: operations.into_iter(),
             continues,
             results: Vec::new(),
@@ -140,11 +170,14 @@ impl Run {
         self.results.push(b'}');
     }
 
-    fn next(&mut self) -> Option<Operation> {
-        match self.failures > 0 && !self.continues {
-            true => None,
-            false => self.operations.next(),
+    fn next(&mut self, max_depth: usize) -> Option<Operation> {
+        if self.failures > 0 && !self.continues {
+            return None;
         }
+        let place = self.operations.next()?;
+        let whole = self.whole.frame();
+        let frame = whole.and_then(|whole| whole.part(place.start, place.end));
+        Some(Operation::of(frame, self.auth.as_deref(), max_depth))
     }
 
     fn data(&self) -> String {
@@ -174,14 +207,14 @@ impl Core {
         host: &mut dyn Host,
     ) {
         let limits = &self.config.limits;
-        let bounds = (limits.max_batch_len, limits.max_depth);
+        let max_len = limits.max_batch_len;
         if self.in_flight >= limits.max_incoming || self.is_over_budget() {
             let answer = exchange.answer_to(&self.config, &message, REVISION);
             super::super::admission::refuse(answer);
             return;
         }
         let underway = Underway::new(&message, self.clock);
-        match Run::new(frame, &message, underway, bounds) {
+        match Run::new(frame, &message, underway, max_len) {
             Ok(run) => self.go_on(exchange, stream, Box::new(run), host),
             Err((parameter, why)) => {
                 let details = format!("{{\"parameter\":\"{parameter}\"}}");
@@ -200,7 +233,7 @@ impl Core {
         mut run: Box<Run>,
         host: &mut dyn Host,
     ) {
-        while let Some(operation) = run.next() {
+        while let Some(operation) = run.next(self.config.limits.max_depth) {
             let message = match operation {
                 Operation::Call(message) => *message,
                 Operation::Wrong(kind, why) => {

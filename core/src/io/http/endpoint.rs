@@ -246,7 +246,7 @@ impl Endpoint {
         if let Some(id) = legacy_session(&parts.uri).filter(|_| self.options.sse) {
             let session = sessions.get(id, principal).ok_or(GONE)?;
             let body = self.whole(headers, body).await?;
-            return match session.say(&body) {
+            return match session.say(&body, principal) {
                 true => Ok(with(StatusCode::ACCEPTED, HttpBody::empty())),
                 false if session.is_closed() => Err(GONE),
                 false => Err(FULL),
@@ -257,7 +257,7 @@ impl Endpoint {
         match route {
             Route::Session(session) => {
                 let head = self.head(&parts, Some(&session));
-                self.post(&session, body, head).await
+                self.post(&session, body, head, principal).await
             }
             Route::Stateless => Ok(self.exchange(parts, body).await),
             Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
@@ -382,7 +382,8 @@ impl Endpoint {
     async fn open(self: &Arc<Self>, sessions: &Sessions, parts: &Parts, body: Input) -> Answer {
         let session = self.begin(parts.extensions.get())?;
         let unlisted = Unlisted(Some(session.clone()));
-        let posted = self.post(&session, body, self.head(parts, Some(&session)));
+        let head = self.head(parts, Some(&session));
+        let posted = self.post(&session, body, head, parts.extensions.get());
         let mut response = self.drive(&session, posted).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
@@ -423,8 +424,14 @@ impl Endpoint {
     }
 
     /// A message of a session, and what is said to it.
-    async fn post(&self, session: &Arc<Session>, body: Input, head: Option<Arc<Head>>) -> Answer {
-        let reading = session.post(body, head).ok_or(GONE)?;
+    async fn post(
+        &self,
+        session: &Arc<Session>,
+        body: Input,
+        head: Option<Arc<Head>>,
+        sender: Option<&Principal>,
+    ) -> Answer {
+        let reading = session.post(body, head, sender).ok_or(GONE)?;
         let mut reader = Reader::new(session.clone(), reading);
         Ok(match reader.said().await {
             // It ended before there was an answer.

@@ -105,9 +105,9 @@ impl Session {
         &self.id
     }
 
-    /// Whether it was begun by whoever that is.
+    /// Whether it was begun by whoever that is, whatever is granted to them now (R-SES-07).
     pub fn is_of(&self, principal: Option<&Principal>) -> bool {
-        self.principal.as_ref() == principal
+        self.principal.as_ref().map(Principal::as_str) == principal.map(Principal::as_str)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -136,8 +136,13 @@ impl Session {
 
     /// Takes one message in; what is said to it is read with what is returned. Nothing when the
     /// session has ended.
-    /// `head` is for who wants it.
-    pub fn post(&self, body: Input, head: Option<Arc<Head>>) -> Option<Reading> {
+    /// `head` is for who wants it; `sender` has what is granted to its principal now.
+    pub fn post(
+        &self,
+        body: Input,
+        head: Option<Arc<Head>>,
+        sender: Option<&Principal>,
+    ) -> Option<Reading> {
         let mut state = self.state();
         if state.connection.is_closed() {
             return None;
@@ -152,7 +157,9 @@ impl Session {
             host.carried(stream, head);
         }
         *connection.input(stream) = body;
+        host.sent_by(sender.cloned());
         connection.receive_end(stream, now, host);
+        host.sent_by(None);
         let reading = state.open(stream);
         state.distribute(now);
         self.rouse(&mut state);
@@ -161,7 +168,7 @@ impl Session {
 
     /// Takes one message in whose answers are read with everything else (R-LEG-04). `false` when
     /// the session has ended, or its client does not read what it is told.
-    pub fn say(&self, body: &Input) -> bool {
+    pub fn say(&self, body: &Input, sender: Option<&Principal>) -> bool {
         let mut state = self.state();
         if !state.connection.wants_read(StreamId::FIRST) {
             return false;
@@ -178,7 +185,9 @@ impl Session {
             input.extend(b" ");
         }
         input.extend(b"\n");
+        host.sent_by(sender.cloned());
         connection.receive(StreamId::FIRST, now, host);
+        host.sent_by(None);
         state.distribute(now);
         self.rouse(&mut state);
         true

@@ -126,6 +126,43 @@ fn who_lacks_a_scope_is_told_which() {
     serving.end();
 }
 
+/// R-SES-07, R-AUS-06: who comes back with a token that grants more, or another one, comes back to the
+/// same session, and may do what is granted now; nobody else does.
+#[test]
+fn a_session_outlives_the_token_that_began_it() {
+    let verify = |credentials: &Credentials<'_>| match credentials {
+        Credentials::Bearer("narrow") => Ok(Principal::new("alice")),
+        Credentials::Bearer("wide") => Ok(Principal::new("alice").with_scopes(["write"])),
+        Credentials::Bearer("other") => Ok(Principal::new("eve").with_scopes(["write"])),
+        _ => Err("not known".into()),
+    };
+    let policy = Policy::new().verifier(verify).scope("note.write", "write");
+    let server = Server::builder("notes", "1").policy(policy);
+    let server = server.tool(Tool::new("note.write"), |_: Arguments, _| async {
+        "written"
+    });
+    let serving = Serving::of(server.build().unwrap(), HttpOptions::default());
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}});
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let opened = say(&serving, "POST /mcp", &bearer("narrow"), &hello.to_string());
+    let session = opened.header("mcp-session-id");
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "note.write", "arguments": {}}});
+    for (token, status) in [
+        ("narrow", 403),
+        ("wide", 200),
+        ("narrow", 403),
+        ("other", 404),
+    ] {
+        let headers = format!("{}Mcp-Session-Id: {session}\r\n", bearer(token));
+        let answer = say(&serving, "POST /mcp", &headers, &call.to_string());
+        assert_eq!(answer.status, status, "{token}: {answer:?}");
+    }
+    serving.end();
+}
+
 /// R-AUX-03, R-WSK-07: who goes on as a WebSocket is known for as long as it lasts.
 #[test]
 fn a_websocket_is_of_who_asked_for_it() {
