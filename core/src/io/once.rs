@@ -12,7 +12,8 @@ use crate::limits::MAX_CAPTURED_BYTES;
 impl ChildCommand {
     /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). What it
     /// writes to stderr meanwhile is part of the answer, as `stderr` of its metadata, or of those of
-    /// its error (R-STD-14): the last [`MAX_CAPTURED_BYTES`] of it. Blocks.
+    /// its error (R-STD-14): the last [`MAX_CAPTURED_BYTES`] of it. Where there is no answer at all it
+    /// is dropped. Blocks.
     ///
     /// ```no_run
     /// use mcpbolt::io::ChildCommand;

@@ -114,15 +114,16 @@ impl Policy {
     }
 
     /// Has `verify` say who asks, by what the client brings, before anything is done for it: an API
-    /// key, a token, a certificate; its error is what the client is told. Over HTTP these are the
+    /// key, a token, a certificate; its error is what a client of actions is told. Over HTTP these are the
     /// request's `Authorization: Bearer` or `X-API-Key`, or the certificate below it, and who is not
-    /// known gets status 401; elsewhere the `auth` of the metadata of each action, or of the `_meta`
+    /// known gets status 401, from which nothing is taken of a [`rate`](Self::rate) and which no audit
+    /// is told of: whatever is before the server bounds how often somebody tries; elsewhere the `auth` of the metadata of each action, or of the `_meta`
     /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. Where
     /// somebody has verified the client before, it is not asked. A client that brings nothing is
     /// [`Credentials::None`], to be let in or not.
     ///
-    /// Beside it, what looks like credentials is refused among the arguments of a tool whose schema
-    /// does not name it (R-AUX-01).
+    /// Beside it, a text under a name of credentials is refused among the arguments of a tool whose
+    /// schema, as far as it has properties in itself, does not name it (R-AUX-01).
     ///
     /// ```
     /// use mcpbolt::connection::Principal;

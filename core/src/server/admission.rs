@@ -212,17 +212,35 @@ fn digest(auth: Option<&str>) -> [u8; 32] {
 
 const MISPLACED: &str = "credentials have no place among the params: send them with the carrier, or as auth in the metadata";
 
-/// What among the arguments of a tool looks like credentials, and is none of what it asks for
-/// (R-AUX-01): as details.
+/// Where a schema may name properties that its root does not.
+const ELSEWHERE: [&str; 6] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "patternProperties",
+];
+
+/// What among the arguments of a tool looks like credentials, a text, and is none of what it asks
+/// for, where that can be seen (R-AUX-01): as details.
 fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Option<String> {
     if !policy.has_verifier() || request.method != Some(Method::CallTool) {
         return None;
     }
     let tool = registry.tool_at(registry.tool(&request.message.name()?)?)?;
-    let mut names = reader::members(request.message.arguments()?).filter_map(|(name, _)| {
+    let schema = &tool.input_schema;
+    if ELSEWHERE
+        .iter()
+        .any(|word| reader::find(schema, word).is_some())
+    {
+        return None;
+    }
+    let mut names = reader::members(request.message.arguments()?).filter_map(|(name, value)| {
         let name = name.decode().ok()?;
-        let asked_for = reader::find_path(&tool.input_schema, &["properties", &name]);
-        (is_secret(&name) && asked_for.is_none()).then_some(name)
+        let asked_for = reader::find_path(schema, &["properties", &name]);
+        let is_text = reader::as_str(value).is_some();
+        (is_text && is_secret(&name) && asked_for.is_none()).then_some(name)
     });
     Some(serde_json::json!({"parameter": names.next()?}).to_string())
 }

@@ -9,7 +9,7 @@ use super::arguments::FromArguments;
 use super::builder::Builder;
 use super::context::Context;
 use super::definition::Tool;
-use super::output::IntoToolResult;
+use super::output::{IntoToolResult, Output};
 
 /// The steps that a call has taken, each with how it is taken back. See
 /// [`Builder::atomic_tool`].
@@ -89,8 +89,9 @@ impl Drop for Attempt {
 
 impl Builder {
     /// Adds a tool that is undone where it fails: the handler notes with each step how it is taken
-    /// back, and unless the call comes to a good end, by its result, all are, the last one first,
-    /// before the call is answered. `mcp.get_schema` shows it as `"atomic": "transactional"`, and so
+    /// back, and unless the call comes to a good end, by a result that fits its output schema, all are,
+    /// the last one first: before the call is answered or, where it takes too long or is cancelled, when
+    /// its handler is dropped soon after. `mcp.get_schema` shows it as `"atomic": "transactional"`, and so
     /// does its description.
     ///
     /// ```
@@ -121,6 +122,7 @@ impl Builder {
         F: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
+        let output = Output::of(&tool);
         let described = tool.description.clone().unwrap_or_default();
         let described = format!("{described} Atomic: what it did is undone where it fails.");
         let tool = tool
@@ -129,9 +131,10 @@ impl Builder {
         self.tool(tool, move |arguments: A, context| {
             let attempt = Attempt::default();
             let made = handler(arguments, context, attempt.0.clone());
+            let output = output.clone();
             async move {
                 let result = made.await.into_tool_result();
-                if !result.is_error && result.refusal.is_none() {
+                if output.is_good(&result) {
                     attempt.keep();
                 }
                 result

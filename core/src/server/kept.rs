@@ -12,7 +12,7 @@ use super::cache::CacheScope;
 use super::content::ToolResult;
 use super::context::Context;
 use super::definition::Tool;
-use super::output::IntoToolResult;
+use super::output::{IntoToolResult, Output};
 use crate::json::writer;
 use crate::limits::{CHECK_HERE_BYTES, MAX_KEPT_RESULTS, later};
 
@@ -34,6 +34,8 @@ struct Kept {
     results: HashMap<Key, (Instant, ToolResult)>,
     /// In the order in which they came. Those that were forgotten may still be here.
     order: VecDeque<(Instant, Key)>,
+    /// How often something was forgotten.
+    forgotten: u64,
 }
 
 impl Kept {
@@ -58,7 +60,8 @@ impl Kept {
 
 impl Results {
     /// None yet. Those of [`Public`](CacheScope::Public) scope are for everybody, others for who
-    /// asked alone, and not kept where nobody knows who that is. Nor are those of long arguments.
+    /// asked alone, and not kept where nobody knows who that is. Nor are those of long arguments. At most
+    /// [`MAX_KEPT_RESULTS`] are held, of whatever size each is.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
             ttl,
@@ -67,14 +70,23 @@ impl Results {
         }
     }
 
-    /// Forgets those of a tool.
+    /// Forgets those of a tool. What a handler that is under way meanwhile comes to is not kept.
     pub fn forget(&self, tool: &str) {
-        self.with(|kept| kept.results.retain(|key, _| key.0 != tool));
+        self.with(|kept| {
+            kept.forgotten += 1;
+            kept.results.retain(|key, _| key.0 != tool);
+        });
     }
 
-    /// Forgets all of them.
+    /// Forgets all of them, as well.
     pub fn forget_all(&self) {
-        self.with(|kept| *kept = Kept::default());
+        self.with(|kept| {
+            let forgotten = kept.forgotten + 1;
+            *kept = Kept {
+                forgotten,
+                ..Kept::default()
+            };
+        });
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
@@ -110,7 +122,7 @@ impl fmt::Debug for Results {
 
 impl Builder {
     /// Adds a tool whose results are kept: the same call gets the same answer until its time is
-    /// over or it is forgotten, without its handler. Failures are not kept. `mcp.get_schema` shows
+    /// over or it is forgotten, without its handler. Failures are not kept, nor is what does not fit the output schema. `mcp.get_schema` shows
     /// for how long, as `"cache": {"ttl_ms": …}`.
     ///
     /// ```
@@ -141,13 +153,16 @@ impl Builder {
     {
         let results = results.clone();
         let ttl = results.ttl.as_millis() as u64;
+        let output = Output::of(&tool);
         let tool = tool.noted("cache", serde_json::json!({ "ttl_ms": ttl }));
         self.tool(tool, move |arguments: A, context: Context| {
-            let results = results.clone();
+            let (results, output) = (results.clone(), output.clone());
             let key = results.key(&context);
-            let found = key
-                .as_ref()
-                .and_then(|key| results.with(|kept| kept.find(key, Instant::now())));
+            let (found, forgotten) = results.with(|kept| {
+                let key = key.as_ref();
+                let found = key.and_then(|key| kept.find(key, Instant::now()));
+                (found, kept.forgotten)
+            });
             let made = match found {
                 Some(result) => Err(result),
                 None => Ok(handler(arguments, context)),
@@ -157,10 +172,14 @@ impl Builder {
                     Err(found) => return found,
                     Ok(made) => made.await.into_tool_result(),
                 };
-                let is_good = !result.is_error && result.refusal.is_none();
-                if let Some(key) = key.filter(|_| is_good) {
+                if let Some(key) = key.filter(|_| output.is_good(&result)) {
                     let until = later(Instant::now(), results.ttl);
-                    results.with(|kept| kept.keep(key, until, result.clone()));
+                    results.with(|kept| {
+                        // It may tell of what was before.
+                        if kept.forgotten == forgotten {
+                            kept.keep(key, until, result.clone());
+                        }
+                    });
                 }
                 result
             }

@@ -1,16 +1,40 @@
 //! What a tool may give back.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::content::{Content, ToolResult};
-use super::definition::ObjectWriter;
+use super::definition::{ObjectWriter, Tool};
 use crate::handler::HandlerError;
+use crate::schema::Schema;
 
 /// Anything that is the result of a tool: text, content, structured content, or a [`Result`] of
 /// one of them.
 pub trait IntoToolResult {
     /// As a tool's result.
     fn into_tool_result(self) -> ToolResult;
+}
+
+/// What a tool says that it gives back.
+#[derive(Clone)]
+pub(super) struct Output(Option<Arc<Schema>>);
+
+impl Output {
+    /// That of a tool; with a schema that is not valid it is not added at all.
+    pub fn of(tool: &Tool) -> Self {
+        let schema = tool.output_schema.as_deref();
+        Self(schema.and_then(|schema| Schema::new(schema).ok().map(Arc::new)))
+    }
+
+    /// Whether that is no failure, and will not become one.
+    pub fn is_good(&self, result: &ToolResult) -> bool {
+        let fits = |schema: &Arc<Schema>| {
+            let json = result.structured.as_deref();
+            json.is_some_and(|json| schema.check(json).is_ok())
+        };
+        !result.is_error && result.refusal.is_none() && self.0.as_ref().is_none_or(fits)
+    }
 }
 
 /// Structured content.

@@ -48,6 +48,66 @@ fn booking(log: &Log) -> Server {
     server.atomic_tool(tool, book).build().unwrap()
 }
 
+/// R-ACT-18, R-ACT-23: what does not fit the output schema is no good end, and is not kept.
+#[test]
+fn a_result_that_does_not_fit_is_a_failure() {
+    let schema = json!({"type": "object", "properties": {"price": {"type": "number"}}});
+    let undone = Arc::new(AtomicU32::new(0));
+    let (undo, runs) = (undone.clone(), Arc::new(AtomicU32::new(0)));
+    let run = runs.clone();
+    let results = Results::new(Duration::from_secs(3600), CacheScope::Public);
+    let server = Server::builder("shop", "1")
+        .atomic_tool(
+            Tool::new("price.set").output_schema(&schema),
+            move |_: Arguments, _: Context, steps: Steps| {
+                let undo = undo.clone();
+                steps.taken(move || {
+                    undo.fetch_add(1, Ordering::Relaxed);
+                });
+                async { Json(json!({"price": "seven"})) }
+            },
+        )
+        .kept_tool(
+            Tool::new("price.get").output_schema(&schema),
+            &results,
+            move |_: Arguments, _: Context| {
+                run.fetch_add(1, Ordering::Relaxed);
+                async { Json(json!({"price": "seven"})) }
+            },
+        );
+    let mut wire = Wire::new(server.build().unwrap());
+    for action in ["price.set", "price.get", "price.get"] {
+        let answer = wire.act(&json!({"action": action, "params": {}}).to_string());
+        assert_eq!(answer["status"], "error", "{action}: {answer}");
+    }
+    assert_eq!(undone.load(Ordering::Relaxed), 1);
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
+/// R-ACT-23: what a handler saw before something was forgotten is not kept after.
+#[test]
+fn what_was_under_way_when_it_was_forgotten_is_not_kept() {
+    let results = Results::new(Duration::from_secs(3600), CacheScope::Public);
+    let runs = Arc::new(AtomicU32::new(0));
+    let (stale, run) = (results.clone(), runs.clone());
+    let price = move |_: Arguments, _: Context| {
+        let first = run.fetch_add(1, Ordering::Relaxed) == 0;
+        let stale = stale.clone();
+        async move {
+            if first {
+                stale.forget("price.get");
+            }
+            "7"
+        }
+    };
+    let server = Server::builder("shop", "1").kept_tool(Tool::new("price.get"), &results, price);
+    let mut wire = Wire::new(server.build().unwrap());
+    for expected in [1, 2, 2] {
+        wire.act(r#"{"action":"price.get","params":{}}"#);
+        assert_eq!(runs.load(Ordering::Relaxed), expected);
+    }
+}
+
 /// R-ACT-18: however an atomic action fails, it is undone, the last step first; it says so in its
 /// description and its schema.
 #[test]

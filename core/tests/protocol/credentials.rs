@@ -34,6 +34,10 @@ fn server(policy: Policy) -> Builder {
         .tool(Tool::new("note.read"), who)
         .tool(Tool::new("note.write"), who)
         .tool(Tool::new("token.check").input_schema(token), who)
+        .tool(
+            Tool::new("open").input_schema(r#"{"type":"object","allOf":[{}]}"#),
+            who,
+        )
 }
 
 fn action(name: &str, auth: &Value) -> Value {
@@ -201,9 +205,11 @@ fn credentials_among_the_params_are_refused() {
         ("note.read", "text", false),
         ("token.check", "token", false),
         ("token.check", "password", true),
+        ("open", "password", false),
     ] {
         let mut line = action(name, &alice());
         line["params"][member] = "s3cret".into();
+        line["params"]["token_count"] = 5.into();
         let answer = wire.act(&line.to_string());
         let expected = if refused { "VALIDATION_ERROR" } else { "alice" };
         assert_eq!(outcome(&answer), expected, "{name}, {member}: {answer}");

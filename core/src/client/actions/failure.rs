@@ -89,16 +89,17 @@ impl ActionFailure {
         }
     }
 
-    /// Whether another action may do where this one failed: not where the call itself is wrong.
+    /// Whether another action may do where this one failed: not where the call itself is wrong, or
+    /// where it was carried out.
     pub(super) fn is_of_server(&self) -> bool {
         match self {
             Self::Answered(error) => !matches!(
                 error.kind(),
                 Some(ErrorType::Validation | ErrorType::ParameterMissing)
             ),
-            Self::Invalid(_) => false,
+            Self::Invalid(_) | Self::BadData(_) => false,
             Self::Request(error) => !matches!(error, RequestError::Misuse(_)),
-            Self::BreakerOpen | Self::BadData(_) => true,
+            Self::BreakerOpen => true,
         }
     }
 
