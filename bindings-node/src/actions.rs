@@ -170,7 +170,9 @@ fn failed(failure: &ActionFailure) -> String {
     let code = match failure {
         ActionFailure::Answered(_) => "ERR_MCP_ACTION",
         ActionFailure::BreakerOpen => "ERR_MCP_BREAKER_OPEN",
-        _ => "ERR_MCP_INVALID_PARAMS",
+        ActionFailure::Invalid(_) => "ERR_MCP_INVALID_PARAMS",
+        // The data do not fit.
+        _ => "ERR_MCP_BAD_ANSWER",
     };
     let mut said = match failure {
         ActionFailure::Request(why) => {

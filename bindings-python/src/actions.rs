@@ -161,9 +161,11 @@ fn failed(py: Python<'_>, failure: &ActionFailure) -> PyErr {
             ActionFailure::BreakerOpen => errors
                 .getattr("BreakerOpen")?
                 .call1((failure.to_string(),))?,
-            _ => errors
+            ActionFailure::Invalid(_) => errors
                 .getattr("InvalidParams")?
                 .call1((failure.to_string(),))?,
+            // The data do not fit.
+            _ => errors.getattr("BadAnswer")?.call1((failure.to_string(),))?,
         };
         made.setattr("for_people", failure.for_people())?;
         made.setattr("is_transient", failure.is_transient())?;
