@@ -68,6 +68,7 @@ class Rules(unittest.TestCase):
     def test_schemas(self) -> None:
         self.finds("CallToolResult", CALL, done(content=[{"type": "text"}]))
         self.finds("may not send", ("server", {"jsonrpc": "2.0", "method": "notifications/nonsense"}))
+        self.assertEqual(problems(("server", {"jsonrpc": "2.0", "method": wire.OF_FASTMCP})), [])
         self.finds("'x' is not of type", PING, ("server", {"jsonrpc": "2.0", "id": 1, "error": {"code": "x", "message": "m"}}))
         self.finds("'2.0' was expected", PING, ("server", {"jsonrpc": "1.0", "id": 1, "result": {}}))
         self.assertEqual(problems(("server", {"jsonrpc": "2.0", "id": None, "error": ERROR})), [])

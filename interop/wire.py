@@ -37,6 +37,7 @@ EXTENSIONS = ("tasks/", "notifications/tasks", "skills/", "resources/directory/"
 MADE_UP = "com.example/"  # what tests make up begins so
 ACTION = {"action", "status", "type"}  # messages of the action dialect have one of these, and no schema here
 OF_PROFILES = {"batch/execute", "notifications/_experimental/stream"}  # methods that only profiles of the protocol have
+OF_FASTMCP = "notifications/tool/streamContent"  # what npm's fastmcp sends of its own, through our transport
 ON_PURPOSE = "no/such_method"  # what a step asks for
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 
@@ -265,7 +266,7 @@ class Wire:
             return []
         problems = schema.errors(f"JSONRPC{kind}", value)
         name = schema.of_method(f"{sender.capitalize()}{kind}", value["method"])
-        if name is None and (value["method"] == ON_PURPOSE or of_extension(value["method"], revision)):
+        if name is None and (value["method"] in (ON_PURPOSE, OF_FASTMCP) or of_extension(value["method"], revision)):
             return problems
         if name is None:
             return [*problems, f"a {sender} may not send {value['method']}"]

@@ -4,7 +4,7 @@
 
 #![allow(deprecated)] // sampling, roots and logging, which earlier revisions have
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, json, to_value};
-use tokio::sync::broadcast::{self, Sender};
+use tokio::sync::broadcast::{self, Receiver, Sender};
 
 static ACTIVE: AtomicI64 = AtomicI64::new(0);
 static STARTED: AtomicI64 = AtomicI64::new(0);
@@ -221,6 +221,8 @@ struct Server {
     level: Mutex<String>,
     subscribed: Mutex<HashSet<String>>,
     changes: Sender<()>,
+    /// For who is told that it listens before its `listen` runs.
+    listening: Mutex<VecDeque<Receiver<()>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -501,11 +503,13 @@ impl ServerHandler for Server {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        lock(&self.listening).push_back(self.changes.subscribe());
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.changes.subscribe();
+        let early = lock(&self.listening).pop_front();
+        let mut changes = early.unwrap_or_else(|| self.changes.subscribe());
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -569,6 +573,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         level: Mutex::new("debug".into()),
         subscribed: Mutex::default(),
         changes: broadcast::channel(16).0,
+        listening: Mutex::default(),
     });
     match std::env::args().nth(1) {
         Some(address) => listen(server, &address).await,
