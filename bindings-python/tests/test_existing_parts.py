@@ -430,14 +430,28 @@ async def test_an_unknown_method_is_the_kernels_to_refuse() -> None:
 
 @coroutine
 async def test_a_request_over_http_that_is_over_keeps_no_connection() -> None:
-    """The kernel's own object of a request that stands alone is part of a cycle, and waits for the collector."""
-    async with listening(highlevel(), HERE) as here, Client(here, revision="2026-07-28") as client:
-        await client.call_tool("with_context")
+    """Nor does what a handler has looked at wait for the collector."""
+    server = MCPServer("looks", log_level="CRITICAL")
+
+    @server.tool()
+    async def look(ctx: Context) -> str:
+        session = ctx.request_context.session
+        assert session.client_params and session.client_capabilities and ctx.request_context.request
+        session._connection.exit_stack.callback(closed.append, True)
+        return session.client_params.client_info.name
+
+    def kept() -> int:
+        kinds = {"Outbound", "Enveloped", "ServerRunner", "Owed"}
+        return sum(type(one).__name__ in kinds for one in gc.get_objects())
+
+    closed: list[bool] = []
+    async with listening(server, HERE) as here, Client(here, revision="2026-07-28", name="somebody") as client:
         gc.collect()
+        before = kept()
         gc.disable()
         try:
-            await asyncio.gather(*(client.call_tool("with_context") for _ in range(100)))
-            held = [one for one in gc.get_objects() if type(one).__name__ == "Outbound"]
-            assert len(held) >= 100 and not any(one._wire for one in held)
+            names = await asyncio.gather(*(client.call_tool("look") for _ in range(100)))
+            assert {one.text for one in names} == {"somebody"} and len(closed) == 100
+            assert kept() == before
         finally:
             gc.enable()

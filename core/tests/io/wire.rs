@@ -1,21 +1,16 @@
 //! A pipe under a protocol of the program's own, with `cat` at its other end.
 
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mcpbolt::io::{ChildCommand, Heard, WireHandle};
+use mcpbolt::io::{ChildCommand, Exit, Heard, WireHandle};
 use mcpbolt::limits::Limits;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// What is sent comes back in order, whatever it is, and what is no message ends nothing.
-#[test]
-fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
-    let limits = Limits {
-        max_message_bytes: 64,
-        ..Limits::STDIO
-    };
+/// A wire to `cat`: its handle, what it tells of, and how it ends.
+fn cat(limits: Limits) -> (WireHandle, Receiver<Heard>, JoinHandle<Exit>) {
     let child = ChildCommand::new("cat").spawn().unwrap();
     let handle = WireHandle::new(limits, child.wake());
     let (tell, told) = channel();
@@ -25,6 +20,16 @@ fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
         let exit = child.run(&mut wire).unwrap();
         assert!(wire.end().is_some());
         exit
+    });
+    (handle, told, driver)
+}
+
+/// What is sent comes back in order, whatever it is, and what is no message ends nothing.
+#[test]
+fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
+    let (handle, told, driver) = cat(Limits {
+        max_message_bytes: 64,
+        ..Limits::STDIO
     });
 
     let ping = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
@@ -57,17 +62,11 @@ fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
 /// when there is some.
 #[test]
 fn a_wire_holds_back_who_is_faster() {
-    let limits = Limits {
+    let (handle, told, driver) = cat(Limits {
         waiting_cap_bytes: 1000,
         output_mark_bytes: 1000,
         ..Limits::STDIO
-    };
-    let child = ChildCommand::new("cat").spawn().unwrap();
-    let handle = WireHandle::new(limits, child.wake());
-    let (tell, told) = channel();
-    let mut wire =
-        handle.wire(move |heard| heard.into_iter().for_each(|it| tell.send(it).unwrap()));
-    let driver = thread::spawn(move || child.run(&mut wire).map(|_| ()));
+    });
 
     let message = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(64_000));
     // Beyond what the pipes and the child hold, too.
@@ -89,5 +88,5 @@ fn a_wire_holds_back_who_is_faster() {
     }
     assert!(rooms > 0, "who found no room was never told of any");
     handle.close();
-    driver.join().unwrap().unwrap();
+    assert!(driver.join().unwrap().status.success());
 }

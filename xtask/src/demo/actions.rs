@@ -1,8 +1,9 @@
 //! The action dialect beside MCP: its example's server in each language, called by its client in
 //! each.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -74,8 +75,11 @@ impl Serving {
             address: String::new(),
         };
         let stderr = serving.process.stderr.take().context("no stderr")?;
+        let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
-        BufReader::new(stderr).read_line(&mut line)?;
+        stderr.read_line(&mut line)?;
+        // Whatever else it says is heard, lest it wait for a reader.
+        thread::spawn(move || io::copy(&mut stderr, &mut io::sink()));
         // It says that it listens, and where.
         let address = line.split_whitespace().last();
         serving.address = address.context("the server said nothing")?.to_owned();

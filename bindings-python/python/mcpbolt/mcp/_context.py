@@ -32,29 +32,20 @@ class Outbound:
     __slots__ = ("_wire", "_kernel")
 
     def __init__(self, wire: _core.Line, kernel: Kernel) -> None:
-        self._wire: _core.Line | None = wire
+        self._wire = wire
         self._kernel = kernel
 
     async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
         """Asks the client."""
-        if self._wire is None:
-            raise NoBackChannelError(method)
         return await ask(self._wire, self._wire, method, params, opts)
 
     async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
         """Tells the client."""
-        if self._wire is None:
-            return
         self._kernel.telling(method)
         self._wire.notify(method, params if params is None else dict(params))
 
-    def close(self) -> None:
-        """The connection has ended, and is not kept by whoever still holds this."""
-        self._wire = None
-
     def notice(self) -> Heard:
         """The context of a notification."""
-        assert self._wire is not None
         return Heard(self._wire, self._kernel)
 
 
@@ -89,7 +80,6 @@ class Within:
         "message_metadata",
         "is_given_up",
         "_transport",
-        "_outbound",
         "_closed",
         "_cancel_requested",
     )
@@ -102,7 +92,6 @@ class Within:
         if request.has_head:
             self.message_metadata = ServerMessageMetadata(request_context=Arrived(request))
         self._transport: TransportContext = kernel.transport
-        self._outbound: Outbound | None = None
         self.is_given_up = False
         self._closed = False
         self._cancel_requested: anyio.Event | None = None
@@ -125,14 +114,10 @@ class Within:
     def close(self) -> None:
         """The request is served; nothing more is said on its behalf."""
         self._closed = True
-        if self._outbound is not None and self.message_metadata is not None:
-            # Over HTTP its connection was this request's alone. The kernel keeps itself until the collector comes.
-            self._outbound.close()
 
     def outbound(self) -> Outbound:
         """The client outside of a request that stands alone."""
-        self._outbound = Outbound(self.request.wire, self.kernel)
-        return self._outbound
+        return Outbound(self.request.wire, self.kernel)
 
     @property
     def transport(self) -> TransportContext:

@@ -9,12 +9,13 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.request_state import RequestStateBoundary
-from mcp.server.runner import ServerRunner, _extract_meta, aclose_shielded
+from mcp.server.runner import ServerRunner, _extract_meta
 from mcp.shared.exceptions import MCPError
 from mcp_types import ErrorData
 from pydantic import ValidationError
 
 from .._errors import HandBack
+from ._envelope import Enveloped
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -41,7 +42,7 @@ class Handled:
         self.params = params
         self._connection = connection
         # That of this request alone.
-        self._alone: Connection | None = None
+        self._alone: Enveloped | None = None
         self._runner: ServerRunner[Any] | None = None
         self._context: ServerRequestContext[Any, Any] | None = None
 
@@ -55,7 +56,7 @@ class Handled:
         if self._runner is None:
             connection = self._connection
             if connection is None:
-                connection = self._alone = self.kernel.connection(self.within, self.params)
+                connection = self._alone = Enveloped(self.within, self.params)
             self._runner = ServerRunner(self.kernel.server, connection, self.kernel.state)
         return self._runner
 
@@ -81,7 +82,7 @@ class Handled:
     async def close(self) -> None:
         """It is answered."""
         if self._alone is not None:
-            await aclose_shielded(self._alone)
+            await self._alone.close()
 
 
 class LazyContext(Context[Any, Any]):

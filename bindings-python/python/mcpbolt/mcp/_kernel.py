@@ -1,7 +1,7 @@
 """The official SDK's kernel on the engine's connections: what reaches it, and how it answers.
 
 A connection of the handshake era is a `Dispatcher` that `serve_connection` drives; a request of 2026-07-28
-stands alone and goes through `serve_one`.
+stands alone and has a kernel of its own, as `serve_one` would make it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp.server._otel import OpenTelemetryMiddleware
-from mcp.server.connection import Connection, NotifyOnlyOutbound
-from mcp.server.runner import modern_error_data, serve_connection, serve_one
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner, modern_error_data, serve_connection
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from mcp.shared.transport_context import TransportContext
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    CONNECTION_CLOSED,
-    ErrorData,
-)
+from mcp_types import CONNECTION_CLOSED, ErrorData
 from pydantic_core import from_json, to_json
 
 from .. import _core
 from .._carrier import Carrier, Carriers
 from .._errors import HandBack, ProtocolError
 from ._context import Alone, Outbound, Within
+from ._envelope import Enveloped
 from ._handled import Handled, Result
 from ._server import is_traced
 
@@ -83,20 +79,14 @@ class Kernel:
         if (result := await self.handled(context, method, params)) is not None:
             return result
         self.serving(params and params.get("_meta"))
-        connection = self.connection(context, params)
-        return await serve_one(
-            self.server, context, method, params, connection=connection, lifespan_state=self.state
-        )
-
-    def connection(self, context: Within, params: Params) -> Connection:
-        """That of a request which stands alone."""
-        meta = (params or {}).get("_meta") or {}
-        return Connection.from_envelope(
-            context.request.revision,
-            meta.get(CLIENT_INFO_META_KEY),
-            meta.get(CLIENT_CAPABILITIES_META_KEY),
-            outbound=NotifyOnlyOutbound(context.outbound()),
-        )
+        connection = Enveloped(context, params)
+        runner = ServerRunner(self.server, connection, self.state)
+        try:
+            return await runner.on_request(context, method, params)
+        finally:
+            # It has kept itself by that, and its connection.
+            del runner.on_request
+            await connection.close()
 
     async def handled(
         self, context: Within, method: str, params: Params, connection: Connection | None = None
@@ -169,6 +159,14 @@ class Untraced:
         if self.has_context or is_traced():
             return whole
         return [one for one in whole if type(one) is not OpenTelemetryMiddleware]
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """A copy for one answer."""
+        source: dict[str, Any] = self._server._server_info_stamp_source
+        if all(type(value) is str for value in source.values()):
+            return source.copy()
+        return self._server.server_info_stamp
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._server, name)
