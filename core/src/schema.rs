@@ -3,7 +3,9 @@
 //! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
 //! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
 //! members, and for those a shortcut accepts without building a tree; it never
-//! refuses: what it cannot accept goes to the full validator, which also words the error. Patterns
+//! refuses: what it cannot accept goes to the full validator, which also words the error. Such a schema
+//! is valid as it stands, so that its full validator is made when there is something to refuse: the
+//! first one of a process takes some 10 ms and 5 MB. Patterns
 //! are matched in linear time, and a schema that multiplies itself by references is refused (R-SCH-08).
 //!
 //! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
@@ -14,8 +16,9 @@ mod cost;
 mod misfit;
 
 use std::fmt;
+use std::sync::LazyLock;
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use memchr::memchr_iter;
 use serde_json::Value;
 
@@ -38,9 +41,12 @@ impl std::error::Error for InvalidSchema {}
 /// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
-    validator: Validator,
+    full: Full,
     shape: Option<Shape>,
 }
+
+type Compiled = Result<Validator, InvalidSchema>;
+type Full = LazyLock<Compiled, Box<dyn FnOnce() -> Compiled + Send>>;
 
 impl Schema {
     /// Compiles the schema of a tool's arguments.
@@ -53,7 +59,7 @@ impl Schema {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(InvalidSchema("it must have \"type\": \"object\"".into()));
         }
-        Self::compile(&schema)
+        Self::compile(schema)
     }
 
     /// Compiles any schema.
@@ -61,37 +67,32 @@ impl Schema {
     /// # Errors
     /// As [`input`](Self::input), but for the type.
     pub fn new(json: &str) -> Result<Self, InvalidSchema> {
-        Self::compile(&parse(json)?)
+        Self::compile(parse(json)?)
     }
 
-    fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
-        if cost::of(schema) > cost::MAX_COST {
+    fn compile(schema: Value) -> Result<Self, InvalidSchema> {
+        if cost::of(&schema) > cost::MAX_COST {
             return Err(InvalidSchema("it is too costly to check".into()));
         }
         let dialect = schema.get("$schema").and_then(Value::as_str);
         let draft = match dialect.map(|uri| uri.trim_end_matches('#')) {
-            None | Some("https://json-schema.org/draft/2020-12/schema") => {
-                jsonschema::Draft::Draft202012
-            }
+            None | Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
             Some(
                 "http://json-schema.org/draft-07/schema"
                 | "https://json-schema.org/draft-07/schema",
-            ) => jsonschema::Draft::Draft7,
+            ) => Draft::Draft7,
             Some(other) => {
                 return Err(InvalidSchema(
                     format!("the dialect {other} is not supported").into(),
                 ));
             }
         };
-        let validator = jsonschema::options()
-            .with_draft(draft)
-            .with_pattern_options(jsonschema::PatternOptions::regex())
-            .build(schema)
-            .map_err(|error| InvalidSchema(error.to_string().into()))?;
-        Ok(Self {
-            validator,
-            shape: Shape::of(schema),
-        })
+        let shape = Shape::of(&schema);
+        let full: Full = LazyLock::new(Box::new(move || validator(draft, &schema)));
+        if shape.is_none() {
+            full.as_ref().map_err(InvalidSchema::clone)?;
+        }
+        Ok(Self { full, shape })
     }
 
     /// Whether it is seen without a tree that a value fits.
@@ -109,11 +110,20 @@ impl Schema {
             return Ok(());
         }
         let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        match self.validator.iter_errors(&value).next() {
+        let validator = self.full.as_ref().map_err(InvalidSchema::to_string)?;
+        match validator.iter_errors(&value).next() {
             None => Ok(()),
             Some(error) => Err(wording(&error)),
         }
     }
+}
+
+fn validator(draft: Draft, schema: &Value) -> Compiled {
+    jsonschema::options()
+        .with_draft(draft)
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| InvalidSchema(error.to_string().into()))
 }
 
 /// Longest value that an error repeats, in bytes of the sentence.
@@ -143,7 +153,8 @@ fn parse(json: &str) -> Result<Value, InvalidSchema> {
     serde_json::from_str(json).map_err(|error| InvalidSchema(error.to_string().into()))
 }
 
-/// A flat object schema: members of plain types, some of them required, nothing else said.
+/// A flat object schema: members of plain types, some of them required, nothing else said. It is a
+/// valid schema.
 #[derive(Debug)]
 struct Shape {
     members: Vec<(Box<str>, Plain, bool)>,
@@ -159,25 +170,27 @@ enum Plain {
     Any,
 }
 
-/// Keywords that say nothing about which values are valid.
-const ANNOTATIONS: [&str; 6] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "$schema",
-    "$comment",
-];
+/// Whether it is a keyword that says nothing about which values are valid, as it has to be.
+fn is_annotation(key: &str, value: &Value) -> bool {
+    match key {
+        "title" | "description" | "$comment" => value.is_string(),
+        "examples" => value.is_array(),
+        "default" => true,
+        _ => false,
+    }
+}
 
 impl Shape {
     fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
-        let known = |key: &String| {
-            ANNOTATIONS.contains(&key.as_str())
-                || ["type", "properties", "required", "additionalProperties"]
-                    .contains(&key.as_str())
+        let known = |(key, value): (&String, &Value)| match key.as_str() {
+            "type" => value == "object",
+            "additionalProperties" => value.is_boolean(),
+            "$schema" => value.is_string(),
+            "properties" | "required" => true,
+            key => is_annotation(key, value),
         };
-        if !schema.keys().all(known) {
+        if !schema.iter().all(known) {
             return None;
         }
         let required: Vec<&str> = match schema.get("required") {
@@ -193,21 +206,20 @@ impl Shape {
             Some(properties) => properties.as_object()?,
             None => &empty,
         };
-        if !required.iter().all(|name| properties.contains_key(*name)) || properties.len() > 64 {
+        if properties.len() > 64 {
             return None;
         }
         let member = |(name, schema): (&String, &Value)| {
             let plain = Plain::of(schema)?;
-            Some((
-                name.as_str().into(),
-                plain,
-                required.contains(&name.as_str()),
-            ))
+            let needed = required.contains(&name.as_str());
+            Some((name.as_str().into(), plain, needed))
         };
-        let members: Option<Vec<_>> = properties.iter().map(member).collect();
-        Some(Self {
-            members: members?,
-            required: required.len(),
+        let members: Vec<_> = properties.iter().map(member).collect::<Option<_>>()?;
+        // Each of them is a member, and none is named twice.
+        let needed = members.iter().filter(|(.., needed)| *needed).count();
+        (needed == required.len()).then_some(Self {
+            members,
+            required: needed,
         })
     }
 
@@ -241,10 +253,8 @@ impl Shape {
 impl Plain {
     fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
-        if !schema
-            .keys()
-            .all(|key| key == "type" || ANNOTATIONS.contains(&key.as_str()))
-        {
+        let mut others = schema.iter().filter(|(key, _)| *key != "type");
+        if !others.all(|(key, value)| is_annotation(key, value)) {
             return None;
         }
         match schema.get("type").map(Value::as_str) {
@@ -281,6 +291,7 @@ mod tests {
             r#"{"type":"object","additionalProperties":false}"#,
             r#"{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"boolean"},"c":{}}}"#,
             r#"{"type":"object","properties":{"a":{"type":"string","maxLength":2}}}"#,
+            r#"{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"string"}}"#,
         ];
         let arguments = [
             "{}",
@@ -302,7 +313,7 @@ mod tests {
             let schema = Schema::input(json).unwrap();
             for arguments in arguments {
                 let value: Value = serde_json::from_str(arguments).unwrap();
-                let full = schema.validator.is_valid(&value);
+                let full = schema.full.as_ref().unwrap().is_valid(&value);
                 let short = schema
                     .shape
                     .as_ref()
@@ -313,6 +324,56 @@ mod tests {
             }
         }
         assert_eq!(shortcuts, 5, "the shortcut is taken");
+    }
+
+    #[test]
+    fn what_has_a_shape_is_a_valid_schema() {
+        let parts = [
+            ("", true),
+            (
+                r#","title":"T","description":"D","$comment":"C","default":7,"examples":[1]"#,
+                true,
+            ),
+            (r#","title":7"#, false),
+            (r#","description":null"#, false),
+            (r#","examples":{}"#, false),
+            (r#","required":["a"]"#, true),
+            (r#","required":["a","a"]"#, false),
+            (r#","required":["b"]"#, false),
+            (r#","required":"a""#, false),
+            (r#","required":[1]"#, false),
+            (r#","additionalProperties":false"#, true),
+            (r#","additionalProperties":7"#, false),
+            (r#","additionalProperties":{"type":"string"}"#, false),
+            (r#","$id":"x""#, false),
+            (r#","properties":[]"#, false),
+        ];
+        let members = [
+            ("{}", true),
+            (r#"{"type":"string","title":"T","examples":[]}"#, true),
+            (r#"{"type":"string","examples":7}"#, false),
+            (r#"{"type":"strin"}"#, false),
+            (r#"{"type":["string"]}"#, false),
+            ("true", false),
+        ];
+        for ((part, plain), (member, is_plain)) in parts
+            .iter()
+            .flat_map(|part| members.map(|member| (part, member)))
+        {
+            let json = format!(r#"{{"type":"object","properties":{{"a":{member}}}{part}}}"#);
+            let value: Value = serde_json::from_str(&json).unwrap();
+            let has_shape = Shape::of(&value).is_some();
+            assert_eq!(has_shape, *plain && is_plain, "{json}");
+            let compiled = validator(Draft::Draft202012, &value);
+            assert!(!has_shape || compiled.is_ok(), "{json}");
+            assert_eq!(Schema::new(&json).is_ok(), compiled.is_ok(), "{json}");
+        }
+        assert!(
+            Schema::new(r#"{"type":"string"}"#)
+                .unwrap()
+                .check("{}")
+                .is_err()
+        );
     }
 
     #[test]

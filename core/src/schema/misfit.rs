@@ -26,16 +26,13 @@ impl Schema {
         }
         let value: Value = match serde_json::from_str(json) {
             Ok(value) => value,
-            Err(error) => {
-                return Some(Misfit {
-                    sentence: error.to_string(),
-                    parameter: None,
-                    types: None,
-                    is_absence: false,
-                });
-            }
+            Err(error) => return Some(Misfit::of_all(error.to_string())),
         };
-        let mut errors = self.validator.iter_errors(&value).peekable();
+        let validator = match self.full.as_ref() {
+            Ok(validator) => validator,
+            Err(error) => return Some(Misfit::of_all(error.to_string())),
+        };
+        let mut errors = validator.iter_errors(&value).peekable();
         let first = Misfit::of(errors.peek()?);
         // A wrong value says more than one that is not there.
         let wrong = errors.find(|error| !is_absence(error));
@@ -48,6 +45,16 @@ fn is_absence(error: &jsonschema::ValidationError<'_>) -> bool {
 }
 
 impl Misfit {
+    /// About no part of the value.
+    fn of_all(sentence: String) -> Self {
+        Self {
+            sentence,
+            parameter: None,
+            types: None,
+            is_absence: false,
+        }
+    }
+
     fn of(error: &jsonschema::ValidationError<'_>) -> Self {
         let mut path: Vec<String> = error
             .instance_path()
