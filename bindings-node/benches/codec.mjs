@@ -1,17 +1,17 @@
 // Bytes to messages, beside the inbound path of the official SDK (v1): `node benches/codec.mjs [--quick] [--json FILE]`.
 //
 // Answers are checked before anything is timed. Figures are the CPU time of one message in microseconds, the median of
-// rounds in which all contenders take turns. The SDK's path is JSON.parse, its schema of all messages, and the schema of
-// the request, on lines that are found already; ours begins with a chunk of bytes as they come from a pipe, 64 KiB of
+// rounds in which all contenders take turns. The SDK's path is what its transport and its protocol do until a handler has
+// the request, on lines that are found already: JSON.parse, its schema of all messages, is it an answer or a request, and
+// the schema of the request; ours begins with a chunk of bytes as they come from a pipe, 64 KiB of
 // messages or one, and ends lazily with what the message is, its id and its method, or materialised with its params.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { CallToolRequestSchema, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import { CallToolRequestSchema, isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } from '@modelcontextprotocol/sdk/types.js';
 import { decode, Decoder } from 'mcpbolt/engine';
+import { median, note, quick } from './figures.mjs';
 
-const quick = process.argv.includes('--quick');
-const file = process.argv[process.argv.indexOf('--json') + 1];
 const SIZES = { '100 B': 0, '1 KB': 1 << 10, '10 KB': 10 << 10, '1 MB': 1 << 20 };
 const [ROUND_MS, ROUNDS] = quick ? [20, 3] : [300, 9];
 const CHUNK = 64 << 10;
@@ -29,7 +29,11 @@ function call(size) {
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 42, method: 'tools/call', params: { name: 'add', arguments: args } }));
 }
 
-const theirs = line => CallToolRequestSchema.parse(JSONRPCMessageSchema.parse(JSON.parse(line.toString('utf8'))));
+function theirs(line) {
+    const message = deserializeMessage(line.toString('utf8'));
+    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) || !isJSONRPCRequest(message)) throw new Error('no request');
+    return CallToolRequestSchema.parse(message);
+}
 
 let sink;
 function contenders(line) {
@@ -66,12 +70,9 @@ function perMessage(work) {
     return passed / messages;
 }
 
-const median = values => values.sort((a, b) => a - b)[values.length >> 1];
-
-const { version } = createRequire(import.meta.url)('@modelcontextprotocol/sdk/package.json');
+const { version } = createRequire(import.meta.url)('../node_modules/@modelcontextprotocol/sdk/package.json');
 console.log(`node ${process.version}, SDK ${version}; microseconds of CPU, median of ${ROUNDS}`);
 const rows = {};
-const records = [];
 for (const [size, bytes] of Object.entries(SIZES)) {
     const line = call(bytes);
     const expected = JSON.parse(line);
@@ -90,9 +91,8 @@ for (const [size, bytes] of Object.entries(SIZES)) {
         const bar = BARS[size][name.startsWith('lazy') ? 0 : name.startsWith('materialised') ? 1 : undefined];
         const mark = bar === undefined ? '' : base / us >= bar ? '' : ` <${bar}`;
         (rows[name] ??= []).push(name.startsWith('SDK') ? us.toFixed(2) : `${us.toFixed(2)} (${(base / us).toFixed(1)}x${mark})`);
-        records.push({ bench: 'node-codec', size, name, us, ratio: base / us });
+        note({ bench: 'node-codec', size, name, us, ratio: base / us });
     }
 }
 console.log(''.padEnd(28) + Object.keys(SIZES).map(name => name.padStart(22)).join(''));
 for (const [name, cells] of Object.entries(rows)) console.log(name.padEnd(28) + cells.map(cell => cell.padStart(22)).join(''));
-if (process.argv.includes('--json')) writeFileSync(file, records.map(record => JSON.stringify(record)).join('\n') + '\n');

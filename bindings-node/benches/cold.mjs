@@ -1,11 +1,12 @@
 // Cold start: from the start of a process to its answer to the first tools/list, beside a server without any library,
-// and what loading the package and its native module takes. `node benches/cold.mjs [ROUNDS]`
+// and what loading the package and its native module takes: `node benches/cold.mjs [--quick] [--json FILE]`
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { median, Pipe } from './pipe.mjs';
+import { median, note, quick } from './figures.mjs';
+import { Pipe } from './pipe.mjs';
 
-const rounds = Number(process.argv[2] ?? 15);
+const rounds = quick ? 3 : 15;
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const SERVER = `
     import { Server } from 'mcpbolt';
@@ -39,6 +40,7 @@ const [base, baseCpu] = ['took', 'cpu'].map(what => median(all['bare node'].map(
 console.log(`node ${process.version}; spawn to first tools/list, median of ${rounds}`);
 for (const [name, ones] of Object.entries(all)) {
     const [took, cpu] = ['took', 'cpu'].map(what => median(ones.map(one => one[what])));
+    note({ bench: 'node-cold', name, ms: took, cpuMs: cpu, ratio: took / base });
     console.log(`${name.padEnd(20)}${took.toFixed(1).padStart(8)} ms (${(took / base).toFixed(2)}x)${cpu.toFixed(1).padStart(8)} ms CPU (${(cpu / baseCpu).toFixed(2)}x)`);
 }
 
@@ -48,4 +50,6 @@ const timed = source => {
     return median(Array.from({ length: rounds }, run));
 };
 const module = `./mcpbolt.${process.platform}-${process.arch}.node`;
-console.log(`loading the native module ${timed(`require('${module}')`).toFixed(2)} ms, the package ${timed("require('mcpbolt')").toFixed(2)} ms`);
+const [addon, whole] = [`require('${module}')`, "require('mcpbolt')"].map(timed);
+note({ bench: 'node-load', addonMs: addon, packageMs: whole });
+console.log(`loading the native module ${addon.toFixed(2)} ms, the package ${whole.toFixed(2)} ms`);

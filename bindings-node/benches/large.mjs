@@ -1,19 +1,21 @@
-// Long messages over stdio, beside the Rust server: `node benches/large.mjs RUST_SERVER [ROUNDS]`, where the server is
-// the program that `cargo xtask diagnostic --lang rust --print` names.
+// Long messages over stdio, beside the Rust server: `node benches/large.mjs RUST_SERVER [--quick] [--json FILE]`, where
+// the server is the program that `cargo xtask diagnostic --lang rust --print` names.
 //
 // A call of `resize` brings a text of so many bytes and is answered with 16. What a server may use is 1.3 times what the
 // Rust server does for the same bytes and one JSON.parse of them. Figures are CPU milliseconds of all threads.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { median, Pipe } from './pipe.mjs';
+import { median, note, quick, words } from './figures.mjs';
+import { Pipe } from './pipe.mjs';
 
-const [rust, rounds = '5'] = process.argv.slice(2);
+const [rust] = words;
+const rounds = quick ? 1 : 5;
 assert.ok(rust, 'which Rust server?');
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const SERVERS = { rust: rust.split(' '), node: [process.execPath, 'examples/diagnostic.mjs'] };
 const SIZES = [1, 9, 11, 64];
-/** Plain text, and text that is no ASCII. */
-const TEXTS = { ascii: 'abcdefghijklmnop', unicode: 'abcdefghijklmé' };
+/** Plain text, and text that is no ASCII: 16 bytes again and again. */
+const TEXTS = { ascii: 'abcdefghijklmnop', unicode: 'abcdefghijklmné' };
 
 const message = (id, text) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'resize', arguments: { text, n: 16 } } }));
 
@@ -29,9 +31,9 @@ for (const [kind, unit] of Object.entries(TEXTS)) {
         for (const [name, command] of Object.entries(SERVERS)) {
             pipes[name] = await new Pipe(command, folder).open();
             const answer = JSON.parse(await pipes[name].ask(line));
-            assert.equal(answer.result.content[0].text, text.slice(0, 16), name);
+            assert.equal(answer.result.content[0].text, unit, name);
         }
-        for (let round = 0; round < Number(rounds); round++) {
+        for (let round = 0; round < rounds; round++) {
             for (const [name, pipe] of Object.entries(pipes)) {
                 const before = pipe.cpu();
                 await pipe.ask(line);
@@ -45,6 +47,7 @@ for (const [kind, unit] of Object.entries(TEXTS)) {
         }
         for (const pipe of Object.values(pipes)) await pipe.end();
         const [r, n, p] = [median(took.rust), median(took.node), median(took.parse)];
+        note({ bench: 'node-large', text: kind, mb: size, rustMs: r, nodeMs: n, parseMs: p });
         const cells = [kind, size, r.toFixed(1), n.toFixed(1), p.toFixed(1), (n / (1.3 * r + p)).toFixed(2), ((n * 1e6) / line.length).toFixed(2)];
         console.log(cells.map(cell => String(cell).padStart(12)).join(''));
     }

@@ -8,8 +8,8 @@ export class Pipe {
     #pieces = [];
     #waiting = [];
 
-    constructor([command, ...args], cwd, stderr = 'inherit') {
-        this.child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', stderr] });
+    constructor([command, ...args], cwd) {
+        this.child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
         this.child.stdout.on('data', bytes => this.#take(bytes));
     }
 
@@ -44,7 +44,9 @@ export class Pipe {
 
     /** Milliseconds of CPU that all its threads have used. */
     cpu() {
-        return cpuOf(this.child.pid).all;
+        const folder = `/proc/${this.child.pid}/task`;
+        const used = thread => Number(readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+        return readdirSync(folder).reduce((sum, thread) => sum + used(thread), 0);
     }
 
     end() {
@@ -52,12 +54,3 @@ export class Pipe {
         return new Promise(resolve => this.child.on('close', resolve));
     }
 }
-
-/** Milliseconds of CPU that the threads of a process have used: all of them, and JavaScript's. */
-export function cpuOf(pid) {
-    const used = thread => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-    const all = readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + used(thread), 0);
-    return { all, js: used(pid) };
-}
-
-export const median = values => [...values].sort((a, b) => a - b)[values.length >> 1];

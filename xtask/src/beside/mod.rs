@@ -3,6 +3,7 @@
 //! All servers take turns, round after round, and every answer is checked. What counts is the CPU
 //! time of the server's process for one call: waiting for a busy machine is not in it.
 
+mod node;
 mod python;
 mod subject;
 mod table;
@@ -47,7 +48,8 @@ pub fn run(language: Language, measure: &Measure<'_>) -> Result<()> {
     ));
     let subjects = match language {
         Language::Python => python::subjects(measure.debug),
-        Language::Rust | Language::Node => bail!("nothing is measured so for {}", language.name()),
+        Language::Node => node::subjects(measure.debug),
+        Language::Rust => bail!("the engine has parts that are measured: name one of them"),
     };
     building.finish_and_clear();
     let Subjects { servers, probes } = subjects?;
@@ -115,14 +117,15 @@ fn play(subject: &Subject, measure: &Measure<'_>) -> Result<Turn> {
             session.close();
             Ok(turn)
         }
-        By::Http => {
-            let port = free_port()?;
-            measured(
-                &mut Session::<Http>::open_http(&subject.start, port)?,
-                measure,
-            )
-        }
+        By::Http => over_http(subject, Revision::Envelope, measure),
+        By::Session => over_http(subject, Revision::Handshake, measure),
     }
+}
+
+fn over_http(subject: &Subject, revision: Revision, measure: &Measure<'_>) -> Result<Turn> {
+    let port = free_port()?;
+    let mut session = Session::<Http>::open_http(&subject.start, port, revision)?;
+    measured(&mut session, measure)
 }
 
 fn measured<C: Carrier>(session: &mut Session<C>, measure: &Measure<'_>) -> Result<Turn> {

@@ -25,6 +25,8 @@ pub enum By {
     Stdio,
     /// By requests that stand alone, in the revision 2026-07-28.
     Http,
+    /// By requests of one session, in the revision 2025-11-25.
+    Session,
 }
 
 impl By {
@@ -32,6 +34,7 @@ impl By {
         match self {
             Self::Stdio => "stdio",
             Self::Http => "HTTP",
+            Self::Session => "HTTP, session",
         }
     }
 }

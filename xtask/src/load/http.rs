@@ -1,5 +1,8 @@
-//! Messages as requests of HTTP that stand alone, on connections that are kept.
+//! Messages as requests of HTTP, on connections that are kept: each stands alone or, in the revision
+//! with a handshake, belongs to the one session that the server has named.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::AsFd;
@@ -18,6 +21,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// Connections to a server of this machine: as many as there are requests at once.
 pub struct Http {
     port: u16,
+    revision: Revision,
+    /// The server's name of the session.
+    session: Option<String>,
     connections: Vec<Connection>,
     /// Messages for which there was no connection yet.
     waiting: Vec<Vec<u8>>,
@@ -32,9 +38,11 @@ struct Connection {
 }
 
 impl Http {
-    pub fn new(port: u16) -> Self {
+    pub fn new(port: u16, revision: Revision) -> Self {
         Self {
             port,
+            revision,
+            session: None,
             connections: Vec::new(),
             waiting: Vec::new(),
         }
@@ -69,6 +77,33 @@ impl Http {
         })
     }
 
+    /// What stands above a message, but for its length.
+    fn head(&self, body: &[u8]) -> String {
+        let mut head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+            self.port
+        );
+        let mut add = |name, value: &str| {
+            if !value.is_empty() {
+                let _ = write!(head, "{name}: {value}\r\n");
+            }
+        };
+        let version = self.revision.name();
+        match (self.revision, &self.session) {
+            (Revision::Envelope, _) => {
+                add("MCP-Protocol-Version", version);
+                add("Mcp-Method", between(body, b"\"method\":\""));
+                add("Mcp-Name", between(body, b"\"params\":{\"name\":\""));
+            }
+            (Revision::Handshake, Some(session)) => {
+                add("MCP-Protocol-Version", version);
+                add("Mcp-Session-Id", session);
+            }
+            (Revision::Handshake, None) => {}
+        }
+        head
+    }
+
     fn hand_out(&mut self) -> Result<()> {
         while let Some(body) = self.waiting.pop() {
             let idle = self.connections.iter().position(|each| !each.is_busy);
@@ -80,7 +115,8 @@ impl Http {
                     self.connections.len() - 1
                 }
             };
-            self.connections[at].ask(self.port, &body);
+            let head = self.head(&body);
+            self.connections[at].ask(&head, &body);
         }
         Ok(())
     }
@@ -120,25 +156,17 @@ impl Carrier for Http {
         drop(ends);
         for (connection, _) in busy.into_iter().zip(ready).filter(|(_, ready)| *ready) {
             connection.write()?;
-            connection.read(on)?;
+            if let Some(session) = connection.read(on)? {
+                self.session = Some(session);
+            }
         }
         Ok(())
     }
 }
 
 impl Connection {
-    fn ask(&mut self, port: u16, body: &[u8]) {
-        let (version, len) = (Revision::Envelope.name(), body.len());
-        let method = between(body, b"\"method\":\"");
-        let _ = write!(
-            self.out,
-            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: {version}\r\nMcp-Method: {method}\r\nContent-Length: {len}\r\n"
-        );
-        let name = between(body, b"\"params\":{\"name\":\"");
-        if !name.is_empty() {
-            let _ = write!(self.out, "Mcp-Name: {name}\r\n");
-        }
-        self.out.extend_from_slice(b"\r\n");
+    fn ask(&mut self, head: &str, body: &[u8]) {
+        let _ = write!(self.out, "{head}Content-Length: {}\r\n\r\n", body.len());
         self.out.extend_from_slice(body);
         self.is_busy = true;
     }
@@ -157,7 +185,8 @@ impl Connection {
         Ok(())
     }
 
-    fn read(&mut self, on: &mut dyn FnMut(&[u8])) -> Result<()> {
+    /// Hands an answer over that is whole; the session that it names.
+    fn read(&mut self, on: &mut dyn FnMut(&[u8])) -> Result<Option<String>> {
         let filled = self.input.len();
         self.input.resize(filled + READ_BYTES, 0);
         let count = match self.stream.read(&mut self.input[filled..]) {
@@ -171,17 +200,18 @@ impl Connection {
             Err(error) => return Err(error).context("reading from the server"),
         };
         self.input.truncate(filled + count);
-        let Some((head, body)) = answer(&self.input)? else {
-            return Ok(());
+        let Some(answer) = Answer::read(&self.input)? else {
+            return Ok(None);
         };
-        on(&self.input[head..head + body]);
-        ensure!(
-            self.input.len() == head + body,
-            "two answers to one request"
-        );
+        // What is told, not asked, is answered with nothing.
+        if !answer.body.is_empty() {
+            on(&answer.body);
+        }
+        ensure!(answer.len == self.input.len(), "two answers to one request");
+        let session = answer.session;
         self.input.clear();
         self.is_busy = false;
-        Ok(())
+        Ok(session)
     }
 }
 
@@ -192,20 +222,64 @@ fn between<'a>(body: &'a [u8], words: &[u8]) -> &'a str {
     std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
 }
 
-/// The lengths of an answer's head and body, once all of it is there.
-fn answer(input: &[u8]) -> Result<Option<(usize, usize)>> {
-    let Some(end) = find(input, b"\r\n\r\n") else {
-        return Ok(None);
-    };
-    let head = String::from_utf8_lossy(&input[..end]).to_ascii_lowercase();
-    let len = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length:"));
-    let Some(len) = len.and_then(|len| len.trim().parse().ok()) else {
-        bail!("no answer in one piece: {}", shorten(&head));
-    };
-    let head = end + 4;
-    Ok((input.len() >= head + len).then_some((head, len)))
+/// An answer that is whole.
+#[derive(Debug, PartialEq)]
+struct Answer<'a> {
+    body: Cow<'a, [u8]>,
+    session: Option<String>,
+    /// Bytes of all of it.
+    len: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// `None` as long as something of it is missing.
+    fn read(input: &'a [u8]) -> Result<Option<Self>> {
+        let Some(end) = find(input, b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let head = String::from_utf8_lossy(&input[..end]);
+        let header = |name: &str| {
+            let fields = head.lines().filter_map(|line| line.split_once(':'));
+            let mut named = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
+            named.next().map(|(_, value)| value.trim())
+        };
+        let rest = &input[end + 4..];
+        let len = header("content-length").and_then(|len| len.parse().ok());
+        let (body, len) = match (len, header("transfer-encoding")) {
+            (Some(len), _) if rest.len() < len => return Ok(None),
+            (Some(len), _) => (Cow::Borrowed(&rest[..len]), len),
+            (None, Some("chunked")) if header("content-type") != Some("text/event-stream") => {
+                match chunks(rest)? {
+                    None => return Ok(None),
+                    Some((body, len)) => (Cow::Owned(body), len),
+                }
+            }
+            (None, _) => bail!("no answer in one piece: {}", shorten(&head)),
+        };
+        let session = header("mcp-session-id").map(str::to_owned);
+        let len = end + 4 + len;
+        Ok(Some(Self { body, session, len }))
+    }
+}
+
+/// A body that comes in chunks, and their length with all that is around them, once it is whole.
+fn chunks(input: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
+    let mut body = Vec::new();
+    let mut at = 0;
+    while let Some(end) = find(&input[at..], b"\r\n") {
+        let size = std::str::from_utf8(&input[at..at + end])?;
+        let size = usize::from_str_radix(size, 16).context("no length of a chunk")?;
+        let begin = at + end + 2;
+        let Some(chunk) = input.get(begin..begin + size + 2) else {
+            break;
+        };
+        body.extend_from_slice(&chunk[..size]);
+        at = begin + size + 2;
+        if size == 0 {
+            return Ok(Some((body, at)));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -214,13 +288,23 @@ mod tests {
     use crate::load::wire;
 
     #[test]
-    fn an_answer_is_whole_when_its_length_has_come() {
-        let whole = b"HTTP/1.1 200 OK\r\ncontent-Length: 2\r\n\r\n{}";
-        for cut in 0..whole.len() {
-            assert_eq!(answer(&whole[..cut]).unwrap(), None, "{cut}");
+    fn an_answer_is_whole_when_its_length_or_its_last_chunk_has_come() {
+        let answers: [(&[u8], &[u8]); 3] = [
+            (b"HTTP/1.1 200 OK\r\ncontent-Length: 2\r\nMcp-Session-Id: Ab\r\n\r\n{}", b"{}"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nMcp-Session-Id: Ab\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", b"{}"),
+            (b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\nMcp-Session-Id: Ab\r\n\r\n0\r\n\r\n", b""),
+        ];
+        for (whole, body) in answers {
+            for cut in 0..whole.len() {
+                assert_eq!(Answer::read(&whole[..cut]).unwrap(), None, "{cut}");
+            }
+            let answer = Answer::read(whole).unwrap().unwrap();
+            assert_eq!((&*answer.body, answer.len), (body, whole.len()));
+            assert_eq!(answer.session.as_deref(), Some("Ab"));
         }
-        assert_eq!(answer(whole).unwrap(), Some((whole.len() - 2, 2)));
-        assert!(answer(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        assert!(Answer::read(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        let stream = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n";
+        assert!(Answer::read(stream).is_err());
     }
 
     #[test]

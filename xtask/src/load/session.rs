@@ -40,14 +40,7 @@ impl Session<Pipe> {
             tools: Vec::new(),
             next_id: 1,
         };
-        if revision == Revision::Handshake {
-            let answer = session.ask(|id| wire::initialize(id, revision))?;
-            let agreed = &answer["protocolVersion"];
-            if agreed != revision.name() {
-                bail!("asked for {}, the server speaks {agreed}", revision.name());
-            }
-            session.tell(wire::INITIALIZED);
-        }
+        session.shake_hands()?;
         session.list(started)?;
         Ok(session)
     }
@@ -65,27 +58,43 @@ impl Session<Pipe> {
 }
 
 impl Session<Http> {
-    /// Starts a server that listens on `port`, which stands as `{port}` in its words, and lists its
-    /// tools, as requests that stand alone.
-    pub fn open_http(start: &Start, port: u16) -> Result<Self> {
+    /// Starts a server that listens on `port`, which stands as `{port}` in its words, shakes hands
+    /// where the revision does, and lists its tools.
+    pub fn open_http(start: &Start, port: u16, revision: Revision) -> Result<Self> {
         let start = start.on_port(port);
         let started = Instant::now();
         let (server, _to, _from) = Server::start(&start)?;
         let mut session = Self {
             server,
-            carrier: Http::new(port),
-            revision: Revision::Envelope,
+            carrier: Http::new(port, revision),
+            revision,
             first_list: Duration::ZERO,
             tools: Vec::new(),
             next_id: 1,
         };
         session.carrier.until_there(PATIENCE)?;
+        session.shake_hands()?;
         session.list(started)?;
         Ok(session)
     }
 }
 
 impl<C: Carrier> Session<C> {
+    /// Where the revision does.
+    fn shake_hands(&mut self) -> Result<()> {
+        let revision = self.revision;
+        if revision != Revision::Handshake {
+            return Ok(());
+        }
+        let answer = self.ask(|id| wire::initialize(id, revision))?;
+        let agreed = &answer["protocolVersion"];
+        if agreed != revision.name() {
+            bail!("asked for {}, the server speaks {agreed}", revision.name());
+        }
+        self.tell(wire::INITIALIZED);
+        Ok(())
+    }
+
     fn list(&mut self, started: Instant) -> Result<()> {
         let revision = self.revision;
         let mut cursor: Option<String> = None;
