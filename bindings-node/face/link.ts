@@ -102,6 +102,9 @@ const ROW = 5;
 const MAX_ROWS = 256;
 /** Text that is submitted at once instead of at the end of the tick. */
 const MAX_TEXT = 256 << 10;
+/** How a call is answered whose arguments JavaScript has no room for. */
+const UNREADABLE = JSON.stringify({ message: 'the arguments cannot be read' });
+const INVALID_PARAMS = -32602;
 /** The longest delay of a timer: it only keeps the process alive. */
 const FOREVER = 2 ** 31 - 1;
 
@@ -166,22 +169,26 @@ export class Link {
         const text = this.native.drain(table);
         const end = HEAD_IN + table[0]! * ROW_IN;
         const isMore = table[1] !== 0;
-        const args: (object | null)[] = table[2]! < 0 ? [] : JSON.parse(text.slice(table[2]));
-        let invoked = 0;
+        const json = table[2]! < 0 ? '[]' : text.slice(table[2]);
+        const args = tryJson(json) as (object | null)[] | undefined;
+        let [start, invoked, begin] = [0, 0, 1];
         for (let at = HEAD_IN; at < end; at += ROW_IN) {
-            const [kind, number, target, start] = [table[at]!, table[at + 1]!, table[at + 2]!, table[at + 3]!];
+            const [kind, number, target, stop] = [table[at]!, table[at + 1]!, table[at + 2]!, table[at + 3]!];
             try {
                 if (kind === Inbound.Invoke || kind === Inbound.InvokeAlone) {
-                    const [stop, cut] = [table[at + 4]!, table[at + 5]!];
-                    const [id, meta] = [text.slice(start, cut), text.slice(cut, stop)];
-                    this.#receiver.invoke?.(number, target, args[invoked++]!, id, meta, kind === Inbound.InvokeAlone);
-                } else this.#row(kind, number, target, start < 0 ? '' : text.slice(start, table[at + 4]!));
+                    const [cut, over] = [table[at + 4]!, table[at + 5]!];
+                    const own = args ? args[invoked++] : tryJson(json.slice(begin, over));
+                    begin = over + 1;
+                    if (own === undefined) this.push(Outbound.Error, number, UNREADABLE, INVALID_PARAMS);
+                    else this.#receiver.invoke?.(number, target, own, text.slice(start, cut), text.slice(cut, stop), kind === Inbound.InvokeAlone);
+                } else this.#row(kind, number, target, text.slice(start, stop));
             } catch (error) {
                 // Thrown by a listener of the user's: it takes no other row along.
                 process.nextTick(() => {
                     throw error;
                 });
             }
+            start = stop;
         }
         this.#flush();
         if (isMore) setImmediate(this.wake);
@@ -299,5 +306,13 @@ export class Link {
         this.#texts = [];
         this.#rows = 0;
         this.#units = 0;
+    }
+}
+
+function tryJson(json: string): any {
+    try {
+        return JSON.parse(json);
+    } catch {
+        return undefined;
     }
 }

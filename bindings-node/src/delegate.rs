@@ -3,9 +3,9 @@
 //! answers that stay what they are until JavaScript says otherwise, those of lists, are kept here
 //! and given from here.
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use hashbrown::HashMap;
 use mcpbolt::connection::{Answer, Config, Disposition, Incoming};
 use mcpbolt::handler::Operation;
 use mcpbolt::json::reader;

@@ -1,11 +1,12 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
-//! A row is [`ROW`] integers: kind, number, target, where its text begins and ends in the string,
-//! in UTF-16 units as JavaScript counts (-1 and -1 when it has none), and the place within where
-//! the text of an [`Kind::Invoke`] is to be cut. The kinds are [`Kind`] here and `Inbound` in the
-//! face. Before them stand [`HEAD`] integers: how many rows there are, whether more waits, and
-//! where the arguments of all calls of [`Kind::Invoke`] begin, which are one JSON array at the end
-//! of the string (-1 when there are none): parsed at once they cost much less than one by one.
+//! A row is [`ROW`] integers: kind, number, target, and where its text ends in the string, in
+//! UTF-16 units as JavaScript counts; it begins where that of the row before ends. Of an
+//! [`Kind::Invoke`] there are also the place where its text is to be cut, and where its arguments
+//! end. The kinds are [`Kind`] here and `Inbound` in the face. Before them stand [`HEAD`] integers:
+//! how many rows there are, whether more waits, and where the arguments of all calls of
+//! [`Kind::Invoke`] begin, which are one JSON array at the end of the string (-1 when there are
+//! none): parsed at once they cost much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
@@ -85,9 +86,6 @@ pub enum Kind {
     Done = 28,
 }
 
-/// Where the text of a row is that has none.
-const NO_TEXT: [i32; 3] = [-1; 3];
-
 /// The table as the integers it holds.
 #[allow(unsafe_code)]
 pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
@@ -95,31 +93,66 @@ pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
     unsafe { table.as_mut() }
 }
 
+/// A text that grows, and how long it is in UTF-16 units. It is kept from batch to batch.
+#[derive(Default)]
+pub struct Text {
+    text: String,
+    /// Bytes that are counted, and as how many units.
+    counted: usize,
+    units: i32,
+}
+
+/// The texts of a batch.
+#[derive(Default)]
+pub struct Texts {
+    rows: Text,
+    /// The arguments of calls, each with what stands before it in an array.
+    arguments: Text,
+}
+
+/// A text is given back when it has grown beyond this many bytes.
+const KEEP_BYTES: usize = 1 << 20;
+
+impl Text {
+    fn begin(&mut self) {
+        if self.text.capacity() > KEEP_BYTES {
+            self.text = String::new();
+        }
+        self.text.clear();
+        (self.counted, self.units) = (0, 0);
+    }
+
+    /// Counts what was appended since it was last counted: where the text ends now.
+    fn measure(&mut self) -> i32 {
+        let piece = self.text.get(self.counted..).unwrap_or_default();
+        self.units += match piece.is_ascii() {
+            true => piece.len(),
+            false => piece.encode_utf16().count(),
+        } as i32;
+        self.counted = self.text.len();
+        self.units
+    }
+}
+
 /// A batch being written.
 pub struct Rows<'a> {
     table: &'a mut [i32],
     used: usize,
-    text: &'a mut String,
-    /// The arguments of calls, each with what stands before it in an array.
-    arguments: String,
-    /// Bytes of the text that are counted, and as how many units.
-    counted: usize,
-    units: i32,
-    ascii: bool,
+    text: &'a mut Text,
+    arguments: &'a mut Text,
 }
 
 impl<'a> Rows<'a> {
     /// `table` begins with [`HEAD`] integers for [`finish`](Self::finish).
-    pub fn new(table: &'a mut [i32], text: &'a mut String) -> Self {
-        text.clear();
+    pub fn new(table: &'a mut [i32], texts: &'a mut Texts) -> Self {
+        let Texts { rows, arguments } = texts;
+        rows.begin();
+        arguments.begin();
         Self {
             table,
             used: 0,
-            text,
-            arguments: String::new(),
-            counted: 0,
-            units: 0,
-            ascii: true,
+            text: rows,
+            arguments,
         }
     }
 
@@ -130,53 +163,38 @@ impl<'a> Rows<'a> {
 
     /// A row without text.
     pub fn bare(&mut self, kind: Kind, number: u32) {
-        self.put(kind, number, 0, NO_TEXT);
+        self.put(kind, number, 0, [0; 2]);
     }
 
     /// A row with the text that `write` appends.
     pub fn text(&mut self, kind: Kind, number: u32, target: u32, write: impl FnOnce(&mut String)) {
-        let start = self.units;
-        write(self.text);
-        let end = self.measure();
-        self.put(kind, number, target, [start, end, 0]);
+        write(&mut self.text.text);
+        self.put(kind, number, target, [0; 2]);
     }
 
     /// A call of a tool by its number.
     fn invoke(&mut self, kind: Kind, number: u32, tool: u32, message: &MessageRef<'_>) {
-        let start = self.units;
         let piece = |field| message.raw(field).unwrap_or_default();
-        self.text.push_str(piece(Field::Id));
-        let cut = self.measure();
-        self.text.push_str(piece(Field::Meta));
-        let end = self.measure();
-        self.arguments.push(match self.arguments.is_empty() {
+        self.text.text.push_str(piece(Field::Id));
+        let cut = self.text.measure();
+        self.text.text.push_str(piece(Field::Meta));
+        let all = &mut self.arguments.text;
+        all.push(match all.is_empty() {
             true => '[',
             false => ',',
         });
         let arguments = message.raw(Field::Arguments);
-        self.arguments.push_str(arguments.unwrap_or("null"));
-        self.put(kind, number, tool, [start, end, cut]);
+        all.push_str(arguments.unwrap_or("null"));
+        let end = self.arguments.measure();
+        self.put(kind, number, tool, [cut, end]);
     }
 
-    /// Counts what was appended since it was last counted: where the text ends now.
-    fn measure(&mut self) -> i32 {
-        let piece = self.text.get(self.counted..).unwrap_or_default();
-        self.units += if piece.is_ascii() {
-            piece.len()
-        } else {
-            self.ascii = false;
-            piece.encode_utf16().count()
-        } as i32;
-        self.counted = self.text.len();
-        self.units
-    }
-
-    fn put(&mut self, kind: Kind, number: u32, target: u32, span: [i32; 3]) {
+    fn put(&mut self, kind: Kind, number: u32, target: u32, [cut, arguments]: [i32; 2]) {
         let at = HEAD + self.used * ROW;
+        let end = self.text.measure();
         if let Some(place) = self.table.get_mut(at..at + ROW) {
-            let (head, tail) = place.split_at_mut(3);
-            head.copy_from_slice(&[kind as i32, number as i32, target as i32]);
-            tail.copy_from_slice(&span);
+            let [number, target] = [number, target].map(|number| number as i32);
+            place.copy_from_slice(&[kind as i32, number, target, end, cut, arguments]);
             self.used += 1;
         }
     }
@@ -206,7 +224,7 @@ impl<'a> Rows<'a> {
         match Operation::from_target(target) {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
-                None => self.put(kind, number, target, NO_TEXT),
+                None => self.put(kind, number, target, [0; 2]),
             },
             Operation::Complete | Operation::Extension(_) => {
                 self.text(kind, number, target, |out| {
@@ -237,22 +255,23 @@ impl<'a> Rows<'a> {
     }
 
     /// The string, and what stands before the rows.
-    pub fn finish(mut self, env: &Env, more: bool) -> Result<JsString<'_>> {
-        let mut begin = -1;
-        if !self.arguments.is_empty() {
-            begin = self.units;
-            self.text.push_str(&self.arguments);
-            self.text.push(']');
-            self.measure();
+    pub fn finish(self, env: &Env, more: bool) -> Result<JsString<'_>> {
+        let (text, mut begin) = (self.text, -1);
+        let mut units = text.units;
+        if !self.arguments.text.is_empty() {
+            begin = units;
+            text.text.push_str(&self.arguments.text);
+            text.text.push(']');
+            units += self.arguments.units + 1;
         }
         if let [rows, waits, arguments, ..] = self.table {
             *rows = self.used as i32;
             *waits = i32::from(more);
             *arguments = begin;
         }
-        let made = match self.ascii {
-            true => env.create_string_latin1(self.text.as_bytes()),
-            false => env.create_string(self.text.as_str()),
+        let made = match units as usize == text.text.len() {
+            true => env.create_string_latin1(text.text.as_bytes()),
+            false => env.create_string(text.text.as_str()),
         };
         made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
     }

@@ -16,8 +16,8 @@ use napi_derive::napi;
 use serde_json::json;
 
 use crate::caller::Caller;
-use crate::calls::{Calls, Underway};
-use crate::drain::{Kind, Rows, integers};
+use crate::calls::{Arrived, Calls, Underway};
+use crate::drain::{Kind, Rows, Texts, integers};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Inbox};
 use crate::offer::Templates;
@@ -27,9 +27,6 @@ use crate::questions::Questions;
 use crate::relay::Carrying;
 use crate::requests::{Outcome, Requests, Task, Way};
 use crate::submit;
-
-/// A string kept between drains is given back when it has grown beyond this many bytes.
-const KEEP_BYTES: usize = 1 << 20;
 
 /// As the face holds it. All of it is used on one JavaScript thread.
 #[napi]
@@ -45,7 +42,9 @@ pub struct Link {
     /// A server's: those that have opened and are not gone.
     pub(crate) clients: HashMap<u64, Caller>,
     outbox: Arc<Outbox>,
-    text: String,
+    /// Of the last drain, for the next one.
+    texts: Texts,
+    taken: (Vec<Event>, Vec<Arrived>),
     /// That of the process that it leads to.
     pub(crate) pid: Option<u32>,
 }
@@ -81,7 +80,8 @@ impl Link {
             outputs: Outputs::default(),
             clients: HashMap::new(),
             outbox: Arc::default(),
-            text: String::new(),
+            texts: Texts::default(),
+            taken: Default::default(),
             pid: None,
         }
     }
@@ -238,18 +238,18 @@ impl Link {
         mut table: Int32ArraySlice<'_>,
     ) -> Result<JsString<'e>> {
         let table = integers(&mut table);
-        let (mut events, mut calls) = (Vec::new(), Vec::new());
+        let (mut events, mut calls) = std::mem::take(&mut self.taken);
         let more = self
             .inbox
             .take(Rows::capacity(table), &mut events, &mut calls);
-        let mut text = std::mem::take(&mut self.text);
-        let mut rows = Rows::new(table, &mut text);
+        let mut texts = std::mem::take(&mut self.texts);
+        let mut rows = Rows::new(table, &mut texts);
         let mut given_up = Vec::new();
-        for event in events {
+        for event in events.drain(..) {
             self.write_event(&mut rows, event, &mut given_up);
         }
         if let Side::Server(live) = &self.side {
-            for arrived in calls {
+            for arrived in calls.drain(..) {
                 let number = self.calls.vacant();
                 rows.call(number, &arrived.call, live);
                 self.calls.insert(Underway::new(arrived, &self.inbox));
@@ -261,9 +261,8 @@ impl Link {
             self.calls.remove(number);
         }
         let string = rows.finish(env, more);
-        if text.capacity() <= KEEP_BYTES {
-            self.text = text;
-        }
+        self.texts = texts;
+        self.taken = (events, calls);
         string
     }
 
