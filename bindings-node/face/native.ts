@@ -201,8 +201,10 @@ export interface NativeCredentials {
 /** @internal Messages out of a stream. */
 export interface NativeDecoder {
     feed(bytes: Uint8Array): void;
+    feedBegun(bytes: Uint8Array): number;
     feedEnd(): void;
     drain(table: Int32Array): Buffer | null;
+    drainFrom(bytes: Uint8Array, from: number, table: Int32Array): number;
 }
 
 /** @internal */
@@ -260,7 +262,7 @@ interface Native {
         options: NativeOfferOptions,
         audit?: (event: string) => void
     ) => NativeOffer;
-    decodeMessage(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array): void;
+    decodeMessage(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array, index: number): void;
     decodeBatch(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array): number;
     methodNames(): string[];
     faultCodes(): number[];

@@ -125,6 +125,28 @@ test('a stream gives the same messages whatever its pieces are', () => {
     assert.throws(() => new Decoder({ framing: 'lines' }), failsWith('ERR_MCP_MISUSE'));
 });
 
+test('pieces may be fed before those before them are drained, however messages are told apart', () => {
+    const texts = Array.from({ length: 9 }, (_, id) => encodeRequest(id, 'm', { text: 'ü'.repeat(id * 9) }));
+    const prefixed = text => {
+        const bytes = Buffer.from(`    ${text}`);
+        bytes.writeUInt32BE(bytes.length - 4);
+        return bytes;
+    };
+    const streams = { line: Buffer.from(texts.join('\n')), length: Buffer.concat(texts.map(prefixed)) };
+    for (const [framing, bytes] of Object.entries(streams))
+        for (const step of [1, 5, 64, 200])
+            for (const feeds of [1, 2, 3]) {
+                const decoder = new Decoder({ framing });
+                const messages = [];
+                for (let at = 0, fed = 1; at < bytes.length; at += step, fed++) {
+                    decoder.feed(bytes.subarray(at, at + step));
+                    if (fed % feeds === 0) messages.push(...decoder.drain());
+                }
+                messages.push(...decoder.feedEnd().drain());
+                assert.deepEqual(messages.map(({ raw }) => raw.toString()), texts, `${framing}, ${step}, ${feeds}`);
+            }
+});
+
 for (const revision of REVISIONS)
     test(`a conversation in ${revision}`, () => {
         const pair = new Pair(revision);

@@ -17,7 +17,7 @@ export interface DecoderOptions extends ReadOptions {
 export declare class Decoder {
     #private;
     constructor({ framing, maxMessageBytes, maxDepth, integers }?: DecoderOptions);
-    /** Takes bytes that came; they are copied. */
+    /** Takes bytes that came. Messages are read where they lie: the bytes must not change as long as those are used. */
     feed(data: Uint8Array): this;
     /** Nothing more comes: what stands behind the last line end is a message, too. */
     feedEnd(): this;

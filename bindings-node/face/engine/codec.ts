@@ -4,16 +4,20 @@ import { native, type NativeDecoder } from '../native';
 import { writeJson, type Integers } from '../numbers';
 import { bytesOf, idToken, Message, messagesOf, WIDTH, type Id, type ReadOptions } from './message';
 
-/** Filled by the engine, and copied before it is filled again. */
-const one = new Int32Array(WIDTH);
+/** Rows of messages that come one by one: so many are made at once. */
+const POOLED = 64;
+let pool = new Int32Array(POOLED * WIDTH);
+let pooled = 0;
 const MAX_ROWS = 1024;
+/** Filled by the engine, and copied before it is filled again. */
 const many = new Int32Array(1 + MAX_ROWS * WIDTH);
 
 /** One message. It is read where it lies: the bytes must not change as long as it is used. */
 export function decode(data: Uint8Array | string, { integers, maxDepth }: ReadOptions = {}): Message {
     const bytes = bytesOf(data);
-    native.decodeMessage(bytes, maxDepth, one);
-    return new Message({ bytes, table: one.slice(), integers, maxDepth }, 0);
+    if (pooled === POOLED) [pool, pooled] = [new Int32Array(POOLED * WIDTH), 0];
+    native.decodeMessage(bytes, maxDepth, pool, pooled);
+    return new Message({ bytes, table: pool, integers, maxDepth }, pooled++ * WIDTH);
 }
 
 /** How messages are told apart on a stream of bytes: by line ends, by a length of four bytes before each, or as the first byte tells. */
@@ -34,6 +38,9 @@ export class Decoder {
     readonly #native: NativeDecoder;
     readonly #integers: Integers | undefined;
     readonly #maxDepth: number | undefined;
+    /** What was fed last, and where in it what is not drained begins. */
+    #fed: Buffer | undefined;
+    #from = 0;
 
     constructor({ framing = 'line', maxMessageBytes, maxDepth, integers }: DecoderOptions = {}) {
         this.#native = guarded(() => new native.Decoder(framing, maxMessageBytes, maxDepth));
@@ -41,14 +48,24 @@ export class Decoder {
         this.#maxDepth = maxDepth;
     }
 
-    /** Takes bytes that came; they are copied. */
+    /** Takes bytes that came. Messages are read where they lie: the bytes must not change as long as those are used. */
     feed(data: Uint8Array): this {
-        this.#native.feed(data);
+        this.#keep();
+        this.#fed = bytesOf(data);
+        this.#from = this.#native.feedBegun(this.#fed);
         return this;
+    }
+
+    /** Copies what of it is not drained: its end comes later. */
+    #keep(): void {
+        const fed = this.#fed;
+        this.#fed = undefined;
+        if (fed && this.#from < fed.length) this.#native.feed(fed.subarray(this.#from));
     }
 
     /** Nothing more comes: what stands behind the last line end is a message, too. */
     feedEnd(): this {
+        this.#keep();
         this.#native.feedEnd();
         return this;
     }
@@ -56,16 +73,23 @@ export class Decoder {
     /** The messages that are whole. */
     drain(): Message[] {
         let messages: Message[] = [];
-        for (;;) {
-            const bytes = this.#native.drain(many);
+        const take = (bytes: Buffer | null): boolean => {
             const count = many[0]!;
-            if (bytes !== null) {
+            if (bytes !== null && count > 0) {
                 const table = many.slice(1, 1 + count * WIDTH);
                 const more = messagesOf({ bytes, table, integers: this.#integers, maxDepth: this.#maxDepth }, count);
                 messages = messages.length === 0 ? more : messages.concat(more);
             }
-            if (count < MAX_ROWS) return messages;
+            return count === MAX_ROWS;
+        };
+        while (take(this.#native.drain(many)));
+        const fed = this.#fed;
+        if (fed && this.#from < fed.length) {
+            do this.#from = this.#native.drainFrom(fed, this.#from, many);
+            while (take(fed));
         }
+        this.#keep();
+        return messages;
     }
 }
 

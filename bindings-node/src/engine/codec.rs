@@ -12,16 +12,16 @@ use super::rows::{self, WIDTH};
 use crate::drain::integers;
 use crate::error::{self, Result, error};
 
-/// One message: fills the first row of the table.
+/// One message: fills the row of that index.
 #[napi]
-pub fn decode_message(bytes: &[u8], max_depth: Option<u32>, mut table: Int32ArraySlice<'_>) {
-    let mut envelope = Envelope::new();
-    let found = decode_unpadded(bytes, depth(max_depth), &mut envelope);
-    let row = match found {
-        Ok(()) => rows::decoded(bytes, 0, &envelope),
-        Err(why) => rows::broken(bytes, 0, &envelope, why),
-    };
-    put(integers(&mut table), 0, row);
+pub fn decode_message(
+    bytes: &[u8],
+    max_depth: Option<u32>,
+    mut table: Int32ArraySlice<'_>,
+    index: u32,
+) {
+    let row = row_of_bytes(bytes, 0, depth(max_depth));
+    put(integers(&mut table), index as usize, row);
 }
 
 /// The messages of a batch: how many there are. As many rows of the table are filled as it has.
@@ -46,6 +46,15 @@ fn row_of(frame: Frame<'_>, base: usize, max_depth: usize) -> [i32; WIDTH] {
     match message::decode(frame, max_depth, &mut envelope) {
         Ok(()) => rows::decoded(frame.bytes(), base, &envelope),
         Err(why) => rows::broken(frame.bytes(), base, &envelope, why),
+    }
+}
+
+/// The same of bytes with nothing behind them.
+fn row_of_bytes(bytes: &[u8], base: usize, max_depth: usize) -> [i32; WIDTH] {
+    let mut envelope = Envelope::new();
+    match decode_unpadded(bytes, max_depth, &mut envelope) {
+        Ok(()) => rows::decoded(bytes, base, &envelope),
+        Err(why) => rows::broken(bytes, base, &envelope, why),
     }
 }
 
@@ -119,10 +128,24 @@ impl Decoder {
         })
     }
 
-    /// Takes bytes that came.
+    /// Copies bytes that came.
     #[napi]
     pub fn feed(&mut self, bytes: &[u8]) {
         self.input.extend(bytes);
+    }
+
+    /// Copies what belongs to a message that has begun: how many bytes that are. The rest can be
+    /// read where it lies.
+    #[napi]
+    pub fn feed_begun(&mut self, bytes: &[u8]) -> u32 {
+        let begun = self.input.filled();
+        let taken = match self.deframer.framing(begun) {
+            _ if begun.is_empty() => 0,
+            Framing::Line => memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1),
+            _ => bytes.len(),
+        };
+        self.input.extend(bytes.get(..taken).unwrap_or(bytes));
+        taken as u32
     }
 
     /// Nothing more comes: a last line without its end is a line.
@@ -141,45 +164,76 @@ impl Decoder {
         env: &'e Env,
         mut table: Int32ArraySlice<'_>,
     ) -> Result<Option<BufferSlice<'e>>> {
-        let Some((count, table)) = integers(&mut table).split_first_mut() else {
-            return Ok(None);
-        };
-        let room = table.len() / WIDTH;
-        let mut used = 0;
-        while used < room
-            && let Some(event) = self.deframer.next(self.input.filled())
-        {
-            let row = match event {
-                Event::Frame(range) => {
-                    let padded = self.input.padded().get(range.start..);
-                    let frame = padded.and_then(|buf| Frame::new(buf, range.len()));
-                    frame.map(|frame| row_of(frame, range.start, self.max_depth))
-                }
-                Event::Oversize { prefix } => {
-                    let head = self.input.filled().get(prefix.clone());
-                    head.map(|head| {
-                        let mut envelope = Envelope::new();
-                        // It breaks off, so this fails; what it saw before is of use.
-                        let _ = decode_unpadded(head, self.max_depth, &mut envelope);
-                        rows::oversize(head, prefix.start, &envelope)
-                    })
-                }
-            };
-            if let Some(row) = row {
-                put(table, used, row);
-                used += 1;
-            }
-        }
-        *count = used as i32;
+        let (padded, len) = (self.input.padded(), self.input.filled().len());
+        let table = integers(&mut table);
+        let used = fill(&mut self.deframer, padded, len, self.max_depth, 0, table);
         let done = self.deframer.drain();
         let block = match used {
             0 => None,
-            _ => {
-                let bytes = self.input.filled().get(..done).unwrap_or_default();
-                Some(buffer(env, bytes)?)
-            }
+            _ => Some(buffer(env, padded.get(..done).unwrap_or_default())?),
         };
         self.input.consume(done);
         Ok(block)
     }
+
+    /// The same of bytes that are not copied, from one of them on, when nothing that was copied
+    /// waits: which is the first that is not done with.
+    #[napi]
+    pub fn drain_from(&mut self, bytes: &[u8], from: u32, mut table: Int32ArraySlice<'_>) -> u32 {
+        let rest = bytes.get(from as usize..).unwrap_or_default();
+        let table = integers(&mut table);
+        let base = from as usize;
+        fill(
+            &mut self.deframer,
+            rest,
+            rest.len(),
+            self.max_depth,
+            base,
+            table,
+        );
+        from + self.deframer.drain() as u32
+    }
+}
+
+/// Fills a table with the messages of the first `len` bytes, the first of which is that of the
+/// number `base` to JavaScript: how many there are. What is behind them is padding, if anything.
+fn fill(
+    deframer: &mut Deframer,
+    padded: &[u8],
+    len: usize,
+    max_depth: usize,
+    base: usize,
+    table: &mut [i32],
+) -> usize {
+    let Some((count, table)) = table.split_first_mut() else {
+        return 0;
+    };
+    let filled = padded.get(..len).unwrap_or_default();
+    let room = table.len() / WIDTH;
+    let mut used = 0;
+    while used < room
+        && let Some(event) = deframer.next(filled)
+    {
+        let row = match event {
+            Event::Frame(range) => {
+                let place = base + range.start;
+                let behind = padded.get(range.start..).unwrap_or_default();
+                match Frame::new(behind, range.len()) {
+                    Some(frame) => row_of(frame, place, max_depth),
+                    None => row_of_bytes(filled.get(range).unwrap_or_default(), place, max_depth),
+                }
+            }
+            Event::Oversize { prefix } => {
+                let head = filled.get(prefix.clone()).unwrap_or_default();
+                let mut envelope = Envelope::new();
+                // It breaks off, so this fails; what it saw before is of use.
+                let _ = decode_unpadded(head, max_depth, &mut envelope);
+                rows::oversize(head, base + prefix.start, &envelope)
+            }
+        };
+        put(table, used, row);
+        used += 1;
+    }
+    *count = used as i32;
+    used
 }
