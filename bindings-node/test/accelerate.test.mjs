@@ -10,6 +10,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { Client } from 'mcpbolt';
 import { accelerate } from 'mcpbolt/sdk';
 import { make } from './theirs.mjs';
+import { until } from './until.mjs';
 import { folder } from './wire.mjs';
 
 const METHODS = { 1: [ListToolsRequestSchema, CallToolRequestSchema], 2: ['tools/list', 'tools/call'] };
@@ -99,7 +100,7 @@ for (const generation of [1, 2]) {
         assert.deepEqual(told, { a: [1, 2, 3], b: [1, 2, 3], c: [1, 2, 3] });
         await Promise.all(clients.map(client => client.listTools()));
         await clients[0].callTool('change', { what: 'add' });
-        while (heard.length < 3) await new Promise(resolve => setTimeout(resolve, 5));
+        await until(() => heard.length >= 3);
         for (const client of clients) assert.ok((await client.listTools()).some(({ name }) => name === 'added'));
     });
 
@@ -112,7 +113,7 @@ for (const generation of [1, 2]) {
             await assert.rejects(call, { code: 'ERR_MCP_CANCELLED' });
         }
         let ended = [];
-        while (ended.length < 2) ended = JSON.parse(textOf(await client.callTool('ended')));
+        await until(async () => (ended = JSON.parse(textOf(await client.callTool('ended')))).length >= 2);
         assert.deepEqual(ended.map(([name]) => name), ['one', 'two']);
     });
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { McpError, Server } from 'mcpbolt';
 import * as z from 'zod';
+import { until } from './until.mjs';
 import { connect, failsWith, folder, program, spawned, Wire } from './wire.mjs';
 
 const FORM = { type: 'object', properties: { name: { type: 'string', minLength: 1 } }, required: ['name'] };
@@ -271,7 +272,7 @@ eras('a call that is cancelled takes its questions along', async opening => {
         }
     );
     await assert.rejects(client.callTool('ask', {}, { signal: controller.signal }), failsWith('ERR_MCP_CANCELLED'));
-    while (log.length < 2) await new Promise(resolve => setTimeout(resolve, 5));
+    await until(() => log.length >= 2);
     assert.deepEqual(log.sort(), [opening === 'stateless' ? 'ERR_MCP_ROUND_OVER' : 'ERR_MCP_CANCELLED', 'withdrawn'].sort());
     await client.close();
 });

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Server } from 'mcpbolt';
+import { until } from './until.mjs';
 import { connect, failsWith, folder, program, spawned } from './wire.mjs';
 
 /** Each test in both eras; what a server offers is asked in the later one. */
@@ -343,6 +344,6 @@ test('a server hears of its clients: when they are there, and when they are gone
     const closed = [];
     client.on('closed', reason => closed.push(reason.code));
     await client.close();
-    while (heard.length < 2) await new Promise(resolve => setTimeout(resolve, 5));
+    await until(() => heard.length >= 2);
     assert.deepEqual([heard.slice(1), closed], [['ERR_MCP_CLOSED_BY_PEER', 'ada', connection], ['ERR_MCP_CLOSED_LOCALLY']]);
 });

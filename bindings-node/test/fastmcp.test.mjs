@@ -9,6 +9,7 @@ import { Client } from 'mcpbolt';
 import { accelerate } from 'mcpbolt/sdk';
 import { make } from './fast.mjs';
 import { expectedOf, Talk } from './talk.mjs';
+import { until } from './until.mjs';
 import { failsWith, folder } from './wire.mjs';
 
 const FAST = fileURLToPath(new URL('fast.mjs', import.meta.url));
@@ -72,7 +73,7 @@ test('over HTTP, one session of it for all clients', async t => {
         assert.equal((await client.listTools()).length, 15);
         assert.equal((await client.readResource('memo://a'))[0].text, 'a');
     }
-    while (server.sessions.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
+    await until(() => server.sessions.length > 0);
     assert.equal(server.sessions.length, 1);
     assert.deepEqual(accelerated.report().native, []);
 });

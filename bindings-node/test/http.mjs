@@ -1,4 +1,5 @@
 // Raw requests of MCP over HTTP, as `fetch` sends them.
+import { within } from './until.mjs';
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const STATELESS = {
@@ -31,8 +32,9 @@ export function messages(type, text) {
 }
 
 export async function ask(url, init) {
-    const response = await fetch(url, init);
-    const text = await response.text();
+    const answer = fetch(url, init).then(async response => [response, await response.text()]);
+    const what = `${init?.method ?? 'GET'} ${init?.body ?? url}`.slice(0, 200);
+    const [response, text] = await within(`the answer to ${what}`, answer);
     const all = text === '' ? [] : messages(response.headers.get('content-type'), text);
     return { status: response.status, headers: response.headers, all, last: all.at(-1) };
 }

@@ -4,6 +4,7 @@ import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Server } from 'mcpbolt';
 import { ask, said, Session, stateless, toolCall } from './http.mjs';
+import { until } from './until.mjs';
 import { failsWith } from './wire.mjs';
 
 const open = new Set();
@@ -17,10 +18,6 @@ async function serve(server, options) {
     const serving = await server.serve('http://127.0.0.1:0/mcp', options);
     open.add(serving);
     return serving.address;
-}
-
-async function until(holds) {
-    for (const end = Date.now() + 10_000; !(await holds()); await pause(5)) assert.ok(Date.now() < end, String(holds));
 }
 
 test('a plain answer is JSON, news before it make it events, in order (R-HTP-17, R-HTP-18)', async () => {
@@ -248,6 +245,6 @@ test('messages are shown to who traces them', async () => {
     const url = await serve(server, { trace: (direction, message) => seen.push(`${direction} ${message.includes('tools/call')}`) });
     await said(url, 'echo');
     // The answer may be here before its trace.
-    while (seen.length < 2) await pause(5);
+    await until(() => seen.length >= 2);
     assert.deepEqual(seen, ['in true', 'out false']);
 });

@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Client, Server } from 'mcpbolt';
 import { ask, said, Session, stateless, toolCall } from './http.mjs';
+import { until } from './until.mjs';
 
 const closing = [];
 afterEach(async () => {
@@ -73,7 +74,7 @@ test('a server counts what it does', { timeout: 10_000 }, async () => {
     assert.ok(counts.httpRequests >= 3 && counts.openConnections >= 1 && counts.bytesRead > 500 && counts.bytesWritten > 300);
     await client.close();
     await serving.close();
-    for (; serving.counts.openConnections > 0; await pause(5));
+    await until(() => serving.counts.openConnections === 0);
 });
 
 const WORKER = `
@@ -136,8 +137,8 @@ test('a handler that holds the loop delays nothing else (R-HTP-16)', { timeout: 
         }
     })();
     await pause(100);
-    const until = Date.now() + HELD_MS - 1000;
-    while (Date.now() < until) {
+    const end = Date.now() + HELD_MS - 1000;
+    while (Date.now() < end) {
         await timed('ping', '"result":{}', () => session.request('ping'));
         await timed('list', '"hold"', () => session.request('tools/list', {}));
         await timed('stateless list', '"hold"', () => ask(url, stateless('tools/list')));

@@ -18,6 +18,7 @@ import {
 } from 'mcpbolt/sdk';
 import { stateless, ask } from './http.mjs';
 import { make } from './theirs.mjs';
+import { until, within } from './until.mjs';
 import { failsWith } from './wire.mjs';
 
 const THEIRS = fileURLToPath(new URL('theirs.mjs', import.meta.url));
@@ -56,7 +57,7 @@ for (const generation of [1, 2]) {
         const long = 'x'.repeat(3 << 20);
         assert.equal(textOf(await client.callTool({ name: 'echo', arguments: { text: long } })), long);
         await client.close();
-        await closed;
+        await within('the transport to tell that it is closed', closed);
         assert.equal(said, 'hello\n');
         assert.equal(transport.pid, null);
         await assert.rejects(transport.send({ jsonrpc: '2.0', method: 'ping' }), failsWith('ERR_MCP_CLOSED'));
@@ -86,7 +87,7 @@ for (const generation of [1, 2]) {
         assert.deepEqual(told, [1, 2, 3]);
         const id = carriers[0].sessionId;
         await carriers[0].terminateSession();
-        while (ended.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
+        await until(() => ended.length > 0);
         assert.deepEqual(ended, [id]);
         await assert.rejects(clients[0].callTool({ name: 'none' }));
         assert.equal(textOf(await clients[1].callTool({ name: 'none' })), 'nothing is asked');
@@ -182,8 +183,8 @@ test('a server for each era instead of one for each request', async t => {
     const changes = await listener.listen({ tools: true, uris: ['memo://a'] });
     handler.notify.toolsChanged();
     handler.notify.resourceUpdated('memo://a');
-    const told = [];
-    for await (const { type } of changes) if (told.push(type) === 2) break;
+    const next = async () => (await within('two changes', changes.next())).value.type;
+    const told = [await next(), await next()];
     assert.deepEqual(told.sort(), ['resourceUpdated', 'toolsChanged']);
     await listener.close();
     await handler.close();
