@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mcpbolt::action::{self, ActionRef, Field as Member, Record};
 use mcpbolt::message::{Envelope, Frame, decode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -115,4 +116,80 @@ pub fn agree(frame: Frame<'_>) -> bool {
             .all(|(field, value)| view.raw(*field) == value.map(RawValue::get));
     }
     same
+}
+
+/// The engine's decode of an action.
+#[inline]
+pub fn engine_of_actions(frame: Frame<'_>, record: &mut Record) -> bool {
+    action::decode(frame, 512, record).is_ok()
+}
+
+/// A request of the action dialect as raw values.
+#[derive(Deserialize)]
+pub struct RawAction<'a> {
+    /// `action`
+    #[serde(borrow)]
+    pub action: Option<&'a RawValue>,
+    /// `params`
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    /// `tool`
+    #[serde(borrow)]
+    pub tool: Option<&'a RawValue>,
+    /// `context`
+    #[serde(borrow)]
+    pub context: Option<&'a RawValue>,
+    /// `metadata`
+    #[serde(borrow)]
+    pub metadata: Option<&'a RawValue>,
+}
+
+/// What a router wants of `metadata`.
+#[derive(Deserialize)]
+pub struct MetadataRoutes<'a> {
+    /// `request_id`
+    #[serde(borrow)]
+    pub request_id: Option<&'a RawValue>,
+    /// `client_id`
+    #[serde(borrow)]
+    pub client_id: Option<&'a RawValue>,
+    /// `protocol_version`
+    #[serde(borrow)]
+    pub protocol_version: Option<&'a RawValue>,
+    /// `auth`
+    #[serde(borrow)]
+    pub auth: Option<&'a RawValue>,
+}
+
+/// serde_json over raw values with the routing members of an action.
+pub fn raw_action(bytes: &[u8]) -> (RawAction<'_>, Option<MetadataRoutes<'_>>) {
+    let raw: RawAction<'_> = serde_json::from_slice(bytes).expect("valid");
+    let routes = raw
+        .metadata
+        .and_then(|metadata| serde_json::from_str(metadata.get()).ok());
+    (raw, routes)
+}
+
+/// Whether the engine and serde_json find the same things in an action.
+pub fn agree_on_action(frame: Frame<'_>) -> bool {
+    let mut record = Record::new();
+    if !engine_of_actions(frame, &mut record) || record.kind() != action::Kind::Request {
+        return false;
+    }
+    let view = ActionRef::new(frame, &record);
+    let (raw, routes) = raw_action(frame.bytes());
+    let routes = routes.expect("there is metadata");
+    [
+        (Member::Action, raw.action),
+        (Member::Params, raw.params),
+        (Member::Tool, raw.tool),
+        (Member::Context, raw.context),
+        (Member::Metadata, raw.metadata),
+        (Member::RequestId, routes.request_id),
+        (Member::ClientId, routes.client_id),
+        (Member::ProtocolVersion, routes.protocol_version),
+        (Member::Auth, routes.auth),
+    ]
+    .iter()
+    .all(|(field, value)| view.raw(*field) == value.map(RawValue::get))
 }

@@ -33,7 +33,15 @@ impl Input {
 
 /// The message of one class.
 pub fn input(class: &str) -> Option<Input> {
-    all().into_iter().find(|input| input.class == class)
+    all()
+        .into_iter()
+        .chain([action()])
+        .find(|input| input.class == class)
+}
+
+/// A request of the action dialect, the class `action170`.
+pub fn action() -> Input {
+    Input::new("action170", r#"{"action":"weather.get_forecast","params":{"location":"New York","units":"si","days":3},"metadata":{"request_id":"req-0042","client_id":"desk7","protocol_version":"1.0"}}"#.into())
 }
 
 /// One message of every class, small ones first.

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    RequestOptions, Response, StreamId,
+    ActOptions, Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    Incoming, Opening, RequestOptions, Response, StreamId,
 };
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use mcpbolt::message::Kind;
@@ -23,8 +23,19 @@ pub enum Way {
     Deferred,
 }
 
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// MCP of that revision.
+    Mcp(Revision),
+    /// The action dialect.
+    Actions,
+}
+
 /// What is sent to be echoed.
-pub const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
+const ARGUMENTS: &str = r#"{"text":"hello, world"}"#;
+/// The same as the params of a call.
+const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
 
 struct Echo {
     way: Way,
@@ -35,7 +46,10 @@ impl Host for Echo {
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         match self.way {
             Way::Inline => answer.result(|result| {
-                result.raw("echo", request.message.arguments().unwrap_or("{}"));
+                result.raw(
+                    "structuredContent",
+                    request.message.arguments().unwrap_or("{}"),
+                );
             }),
             Way::Deferred => Disposition::Deferred(0),
         }
@@ -45,7 +59,10 @@ impl Host for Echo {
         let mut replies = self.handle.replies();
         for call in batch.calls() {
             replies.result(&call.reply, |result| {
-                result.raw("echo", call.message.as_ref().arguments().unwrap_or("{}"));
+                result.raw(
+                    "structuredContent",
+                    call.message.as_ref().arguments().unwrap_or("{}"),
+                );
             });
         }
     }
@@ -68,6 +85,7 @@ impl Host for Nobody {
 
 /// A client and a server, joined.
 pub struct Pair {
+    language: Language,
     client: Connection,
     server: Connection,
     echo: Echo,
@@ -78,16 +96,20 @@ pub struct Pair {
 
 impl Pair {
     /// Opens both.
-    pub fn open(revision: Revision, way: Way) -> Self {
+    pub fn open(language: Language, way: Way) -> Self {
         let now = Instant::now();
         let mut config = Config::new(Side::Client, "client", "1");
-        config.revisions = Revisions::only(revision);
+        match language {
+            Language::Mcp(revision) => config.revisions = Revisions::only(revision),
+            Language::Actions => config.opening = Opening::Actions,
+        }
         let mut client = Connection::new(Arc::new(config), now);
         let config = Config::new(Side::Server, "server", "1");
         let mut server = Connection::new(Arc::new(config), now);
         client.open_stream(Framing::Line);
         server.open_stream(Framing::Line);
         let mut pair = Self {
+            language,
             handle: client.handle(),
             echo: Echo {
                 way,
@@ -101,7 +123,9 @@ impl Pair {
         for _ in 0..4 {
             pair.turn();
         }
-        assert_eq!(pair.handle.revision(), Some(revision));
+        if let Language::Mcp(revision) = language {
+            assert_eq!(pair.handle.revision(), Some(revision));
+        }
         pair
     }
 
@@ -116,37 +140,57 @@ impl Pair {
         self.client.receive(StreamId::FIRST, self.now, &mut Nobody);
     }
 
+    /// Sends one call.
+    fn ask(&mut self) {
+        let response = match self.language {
+            Language::Mcp(_) => {
+                let options = RequestOptions::default();
+                self.handle.request("tools/call", Some(PARAMS), options)
+            }
+            Language::Actions => self.handle.act("echo", ARGUMENTS, ActOptions::default()),
+        };
+        self.waiting.extend(response);
+    }
+
     /// `count` calls at once, each answered and taken.
-    pub fn round(&mut self, count: usize, params: &str) {
+    pub fn round(&mut self, count: usize) {
         for _ in 0..count {
-            let options = RequestOptions::default();
-            let response = self.handle.request("tools/call", Some(params), options);
-            self.waiting.extend(response);
+            self.ask();
         }
         self.turn();
         let mut cx = Context::from_waker(Waker::noop());
         let mut answered = 0;
         for mut response in self.waiting.drain(..) {
             if let Poll::Ready(Ok(message)) = Pin::new(&mut response).poll(&mut cx) {
-                answered += usize::from(message.as_ref().kind() == Kind::Response);
+                answered += usize::from(match self.language {
+                    Language::Mcp(_) => message.as_ref().kind() == Kind::Response,
+                    Language::Actions => message.bytes().starts_with(SUCCESS),
+                });
             }
         }
         assert_eq!(answered, count);
     }
 
-    /// One call; what comes back for these arguments.
-    pub fn check(&mut self, params: &str) -> String {
-        let options = RequestOptions::default();
-        let response = self.handle.request("tools/call", Some(params), options);
-        self.waiting.extend(response);
+    /// Fails unless one call is answered with what it sent.
+    pub fn check(&mut self) {
+        self.ask();
         self.turn();
         let mut response = self.waiting.remove(0);
-        match Pin::new(&mut response).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(message)) => message.as_ref().result().unwrap_or_default().to_owned(),
+        let answer = match Pin::new(&mut response).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(message)) => String::from_utf8_lossy(message.bytes()).into_owned(),
             other => panic!("{other:?}"),
-        }
+        };
+        let name = match self.language {
+            Language::Mcp(_) => "structuredContent",
+            Language::Actions => "data",
+        };
+        let echoed = format!("\"{name}\":{ARGUMENTS}");
+        assert!(answer.contains(&echoed), "{answer}");
     }
 }
+
+/// What the answer to an action begins with, if all went well.
+const SUCCESS: &[u8] = br#"{"status":"success","data":{"text":"#;
 
 /// Moves everything written to the other side's input.
 fn carry(from: &mut Connection, to: &mut Connection) {

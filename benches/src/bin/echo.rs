@@ -10,27 +10,31 @@
 use std::time::{Duration, Instant};
 
 use mcpbolt::mcp::Revision;
-use mcpbolt_benches::echo::{PARAMS, Pair, Way};
+use mcpbolt_benches::echo::{Language, Pair, Way};
 use mcpbolt_benches::harness::ran;
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let seconds = args.next().and_then(|text| text.parse().ok());
     let wanted = args.next().unwrap_or_default();
-    let slice = Duration::from_secs_f64(seconds.unwrap_or(8.0) / 8.0);
-    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+    let slice = Duration::from_secs_f64(seconds.unwrap_or(12.0) / 12.0);
+    for language in [
+        Language::Mcp(Revision::V2025_11_25),
+        Language::Mcp(Revision::V2026_07_28),
+        Language::Actions,
+    ] {
         for way in [Way::Inline, Way::Deferred] {
             for at_once in [64, 1] {
-                let name = format!("{revision} {way:?}, {at_once:>2} at once");
+                let spoken = match language {
+                    Language::Mcp(revision) => revision.name(),
+                    Language::Actions => "actions",
+                };
+                let name = format!("{spoken} {way:?}, {at_once:>2} at once");
                 if !name.contains(&wanted) {
                     continue;
                 }
-                let mut pair = Pair::open(revision, way);
-                let answer = pair.check(PARAMS);
-                assert!(
-                    answer.contains(r#""echo":{"text":"hello, world"}"#),
-                    "{answer}"
-                );
+                let mut pair = Pair::open(language, way);
+                pair.check();
                 let rate = rate_of(&mut pair, at_once, slice);
                 println!(
                     "{name}: {:.2} million calls/s, {:.0} ns each",
@@ -50,7 +54,7 @@ fn rate_of(pair: &mut Pair, at_once: usize, slice: Duration) -> f64 {
     let mut calls = 0;
     while begin.elapsed() < slice {
         for _ in 0..100 {
-            pair.round(at_once, PARAMS);
+            pair.round(at_once);
         }
         calls += 100 * at_once;
     }

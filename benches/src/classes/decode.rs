@@ -2,10 +2,13 @@
 
 use std::hint::black_box;
 
+use mcpbolt::action::Record;
 use mcpbolt::message::Envelope;
 
 use super::{Run, engines};
-use crate::contenders::{agree, engine, raw, raw_routes};
+use crate::contenders::{
+    agree, agree_on_action, engine, engine_of_actions, raw, raw_action, raw_routes,
+};
 use crate::corpus;
 use crate::harness::Contender;
 
@@ -39,6 +42,32 @@ pub(super) fn decode(run: &mut Run, input: &corpus::Input) {
     }
     #[cfg(feature = "peers")]
     peers(&mut all, bytes);
+    run.class(input.class, bytes.len(), 1, all);
+}
+
+/// The same of a request of the action dialect, which nobody else has a decoder for.
+pub(super) fn action(run: &mut Run) {
+    let input = &corpus::action();
+    if !run.wants(input.class) {
+        return;
+    }
+    assert!(
+        agree_on_action(input.frame()),
+        "{}: wrong answer",
+        input.class
+    );
+    let bytes = input.bytes();
+    let mut all = engines(|| {
+        let mut record = Record::new();
+        assert!(engine_of_actions(black_box(input.frame()), &mut record));
+        black_box(&record);
+    });
+    all.push(Contender::new("serde_json RawValue+routes", || {
+        raw_action(black_box(bytes))
+    }));
+    all.push(Contender::new("serde_json Value", || {
+        serde_json::from_slice::<serde_json::Value>(black_box(bytes)).expect("valid")
+    }));
     run.class(input.class, bytes.len(), 1, all);
 }
 

@@ -27,6 +27,7 @@ impl Run {
         for input in corpus::all() {
             decode::decode(self, &input);
         }
+        decode::action(self);
         stream::mixed(self);
         stream::split(self);
         encode::forward(self);

@@ -1,8 +1,9 @@
 //! The one pass: validates a frame and notes where its members lie.
 
 use super::fault::Fault;
-use super::keys::Level;
+use super::keys::{self, Level};
 use super::record::{Field, Kind, Record};
+use crate::json::noted::first_of;
 use crate::json::walk::Walker;
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::message::{Frame, Span};
@@ -69,7 +70,7 @@ impl<'a, 'o> Pass<'a, 'o> {
             self.out.fault = Some(Fault::NotAnObject);
             return Some(());
         }
-        let end = self.object(Level::Top, start, 0)?;
+        let end = self.object::<{ Level::Top as u8 }>(start, 0)?;
         self.walker.finish(end)?;
         match self.fault.map_or_else(|| self.classify(), Err) {
             Ok(kind) => self.out.kind = kind,
@@ -80,46 +81,74 @@ impl<'a, 'o> Pass<'a, 'o> {
 
     /// Walks the object that opens at `pos` and notes the members its level knows.
     #[inline(always)]
-    fn object(&mut self, level: Level, mut pos: usize, depth: usize) -> Option<usize> {
+    fn object<const LEVEL: u8>(&mut self, mut pos: usize, depth: usize) -> Option<usize> {
+        let level = const { Level::from_number(LEVEL) };
         if depth >= self.walker.max_depth() {
             return self.walker.fail(DecodeErrorKind::TooDeep, pos);
         }
+        let depth = depth + 1;
+        let mut near_end = [0; 32];
+        // What stands before the next key, which a window begins with.
         let mut before = b'{';
         loop {
-            let (quote, more) = self.walker.next_key(pos, before)?;
-            if !more {
-                return Some(quote);
+            let mut window = self.walker.window(pos, &mut near_end);
+            if [window[0], window[1]] != [before, b'"'] {
+                let (quote, more) = self.walker.next_key(pos, before)?;
+                if !more {
+                    return Some(quote);
+                }
+                pos = quote - 1;
+                window = self.walker.window(pos, &mut near_end);
             }
             before = b',';
-            let key = quote + 1;
-            let word = self.walker.word(key);
-            let noted = level.keys().iter().find(|noted| {
-                let rest = || self.bytes.get(key..).unwrap_or_default();
-                noted.begins(word) && (noted.is_short() || noted.stands_at(rest()))
-            });
-            let Some(noted) = noted else {
+            let key = pos + 2;
+            let place = (level, key, depth);
+            pos = 'found: {
+                match level {
+                    Level::Top => {
+                        first_of!('found, self, place, window at 2, TOP[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+                    }
+                    Level::Metadata => {
+                        first_of!('found, self, place, window at 2, METADATA[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+                    }
+                    Level::Error => {
+                        first_of!('found, self, place, window at 2, ERROR[0, 1, 2, 3]);
+                    }
+                }
                 let key_end = self.other_key(level, key)?;
                 let (start, byte) = self.walker.colon(key_end)?;
-                pos = self.walker.value(start, byte, depth + 1)?;
-                continue;
+                self.walker.value(start, byte, depth)?
             };
-            let (start, byte) = self.walker.colon(key + noted.len())?;
-            pos = match Level::beneath(noted.field) {
-                Some(inner) if byte == b'{' && level == Level::Top => {
-                    self.inner(inner, start, depth + 1)?
-                }
-                _ => self.walker.value(start, byte, depth + 1)?,
-            };
-            self.note(noted.field, start, pos);
         }
     }
 
-    #[inline(never)]
-    fn inner(&mut self, level: Level, pos: usize, depth: usize) -> Option<usize> {
-        match level {
-            Level::Metadata => self.object(Level::Metadata, pos, depth),
-            _ => self.object(Level::Error, pos, depth),
-        }
+    /// Walks and notes the value of a noted member, from behind its key; `behind` are the eight
+    /// bytes there.
+    #[inline(always)]
+    fn member(
+        &mut self,
+        level: Level,
+        field: Field,
+        key_end: usize,
+        behind: u64,
+        depth: usize,
+    ) -> Option<usize> {
+        let [colon, byte, ..] = behind.to_le_bytes();
+        let (start, byte) = match colon == b':' && byte > b' ' {
+            true => (key_end + 1, byte),
+            false => self.walker.colon(key_end)?,
+        };
+        let end = match (level, field, byte) {
+            (Level::Top, Field::Metadata, b'{') => {
+                self.object::<{ Level::Metadata as u8 }>(start, depth)?
+            }
+            (Level::Top, Field::Error, b'{') => {
+                self.object::<{ Level::Error as u8 }>(start, depth)?
+            }
+            _ => self.walker.value(start, byte, depth)?,
+        };
+        self.note(field, start, end);
+        Some(end)
     }
 
     #[inline(always)]
@@ -169,11 +198,12 @@ impl<'a, 'o> Pass<'a, 'o> {
     }
 
     fn answer(&self) -> Result<Kind, Fault> {
-        let kind = match (self.text(Field::Type), self.text(Field::Status)) {
-            (Some("partial"), None) => Kind::Partial,
-            (Some("error"), None) => Kind::Error,
-            (None | Some("complete"), Some("success")) | (Some("complete"), None) => Kind::Success,
-            (None | Some("complete" | "error"), Some("error")) => Kind::Error,
+        let kind = match (self.string(Field::Type), self.string(Field::Status)) {
+            (Some(br#""partial""#), None) => Kind::Partial,
+            (Some(br#""error""#), None) => Kind::Error,
+            (None | Some(br#""complete""#), Some(br#""success""#))
+            | (Some(br#""complete""#), None) => Kind::Success,
+            (None | Some(br#""complete""# | br#""error""#), Some(br#""error""#)) => Kind::Error,
             (None, None) if self.out.span(Field::Type).is_none() => {
                 match self.out.span(Field::Status).is_some() {
                     true => return Err(Fault::StatusWrong),
@@ -200,11 +230,10 @@ impl<'a, 'o> Pass<'a, 'o> {
         span.is_some().then(|| self.walker.byte(span.start()))
     }
 
-    /// A member that is a string without escapes.
-    fn text(&self, field: Field) -> Option<&'a str> {
+    /// A member that is a string, as it is spelled.
+    fn string(&self, field: Field) -> Option<&'a [u8]> {
         let token = self.out.span(field).get(self.bytes)?;
-        let text = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        std::str::from_utf8(text).ok()
+        token.starts_with(b"\"").then_some(token)
     }
 
     /// After a syntax fault: keeps of the record only an id that can be trusted.

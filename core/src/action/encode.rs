@@ -159,41 +159,40 @@ pub(crate) fn close(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
         execution_time_ms,
         protocol_version,
     } = metadata;
-    let mut said = Said { out, any: false };
+    let is_empty = server_id.is_none()
+        && execution_time_ms.is_none()
+        && protocol_version.is_none()
+        && request_id.is_none();
+    if is_empty {
+        out.push(b'}');
+        return;
+    }
+    out.extend_from_slice(b",\"metadata\":{");
     if let Some(server_id) = server_id {
-        string::append(said.key("server_id"), server_id);
+        out.extend_from_slice(b"\"server_id\":");
+        string::append(out, server_id);
+        out.push(b',');
     }
     if let Some(time) = execution_time_ms {
-        number::append(said.key("execution_time_ms"), time);
+        out.extend_from_slice(b"\"execution_time_ms\":");
+        number::append(out, time);
+        out.push(b',');
     }
     if let Some(version) = protocol_version {
-        string::append(said.key("protocol_version"), version);
+        out.extend_from_slice(b"\"protocol_version\":");
+        string::append(out, version);
+        out.push(b',');
     }
-    if let Some(request_id) = request_id {
-        writer::append_compact(said.key("request_id"), request_id);
+    match request_id {
+        None => drop(out.pop()),
+        Some(id) => {
+            out.extend_from_slice(b"\"request_id\":");
+            match id.as_bytes() {
+                // What has no line breaks.
+                [b'"' | b'0'..=b'9', ..] => out.extend_from_slice(id.as_bytes()),
+                _ => writer::append_compact(out, id),
+            }
+        }
     }
-    if said.any {
-        out.push(b'}');
-    }
-    out.push(b'}');
-}
-
-/// The members of `metadata`, which begins with the first of them.
-struct Said<'a> {
-    out: &'a mut Vec<u8>,
-    any: bool,
-}
-
-impl Said<'_> {
-    fn key(&mut self, name: &str) -> &mut Vec<u8> {
-        let before: &[u8] = match self.any {
-            true => b",\"",
-            false => b",\"metadata\":{\"",
-        };
-        self.any = true;
-        self.out.extend_from_slice(before);
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.out
-    }
+    out.extend_from_slice(b"}}");
 }

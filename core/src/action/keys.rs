@@ -6,13 +6,14 @@ use crate::json::noted::Key;
 
 /// The objects whose members are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Level {
     Top,
     Metadata,
     Error,
 }
 
-const TOP: [Key<Field>; 9] = [
+pub(super) const TOP: [Key<Field>; 10] = [
     Key::new(b"action\"", Field::Action),
     Key::new(b"params\"", Field::Params),
     Key::new(b"metadata\"", Field::Metadata),
@@ -22,17 +23,22 @@ const TOP: [Key<Field>; 9] = [
     Key::new(b"context\"", Field::Context),
     Key::new(b"error\"", Field::Error),
     Key::new(b"type\"", Field::Type),
+    Key::new(b"jsonrpc\"", Field::JsonRpc),
 ];
 
-const METADATA: [Key<Field>; 5] = [
+pub(super) const METADATA: [Key<Field>; 9] = [
     Key::new(b"request_id\"", Field::RequestId),
-    Key::new(b"client_id\"", Field::ClientId),
     Key::new(b"protocol_version\"", Field::ProtocolVersion),
+    Key::new(b"server_id\"", Field::ServerId),
+    Key::new(b"execution_time_ms\"", Field::ExecutionTime),
+    Key::new(b"client_id\"", Field::ClientId),
     Key::new(b"version\"", Field::Version),
+    Key::new(b"min_protocol_version\"", Field::OldestVersion),
     Key::new(b"auth\"", Field::Auth),
+    Key::new(b"stream\"", Field::Stream),
 ];
 
-const ERROR: [Key<Field>; 4] = [
+pub(super) const ERROR: [Key<Field>; 4] = [
     Key::new(b"type\"", Field::ErrorType),
     Key::new(b"message\"", Field::ErrorMessage),
     Key::new(b"details\"", Field::ErrorDetails),
@@ -40,22 +46,19 @@ const ERROR: [Key<Field>; 4] = [
 ];
 
 impl Level {
-    #[inline(always)]
-    pub(super) const fn keys(self) -> &'static [Key<Field>] {
+    pub(super) const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Top,
+            1 => Self::Metadata,
+            _ => Self::Error,
+        }
+    }
+
+    const fn keys(self) -> &'static [Key<Field>] {
         match self {
             Self::Top => &TOP,
             Self::Metadata => &METADATA,
             Self::Error => &ERROR,
-        }
-    }
-
-    /// The level of the object that stands under a member of this one.
-    #[inline(always)]
-    pub(super) const fn beneath(field: Field) -> Option<Self> {
-        match field {
-            Field::Metadata => Some(Self::Metadata),
-            Field::Error => Some(Self::Error),
-            _ => None,
         }
     }
 

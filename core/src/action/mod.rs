@@ -30,9 +30,11 @@ use crate::message::{Dialect, MessageRef};
 pub use decode::decode;
 pub use error_type::ErrorType;
 pub use fault::Fault;
+pub(crate) use record::OLDEST_VERSION;
 #[cfg(feature = "server")]
 pub(crate) use record::TOOL;
 pub use record::{Field, Kind, Record};
+pub(crate) use version::{NEWEST, agree, known};
 pub use version::{Version, negotiate};
 pub use view::ActionRef;
 
@@ -46,24 +48,23 @@ pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Whether a frame begins as most clients write a request, and nothing in it speaks of JSON-RPC
-/// (R-ERA-14). What does not may be one, too: that takes a closer look.
+/// Whether a frame begins as most clients write a request.
 #[inline]
 pub(crate) fn begins(frame: &[u8]) -> bool {
-    frame.starts_with(b"{\"action\"") && memchr::memmem::find(frame, b"\"jsonrpc\"").is_none()
+    frame.starts_with(b"{\"action\"")
+}
+
+/// Whether nothing in a frame speaks of JSON-RPC (R-ERA-14), as far as can be told of one that is
+/// not whole.
+pub(crate) fn is_of_no_other(frame: &[u8]) -> bool {
+    memchr::memmem::find(frame, b"\"jsonrpc\"").is_none()
 }
 
 /// Whether a request, raw JSON, says that its answer may come in parts, on a carrier that has no
 /// other way to say so: `"stream":true` in its metadata.
 #[cfg(feature = "http-client")]
 pub(crate) fn is_streamed(request: &str) -> bool {
-    let metadata = crate::json::reader::find(request, "metadata");
-    metadata.is_some_and(wants_stream)
-}
-
-/// The same of the metadata.
-pub(crate) fn wants_stream(metadata: &str) -> bool {
-    crate::json::reader::find(metadata, "stream") == Some("true")
+    crate::json::reader::find_path(request, &["metadata", "stream"]) == Some("true")
 }
 
 #[cfg(test)]

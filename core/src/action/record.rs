@@ -7,6 +7,8 @@ use crate::message::{self, Dialect, Envelope, Span};
 pub(crate) const TOOL: message::Field = message::Field::Uri;
 /// Where `context` does.
 pub(crate) const CONTEXT: message::Field = message::Field::Cursor;
+/// Where `metadata.min_protocol_version` does.
+pub(crate) const OLDEST_VERSION: message::Field = message::Field::SubscriptionId;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,16 +48,26 @@ pub enum Field {
     Error,
     /// `type`, of what is a part of a stream.
     Type,
+    /// `jsonrpc`, which no action has: what has it may be a message of the other language.
+    JsonRpc,
     /// `metadata.request_id`
     RequestId,
     /// `metadata.client_id`
     ClientId,
+    /// `metadata.server_id`, of an answer.
+    ServerId,
+    /// `metadata.execution_time_ms`, of an answer.
+    ExecutionTime,
     /// `metadata.protocol_version`
     ProtocolVersion,
     /// `metadata.version`: stands in for `protocol_version` (R-ACT-39).
     Version,
+    /// `metadata.min_protocol_version`: the oldest that the client takes (R-ACT-38).
+    OldestVersion,
     /// `metadata.auth`
     Auth,
+    /// `metadata.stream`: whether the answer may come in parts.
+    Stream,
     /// `error.type`
     ErrorType,
     /// `error.message`
@@ -94,6 +106,7 @@ impl Record {
     /// The request as a call of a tool, which is what it becomes in a server: the action is the
     /// name, `params` are the arguments. What a call has no member for stands where a call says
     /// nothing: `tool` at [`TOOL`], `context` at [`CONTEXT`].
+    #[inline]
     pub(crate) fn as_call(&self, dialect: Dialect) -> Envelope {
         let version = match self.span(Field::ProtocolVersion) {
             Span::ABSENT => self.span(Field::Version),
@@ -109,6 +122,7 @@ impl Record {
                 (message::Field::ProtocolVersion, version),
                 (TOOL, self.span(Field::Tool)),
                 (CONTEXT, self.span(Field::Context)),
+                (OLDEST_VERSION, self.span(Field::OldestVersion)),
             ],
         )
     }

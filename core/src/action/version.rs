@@ -15,6 +15,12 @@ pub struct Version {
     pub patch: u32,
 }
 
+/// What this engine speaks, as it is written in two parts, where that says all, and in three.
+const SPELT: [(&str, &str); Version::SUPPORTED.len()] = [("1.0", "1.0.0")];
+
+/// The newest that this engine speaks, in full.
+pub(crate) const NEWEST: &str = SPELT[SPELT.len() - 1].1;
+
 impl Version {
     /// What this engine speaks, oldest first.
     pub const SUPPORTED: [Self; 1] = [Self::new(1, 0, 0)];
@@ -30,7 +36,7 @@ impl Version {
 
     /// As somebody writes it who wrote `like`: in two parts, or in three (R-ACT-37).
     pub fn written_like(self, like: &str) -> String {
-        match like.matches('.').count() < 2 && self.patch == 0 {
+        match is_short(like) && self.patch == 0 {
             true => format!("{}.{}", self.major, self.minor),
             false => self.to_string(),
         }
@@ -43,16 +49,26 @@ impl fmt::Display for Version {
     }
 }
 
+/// Whether somebody writes versions in two parts.
+fn is_short(like: &str) -> bool {
+    like.bytes().filter(|byte| *byte == b'.').count() < 2
+}
+
 impl FromStr for Version {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WRONG: &str = "a version is MAJOR.MINOR or MAJOR.MINOR.PATCH";
-        let number = |part: &str| match part.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => part.parse().map_err(|_| WRONG),
-            false => Err(WRONG),
+        let number = |part: &[u8]| {
+            let digit = |sum: u32, byte: &u8| {
+                let digit = byte.wrapping_sub(b'0');
+                let sum = sum.checked_mul(10)?.checked_add(digit.into())?;
+                (digit <= 9).then_some(sum)
+            };
+            let sum = part.iter().try_fold(0, digit);
+            sum.filter(|_| !part.is_empty()).ok_or(WRONG)
         };
-        let mut parts = text.split('.');
+        let mut parts = text.as_bytes().split(|byte| *byte == b'.');
         let mut next = || parts.next().map(number).transpose();
         let (Some(major), Some(minor), patch, None) = (next()?, next()?, next()?, next()?) else {
             return Err(WRONG);
@@ -73,9 +89,50 @@ pub fn negotiate(
     supported.iter().filter(fits).max().copied()
 }
 
+/// The version of this engine that a raw token spells as it is: what most clients say.
+#[inline]
+pub(crate) fn known(token: &[u8]) -> Option<&'static str> {
+    let inner = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let spellings = SPELT.iter().flat_map(|(short, long)| [*short, *long]);
+    spellings.into_iter().find(|own| own.as_bytes() == inner)
+}
+
+/// What this engine speaks with somebody who takes up to `newest`, and from `oldest` on, written
+/// like `newest`; `None` when that is nothing.
+///
+/// # Errors
+/// One of them is no version.
+pub(crate) fn agree(
+    newest: &str,
+    oldest: Option<&str>,
+) -> Result<Option<&'static str>, &'static str> {
+    let like = |(short, long)| if is_short(newest) { short } else { long };
+    let oldest = oldest.map(str::parse).transpose()?;
+    let version = negotiate(&Version::SUPPORTED, newest.parse()?, oldest);
+    let mut spelt = Version::SUPPORTED.iter().zip(SPELT);
+    let found = version.and_then(|version| spelt.find(|(own, _)| **own == version));
+    Ok(found.map(|(_, spelt)| like(spelt)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_spoken_here_is_spelt_as_others_are() {
+        for (version, (short, long)) in Version::SUPPORTED.into_iter().zip(SPELT) {
+            assert_eq!(version.written_like("1.0"), short);
+            assert_eq!(version.written_like("1.0.0"), long);
+            for spelt in [short, long] {
+                assert_eq!(agree(spelt, None), Ok(Some(spelt)));
+            }
+        }
+        assert_eq!(Version::SUPPORTED.last().unwrap().to_string(), NEWEST);
+        assert_eq!(known(br#""1.0""#), Some("1.0"));
+        assert_eq!((known(b"1.0"), known(br#""1.1""#)), (None, None));
+        assert_eq!(agree("99.0", None), Ok(None));
+        assert!(agree("1", None).is_err() && agree("1.0", Some("x")).is_err());
+    }
 
     fn version(text: &str) -> Version {
         text.parse().unwrap()

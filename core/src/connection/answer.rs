@@ -1,5 +1,7 @@
 //! Answers as the bytes of one frame: what a result and an error look like in each revision.
 
+use std::ops::Range;
+
 use super::config::Config;
 use crate::json::{string, writer};
 use crate::mcp::{Profile, Revision, Side, meta};
@@ -16,6 +18,42 @@ pub struct ResultWriter<'a> {
     result_type: bool,
     meta: bool,
     server_info: &'a str,
+    /// Notes where some of the members lie, if that is asked.
+    places: Option<&'a mut Places>,
+}
+
+/// Where the members of a result lie that the answer to an action is made of.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    members: [Range<usize>; 3],
+    open: Option<usize>,
+    /// Some were written that were not looked at.
+    pub incomplete: bool,
+}
+
+impl Places {
+    const NAMES: [&str; 3] = ["content", "structuredContent", "isError"];
+
+    fn begin(&mut self, name: &str, at: usize) {
+        self.open = Self::NAMES.iter().position(|own| *own == name);
+        if let Some(member) = self.open.and_then(|open| self.members.get_mut(open)) {
+            *member = at..at;
+        }
+    }
+
+    fn end(&mut self, at: usize) {
+        if let Some(member) = self.open.take().and_then(|open| self.members.get_mut(open)) {
+            member.end = at;
+        }
+    }
+
+    /// `content`, `structuredContent` and `isError` of the object that was written.
+    pub fn find<'a>(&self, object: &'a str) -> [Option<&'a str>; 3] {
+        let find = |member: &Range<usize>| object.get(member.clone());
+        self.members
+            .each_ref()
+            .map(|member| find(member).filter(|value| !value.is_empty()))
+    }
 }
 
 impl ResultWriter<'_> {
@@ -30,12 +68,18 @@ impl ResultWriter<'_> {
     }
 
     fn key(&mut self, name: &str) {
+        if let Some(places) = &mut self.places {
+            places.end(self.out.len());
+        }
         if !std::mem::take(&mut self.empty) {
             self.out.push(b',');
         }
         self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
+        if let Some(places) = &mut self.places {
+            places.begin(name, self.out.len());
+        }
     }
 
     /// A member whose value is JSON already; line breaks between its tokens are dropped (R-STD-01).
@@ -74,6 +118,10 @@ impl ResultWriter<'_> {
     }
 
     fn begin_members(&mut self, members: &str) -> bool {
+        if let Some(places) = &mut self.places {
+            places.end(self.out.len());
+            places.incomplete = true;
+        }
         if !members.is_empty() && !std::mem::take(&mut self.empty) {
             self.out.push(b',');
         }
@@ -167,6 +215,7 @@ pub(crate) fn result(
         result_type: false,
         meta: false,
         server_info: server_info(config),
+        places: None,
     };
     write(&mut writer);
     writer.finish();
@@ -177,14 +226,15 @@ pub(crate) fn result(
 #[cfg(feature = "server")]
 pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
     let mut out = Vec::new();
-    append_object(&mut out, revision, write);
+    append_object(&mut out, revision, None, write);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends a result as an object of its own, without this side's name.
+/// Appends a result as an object of its own, without this side's name; `places` are in `out`.
 pub(super) fn append_object(
     out: &mut Vec<u8>,
     revision: Revision,
+    places: Option<&mut Places>,
     write: impl FnOnce(&mut ResultWriter<'_>),
 ) {
     out.push(b'{');
@@ -196,9 +246,13 @@ pub(super) fn append_object(
         result_type: false,
         meta: false,
         server_info: "",
+        places,
     };
     write(&mut writer);
     writer.finish();
+    if let Some(places) = writer.places {
+        places.end(writer.out.len());
+    }
     out.push(b'}');
 }
 

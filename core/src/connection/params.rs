@@ -135,7 +135,7 @@ fn append_method(out: &mut Vec<u8>, method: &str) {
 const TRAILER_BYTES: usize = 1024;
 
 /// Appends `params` as the next member; gives them back without the whitespace around them.
-fn append_params<'a>(
+pub(super) fn append_params<'a>(
     out: &mut Vec<u8>,
     params: Option<&'a str>,
 ) -> Result<Option<&'a str>, RequestError> {
@@ -193,7 +193,7 @@ fn engine_key(name: &str) -> bool {
 
 const MAX_DEPTH: usize = Limits::STDIO.max_depth;
 
-fn is_object(json: &str) -> bool {
+pub(super) fn is_object(json: &str) -> bool {
     json.starts_with('{') && crate::json::validate(json.as_bytes(), MAX_DEPTH).is_ok()
 }
 

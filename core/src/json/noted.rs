@@ -76,3 +76,22 @@ pub(crate) fn word_at<const AT: usize>(window: &[u8; 32]) -> u64 {
     const { assert!(AT + 8 <= 32) };
     u64::from_le_bytes(std::array::from_fn(|i| window[AT + i]))
 }
+
+/// Walks the member whose noted name stands in a window and leaves the block with its end;
+/// written out for each name, so that names, masks and fields become constants of the code. Who
+/// uses it has the names in `keys`, and `member` to walk the value with.
+macro_rules! first_of {
+    ($found:lifetime, $pass:ident, $place:expr, $window:ident at $at:literal,
+     $keys:ident[$($index:literal),+]) => {{
+        let (level, key, depth) = $place;
+        let word = $crate::json::noted::word_at::<$at>($window);
+        $({
+            const KEY: $crate::json::noted::Key<Field> = keys::$keys[$index];
+            if KEY.matches::<$at>(word, $window) {
+                let behind = $crate::json::noted::word_at::<{ $at + KEY.len() }>($window);
+                break $found $pass.member(level, KEY.field, key + KEY.len(), behind, depth)?;
+            }
+        })+
+    }};
+}
+pub(crate) use first_of;

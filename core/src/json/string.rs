@@ -25,7 +25,7 @@ impl<'a> JsonStr<'a> {
 
     /// Whether it is spelled with escapes.
     pub fn is_escaped(self) -> bool {
-        memchr::memchr(b'\\', self.0.as_bytes()).is_some()
+        has_escapes(self.0)
     }
 
     /// The decoded string; borrowed unless there are escapes.
@@ -67,14 +67,36 @@ impl PartialEq<&str> for JsonStr<'_> {
     }
 }
 
+/// Whether there is a backslash. Names and most values are shorter than what a search pays for.
+#[inline]
+fn has_escapes(raw: &str) -> bool {
+    let bytes = raw.as_bytes();
+    let has = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | (*byte == b'\\'));
+    match (
+        bytes.len(),
+        bytes.first_chunk::<16>(),
+        bytes.last_chunk::<16>(),
+    ) {
+        (..16, ..) => has(bytes),
+        (..=32, Some(first), Some(last)) => has(first) | has(last),
+        _ => memchr::memchr(b'\\', bytes).is_some(),
+    }
+}
+
 /// Decodes what stands between the quotes of a JSON string; borrowed when nothing is escaped.
 ///
 /// # Errors
 /// If an escape is a lone surrogate, or none of RFC 8259.
+#[inline]
 pub fn unescape(raw: &str) -> Result<Cow<'_, str>, DecodeError> {
-    let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
-        return Ok(Cow::Borrowed(raw));
-    };
+    match has_escapes(raw) {
+        true => unescape_some(raw).map(Cow::Owned),
+        false => Ok(Cow::Borrowed(raw)),
+    }
+}
+
+fn unescape_some(raw: &str) -> Result<String, DecodeError> {
+    let first = raw.find('\\').unwrap_or(raw.len());
     let mut text = String::with_capacity(raw.len());
     let mut at = first;
     text.push_str(&raw[..first]);
@@ -95,7 +117,7 @@ pub fn unescape(raw: &str) -> Result<Cow<'_, str>, DecodeError> {
             }
             None => {
                 text.push_str(&raw[at..]);
-                return Ok(Cow::Owned(text));
+                return Ok(text);
             }
         }
     }

@@ -175,6 +175,7 @@ impl Envelope {
     }
 
     /// The record of a request of another dialect, whose members stand where those of JSON-RPC do.
+    #[inline]
     pub(crate) fn of_request(dialect: Dialect, members: &[(Field, Span)]) -> Self {
         let mut envelope = Self {
             kind: Kind::Request,

@@ -2,10 +2,10 @@
 
 use super::envelope::Field;
 use crate::json::JsonStr;
-pub(super) use crate::json::noted::word_at;
+use crate::json::noted::Key as Noted;
 
 /// A name that is noted here.
-pub(super) type Key = crate::json::noted::Key<Field>;
+type Key = Noted<Field>;
 
 const fn key(name: &'static [u8], field: Field) -> Key {
     Key::new(name, field)

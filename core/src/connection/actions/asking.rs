@@ -8,16 +8,13 @@ use super::super::config::Opening;
 use super::super::core::Core;
 use super::super::handle::ActOptions;
 use super::super::host::{Host, Stray};
-use crate::action::encode::{self, RequestParts};
-use crate::action::{self, Field, Kind, Record, Version};
+use super::super::params::{append_params, is_object};
+use crate::action::{self, Field, Kind, Record};
 use crate::correlate::RequestKey;
 use crate::error::RequestError;
-use crate::json::{self, reader, writer};
+use crate::json::{number, reader, string, writer};
 use crate::mcp::Side;
 use crate::message::{Envelope, Frame, Message};
-
-/// How deep params and metadata may nest.
-const MAX_DEPTH: usize = 512;
 
 /// Appends a request, whose id is the key in digits (R-ACT-02, R-ACT-03).
 ///
@@ -29,43 +26,39 @@ pub(in crate::connection) fn request(
     (action, params): (&str, &str),
     options: &ActOptions,
 ) -> Result<(), RequestError> {
-    let is_object = |text: &str| {
-        text.trim_start().starts_with('{') && json::validate(text.as_bytes(), MAX_DEPTH).is_ok()
-    };
-    if !is_object(params) {
-        return Err(RequestError::Misuse("params must be a JSON object"));
-    }
-    let more = options.metadata.as_deref().unwrap_or("{}");
-    if !is_object(more) {
+    let more = options.metadata.as_deref().map(str::trim_ascii);
+    if more.is_some_and(|more| !is_object(more)) {
         return Err(RequestError::Misuse("metadata must be a JSON object"));
     }
-    let newest = Version::SUPPORTED.last().copied();
-    let newest = newest
-        .map(|version| version.to_string())
-        .unwrap_or_default();
-    let mut metadata = format!(
-        "{{\"request_id\":\"{}\",\"protocol_version\":\"{newest}\"",
-        key.get()
-    )
-    .into_bytes();
-    for (name, value) in reader::members(more) {
+    out.extend_from_slice(b"{\"action\":");
+    string::append(out, action);
+    append_params(out, Some(params))?;
+    for (name, value) in [
+        (",\"tool\":", &options.tool),
+        (",\"context\":", &options.context),
+    ] {
+        if let Some(value) = value {
+            out.extend_from_slice(name.as_bytes());
+            string::append(out, value);
+        }
+    }
+    out.extend_from_slice(b",\"metadata\":{\"request_id\":\"");
+    number::append(out, key.get());
+    out.extend_from_slice(b"\",\"protocol_version\":\"");
+    out.extend_from_slice(action::NEWEST.as_bytes());
+    out.push(b'"');
+    for (name, value) in reader::members(more.unwrap_or("{}")) {
         if !matches!(name.raw(), "request_id" | "protocol_version" | "stream") {
-            metadata.extend_from_slice(b",\"");
-            metadata.extend_from_slice(name.raw().as_bytes());
-            metadata.extend_from_slice(b"\":");
-            writer::append_compact(&mut metadata, value);
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(name.raw().as_bytes());
+            out.extend_from_slice(b"\":");
+            writer::append_compact(out, value);
         }
     }
     if options.streamed {
-        metadata.extend_from_slice(b",\"stream\":true");
+        out.extend_from_slice(b",\"stream\":true");
     }
-    metadata.push(b'}');
-    let parts = RequestParts {
-        tool: options.tool.as_deref(),
-        context: options.context.as_deref(),
-        metadata: std::str::from_utf8(&metadata).ok(),
-    };
-    encode::request(out, action, params, parts);
+    out.extend_from_slice(b"}}");
     Ok(())
 }
 
@@ -88,10 +81,8 @@ impl Core {
         let mut record = Record::new();
         let decoded = action::decode(frame, self.config.limits.max_depth, &mut record);
         let answer = action::ActionRef::new(frame, &record);
-        let said = answer.raw(Field::RequestId);
-        let digits = said.map(|id| reader::as_str(id).unwrap_or(id.into()));
-        let key = match digits {
-            Some(digits) => digits.parse().ok().and_then(RequestKey::from_wire),
+        let key = match answer.raw(Field::RequestId) {
+            Some(id) => RequestKey::from_token(id.trim_matches('"').as_bytes()),
             None => self.pending.only(),
         };
         let key = key.filter(|key| self.pending.contains(*key));

@@ -8,6 +8,7 @@ mod asking;
 mod batch;
 pub(crate) mod words;
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use super::queue::Encoded;
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Wire};
 use crate::action::encode::{self, ActionError, AnswerMetadata};
-use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version, negotiate};
+use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version};
 use crate::buffer::Output;
 use crate::json::reader;
 use crate::limits::MAX_ID_BYTES;
@@ -44,7 +45,7 @@ pub(crate) struct Speech {
 #[derive(Debug)]
 pub(crate) struct Underway {
     begun: Instant,
-    version: Option<Box<str>>,
+    version: Option<&'static str>,
     streamed: bool,
     /// The batch that it is an operation of.
     batch: Option<Box<Run>>,
@@ -54,7 +55,7 @@ impl Underway {
     pub fn new(message: &MessageRef<'_>, begun: Instant) -> Self {
         Self {
             begun,
-            version: agreed(message).ok().flatten().map(Into::into),
+            version: agreed(message).ok().flatten(),
             streamed: message.dialect() == Dialect::ActionStream,
             batch: None,
         }
@@ -111,8 +112,15 @@ impl Core {
     ) -> bool {
         let mut record = Record::new();
         let decoded = action::decode(frame, self.config.limits.max_depth, &mut record);
-        let metadata = action::ActionRef::new(frame, &record).metadata();
-        let asked = match metadata.is_some_and(action::wants_stream) {
+        let is_other = match decoded {
+            Ok(()) => record.span(Field::JsonRpc).is_some(),
+            Err(_) => !action::is_of_no_other(frame.bytes()),
+        };
+        if is_other && exchange.speech.only.is_none() {
+            return false;
+        }
+        let stream = action::ActionRef::new(frame, &record).raw(Field::Stream);
+        let asked = match stream == Some("true") {
             true => Dialect::ActionStream,
             false => Dialect::Action,
         };
@@ -216,7 +224,9 @@ impl Core {
         head: Option<Frame<'_>>,
         why: &str,
     ) -> bool {
-        let begins = head.is_some_and(|head| action::begins(head.bytes()));
+        let begins = head.is_some_and(|head| {
+            action::begins(head.bytes()) && action::is_of_no_other(head.bytes())
+        });
         let said = exchange.speech.only.is_some() || exchange.speech.last || begins;
         let Some(head) = head.filter(|_| said && self.takes_actions()) else {
             return false;
@@ -255,7 +265,7 @@ impl Core {
             request_id: Some(id.as_ref().raw()).filter(|id| !id.is_empty()),
             server_id: name.as_deref(),
             execution_time_ms: Some(self.elapsed_ms(begun)),
-            protocol_version: version.as_deref(),
+            protocol_version: version,
         };
         exchange.take_over_and(frame, |out| encode::close(out, metadata));
     }
@@ -312,52 +322,59 @@ pub(super) fn close_now(
     execution_time_ms: Option<u64>,
 ) {
     let name = server_name(implementation);
-    let version = agreed(message).ok().flatten();
     encode::close(
         out,
         AnswerMetadata {
             request_id: message.id().map(RequestId::raw),
             server_id: name.as_deref(),
             execution_time_ms,
-            protocol_version: version.as_deref(),
+            protocol_version: agreed(message).ok().flatten(),
         },
     );
 }
 
-fn server_name(implementation: &str) -> Option<std::borrow::Cow<'_, str>> {
-    reader::find(implementation, "name").and_then(reader::as_str)
+fn server_name(implementation: &str) -> Option<Cow<'_, str>> {
+    // Nearly always it stands first, and as it is.
+    let plain = implementation
+        .strip_prefix("{\"name\":\"")
+        .and_then(|rest| {
+            let is_end = |byte: &u8| matches!(byte, b'"' | b'\\');
+            let end = rest.as_bytes().iter().position(is_end)?;
+            let (name, rest) = rest.split_at_checked(end)?;
+            rest.starts_with('"').then_some(name)
+        });
+    let found = || reader::find(implementation, "name").and_then(reader::as_str);
+    plain.map(Cow::Borrowed).or_else(found)
 }
 
 /// The version that a request is served in, as its answer spells it; none when it says none.
 ///
 /// # Errors
 /// It is not spoken here (R-ACT-38): why, and details.
-fn agreed(message: &MessageRef<'_>) -> Result<Option<String>, (String, Option<String>)> {
-    let Some(said) = message.raw(message::Field::ProtocolVersion) else {
+fn agreed(message: &MessageRef<'_>) -> Result<Option<&'static str>, (String, Option<String>)> {
+    let Some(token) = message.raw_bytes(message::Field::ProtocolVersion) else {
         return Ok(None);
     };
-    let Some(said) = reader::as_str(said) else {
+    let oldest = message.decoded(action::OLDEST_VERSION);
+    if let Some(known) = action::known(token).filter(|_| oldest.is_none()) {
+        return Ok(Some(known));
+    }
+    let Some(said) = message.decoded(message::Field::ProtocolVersion) else {
         return Err(("protocol_version must be a string".into(), None));
     };
-    let oldest = message.raw(message::Field::Meta).and_then(|metadata| {
-        reader::find(metadata, "min_protocol_version").and_then(reader::as_str)
-    });
-    let named = |text: &str| -> Result<Version, (String, Option<String>)> {
-        text.parse().map_err(|why: &str| (why.to_owned(), None))
-    };
-    let oldest = oldest.as_deref().map(named).transpose()?;
-    match negotiate(&Version::SUPPORTED, named(&said)?, oldest) {
-        Some(version) => Ok(Some(version.written_like(&said))),
-        None => {
-            let supported: Vec<_> = Version::SUPPORTED
-                .iter()
-                .map(|version| format!("\"{version}\""))
-                .collect();
-            let supported = supported.join(",");
-            Err((
-                "this version of the protocol is not spoken here".into(),
-                Some(format!("{{\"supported\":[{supported}]}}")),
-            ))
-        }
+    let version = action::agree(&said, oldest.as_deref());
+    match version.map_err(|why| (why.to_owned(), None))? {
+        Some(version) => Ok(Some(version)),
+        None => Err(not_spoken()),
     }
+}
+
+#[cold]
+fn not_spoken() -> (String, Option<String>) {
+    let supported = Version::SUPPORTED.map(|version| format!("\"{version}\""));
+    let supported = supported.join(",");
+    (
+        "this version of the protocol is not spoken here".into(),
+        Some(format!("{{\"supported\":[{supported}]}}")),
+    )
 }

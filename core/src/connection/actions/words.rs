@@ -10,7 +10,8 @@
 //!
 //! What is appended here is open: its metadata and its last brace follow when it is written.
 
-use super::super::answer::{ResultWriter, append_object};
+use super::super::answer::{Places, ResultWriter, append_object};
+use super::super::scratch;
 use super::super::watch::{Verdict, Watch};
 use crate::action::ErrorType;
 use crate::action::encode::{self, ActionError};
@@ -26,11 +27,14 @@ pub(crate) fn result(
     watch: Option<&dyn Watch>,
     write: impl FnOnce(&mut ResultWriter<'_>),
 ) {
-    let begin = out.len();
-    append_object(out, revision, write);
-    let object = out.split_off(begin);
-    let object = std::str::from_utf8(&object).unwrap_or("{}");
-    whole_result(out, dialect, watch, object);
+    let (mut object, mut places) = (scratch::take(), Places::default());
+    append_object(&mut object, revision, Some(&mut places), write);
+    let text = std::str::from_utf8(&object).unwrap_or("{}");
+    match watch.is_some() || places.incomplete {
+        true => whole_result(out, dialect, watch, text),
+        false => kept(out, dialect, text, places.find(text)),
+    }
+    scratch::put(object);
 }
 
 /// Appends a result object, raw JSON, or what `watch` says instead.
@@ -41,24 +45,34 @@ pub(crate) fn whole_result(
     object: &str,
 ) {
     match watch.map_or(Verdict::Keep, |watch| watch.result(object)) {
-        Verdict::Keep => kept(out, dialect, object),
-        Verdict::Replace(object) => kept(out, dialect, &object),
+        Verdict::Keep => kept(out, dialect, object, members(object)),
+        Verdict::Replace(object) => kept(out, dialect, &object, members(&object)),
         Verdict::Refuse(kind, why, data) => error(out, dialect, kind, &why, data.as_deref()),
     }
 }
 
-fn kept(out: &mut Vec<u8>, dialect: Dialect, object: &str) {
-    let streamed = dialect == Dialect::ActionStream;
-    let (mut structured, mut content, mut is_error) = (None, None, false);
+/// `content`, `structuredContent` and `isError` of a result.
+fn members(object: &str) -> [Option<&str>; 3] {
+    let mut found = [None; 3];
     for (key, value) in reader::members(object) {
         match key.raw() {
-            "structuredContent" => structured = Some(value),
-            "content" => content = Some(value),
-            "isError" => is_error = value == "true",
+            "content" => found[0] = Some(value),
+            "structuredContent" => found[1] = Some(value),
+            "isError" => found[2] = Some(value),
             _ => {}
         }
     }
-    if is_error {
+    found
+}
+
+fn kept(
+    out: &mut Vec<u8>,
+    dialect: Dialect,
+    object: &str,
+    [content, structured, is_error]: [Option<&str>; 3],
+) {
+    let streamed = dialect == Dialect::ActionStream;
+    if is_error == Some("true") {
         return failure(out, streamed, structured, content);
     }
     let wrapped = |name: &str, value: &str| format!("{{\"{name}\":{value}}}");

@@ -49,7 +49,8 @@ pub fn may_be(headers: &HeaderMap) -> bool {
 
 /// Whether a body is a request of the dialect, or was to be one.
 pub fn is_one(headers: &HeaderMap, body: &Input) -> bool {
-    if says_so(headers) || action::begins(body.filled()) {
+    let is_plain = |frame| action::begins(frame) && action::is_of_no_other(frame);
+    if says_so(headers) || is_plain(body.filled()) {
         return true;
     }
     let mut record = Record::new();

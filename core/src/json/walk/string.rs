@@ -64,10 +64,17 @@ impl Walker<'_> {
                 }
             }
             if at - pos >= LONG_STRING {
-                break;
+                return self.long_string(at);
             }
         }
-        self.long_string(at)
+        // Little is left, and mostly nothing but the end is to be found there.
+        while let Some(b' ' | b'!' | b'#'..=b'[' | b']'..=0x7f) = self.text.get(at) {
+            at += 1;
+        }
+        match self.byte(at) {
+            b'"' => Some(at + 1),
+            _ => self.long_string(at),
+        }
     }
 
     /// Walks on in a string that turned out long, or that ends where the text does.

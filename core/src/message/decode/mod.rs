@@ -5,7 +5,8 @@ mod classify;
 use super::envelope::{Envelope, Field, Kind, Span};
 use super::fault::Fault;
 use super::frame::Frame;
-use super::keys::{self, Key, Level};
+use super::keys::{self, Level};
+use crate::json::noted::first_of;
 use crate::json::walk::{Walker, short_integer};
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::limits::MAX_ID_BYTES;
@@ -62,23 +63,6 @@ pub fn decode_unpadded(
 
 /// Longest frame that spans of 32 bits can describe, in bytes.
 const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
-
-/// Walks the member whose noted name stands in a window and leaves the block with its end;
-/// written out for each name, so that names, masks and fields become constants of the code.
-macro_rules! first_of {
-    ($found:lifetime, $pass:ident, $place:expr, $window:ident at $at:literal,
-     $keys:ident[$($index:literal),+]) => {{
-        let (level, key, depth) = $place;
-        let word = keys::word_at::<$at>($window);
-        $({
-            const KEY: Key = keys::$keys[$index];
-            if KEY.matches::<$at>(word, $window) {
-                let behind = keys::word_at::<{ $at + KEY.len() }>($window);
-                break $found $pass.member(level, KEY.field, key + KEY.len(), behind, depth)?;
-            }
-        })+
-    }};
-}
 
 struct Pass<'a, 'o> {
     walker: Walker<'a>,
