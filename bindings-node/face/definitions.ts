@@ -86,6 +86,8 @@ export interface Policy {
     };
     /** How often each client may ask: so often at once, and so often in each second. */
     rate?: { burst: number; perSecond: number };
+    /** How many calls of tools each client may make in a period, in ms; an action beyond it fails with `QUOTA_EXCEEDED`. */
+    quota?: { calls: number; period: number };
     /** Longest that a call of any tool may take, in ms. */
     toolTimeout?: number;
     /** The same by tool. */

@@ -45,6 +45,11 @@ test('secrets are told to nobody, and the audit says what was done (R-ERR-29, R-
 });
 
 test('calls are bounded in time and number (R-PER-06, R-S14-05)', async () => {
+    const counted = await connect(offer({ policy: { quota: { calls: 1, period: 3_600_000 } } }));
+    const called = async () => (await counted.callTool('erase')).content[0].text;
+    assert.equal(await called(), 'erased');
+    assert.equal(await called(), 'the quota of 1 calls in 3600s is used up: try again in 3600 s');
+    await counted.close();
     const client = await connect(offer({ policy: { toolTimeout: 100, rate: { burst: 2, perSecond: 0 } } }));
     const slow = await client.callTool('slow');
     assert.ok(slow.isError && slow.content[0].text.includes('longer than'));

@@ -79,6 +79,11 @@ async def test_secrets_are_told_to_nobody_and_the_audit_says_what_was_done() -> 
 @coroutine
 async def test_calls_are_bounded_in_time_and_number() -> None:
     """R-PER-06, R-S14-05."""
+    server = offer(Server("disk", policy=Policy(quota=(1, 3600))))
+    async with Client(server) as client:
+        assert (await client.call_tool("erase")).text == "erased"
+        told = "the quota of 1 calls in 3600s is used up: try again in 3600 s"
+        assert (await client.call_tool("erase")).text == told
     server = offer(Server("disk", policy=Policy(tool_timeout=0.1, rate=(2, 0))))
     async with Client(server) as client:
         slow = await client.call_tool("slow")

@@ -61,6 +61,15 @@ pub struct Rate {
     pub per_second: u32,
 }
 
+/// How much may be done in a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// So many calls.
+    pub calls: u64,
+    /// From the first of them on; without a length, they are not counted.
+    pub period: Duration,
+}
+
 impl Limits {
     /// Bounds for a pipe to a process that the user started.
     pub const STDIO: Self = Self {
@@ -194,7 +203,7 @@ pub const MAX_USED_STATES: usize = 65_536;
 /// How often clients are told to ask how far a task is.
 pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Most clients whose rates a policy keeps apart; beyond it those that are new share one. Stops
+/// Most clients whose rates and quotas a policy keeps apart; beyond it those that are new share one. Stops
 /// clients from pinning memory with names.
 pub const MAX_RATED_CLIENTS: usize = 10_000;
 
@@ -205,6 +214,10 @@ pub const MAX_CAPTURED_BYTES: usize = 64 << 10;
 /// Most results of tools that a server keeps for those who ask the same. Stops clients from pinning
 /// memory with questions.
 pub const MAX_KEPT_RESULTS: usize = 1024;
+
+/// What those results and the arguments that they answer may take together, in bytes; one that is
+/// longer is not kept. Stops a few large results from doing the same.
+pub const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// Longest arguments of a tool that are checked against its schema on the driver's thread, in
 /// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).

@@ -55,6 +55,8 @@ class Policy:
             which `*` stands for anything within one segment and `**` for anything. Also `maxResourceSize` (bytes),
             `maxToolExecutionTime` (milliseconds) and `toolPatterns`.
         rate: How often each client may ask: so often at once, and so often in each second.
+        quota: How many calls of tools each client may make in a period, in seconds; an action beyond it fails with
+            `QUOTA_EXCEEDED`.
         tool_timeout: Seconds that a call of any tool may take.
         timeouts: The same by tool.
         secrets: What is masked wherever it stands.
@@ -74,6 +76,7 @@ class Policy:
         *,
         permissions: Mapping[str, Any] | None = None,
         rate: tuple[int, int] | None = None,
+        quota: tuple[int, float] | None = None,
         tool_timeout: float | None = None,
         timeouts: Mapping[str, float] = {},
         secrets: Iterable[str] = (),
@@ -92,6 +95,8 @@ class Policy:
             said["permissions"] = dict(permissions)
         if rate is not None:
             said["rate"] = {"burst": rate[0], "perSecond": rate[1]}
+        if quota is not None:
+            said["quota"] = {"calls": quota[0], "period": ms(quota[1])}
         if tool_timeout is not None:
             said["toolTimeout"] = ms(tool_timeout)
         self.json = to_json(said)

@@ -430,8 +430,18 @@ impl Batch {
     /// Takes those out that the host marked with `target`.
     #[cfg(feature = "server")]
     pub(crate) fn take(&mut self, target: u32) -> Vec<Call> {
-        let is_one = |record: &Record| record.target == target;
-        if !self.records.iter().any(is_one) {
+        self.take_those(|record| record.target == target)
+    }
+
+    /// Takes one out.
+    #[cfg(feature = "server")]
+    pub(crate) fn take_one(&mut self, key: CallKey) -> Option<Call> {
+        self.take_those(|record| record.key == key).pop()
+    }
+
+    #[cfg(feature = "server")]
+    fn take_those(&mut self, is_one: impl Fn(&Record) -> bool) -> Vec<Call> {
+        if !self.records.iter().any(&is_one) {
             return Vec::new();
         }
         let ones = (0..self.len()).filter(|index| is_one(&self.records[*index]));

@@ -13,7 +13,7 @@ impl ChildCommand {
     /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). What it
     /// writes to stderr meanwhile is part of the answer, as `stderr` of its metadata, or of those of
     /// its error (R-STD-14): the last [`MAX_CAPTURED_BYTES`] of it. Where there is no answer at all it
-    /// is dropped. Blocks.
+    /// is part of the failure, [`ActionFailure::Silent`]. Blocks.
     ///
     /// ```no_run
     /// use mcpbolt::io::ChildCommand;
@@ -44,6 +44,10 @@ impl ChildCommand {
                 let metadata = noted(error.metadata(), said);
                 Err(ActionFailure::Answered(error.with_metadata(metadata)))
             }
+            Err(ActionFailure::Request(error)) if !said.is_empty() => Err(ActionFailure::Silent {
+                error,
+                stderr: said,
+            }),
             Err(failure) => Err(failure),
         }
     }

@@ -85,6 +85,8 @@ pub enum ErrorKind {
     TimedOut,
     /// The client asks more often than it may.
     RateLimited,
+    /// The client has used up what it may do in a period.
+    QuotaExceeded,
     /// The client was not granted what this takes.
     InsufficientScope,
     /// The client has not proven who it is.
@@ -92,7 +94,7 @@ pub enum ErrorKind {
 }
 
 /// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the profiles in their order.
-const CODES: [(ErrorKind, [i64; 6]); 23] = {
+const CODES: [(ErrorKind, [i64; 6]); 24] = {
     use ErrorKind::*;
     const MISSING: i64 = -32002;
     [
@@ -166,6 +168,7 @@ const CODES: [(ErrorKind, [i64; 6]); 23] = {
             ),
         ),
         (RateLimited, [RATE_LIMITED; 6]),
+        (QuotaExceeded, [RATE_LIMITED; 6]),
         (InsufficientScope, [INSUFFICIENT_SCOPE; 6]),
         (Unauthenticated, [UNAUTHENTICATED; 6]),
     ]

@@ -1,5 +1,8 @@
 //! What one pass over a frame finds: a kind and where things lie.
 
+#[cfg(feature = "server")]
+use std::ops::Range;
+
 use super::fault::Fault;
 
 /// A part of a frame: from `start` up to `end`, in bytes.
@@ -227,6 +230,22 @@ impl Envelope {
             Kind::Notification | Kind::Response | Kind::Error => false,
             Kind::Invalid if has(Field::Method) => self.id_member,
             Kind::Invalid => !self.answer,
+        }
+    }
+
+    /// The same when what stood at `place` has become longer or shorter; `new` says where what was
+    /// behind it is now.
+    #[cfg(feature = "server")]
+    pub(super) fn moved(&self, place: Range<usize>, new: impl Fn(usize) -> usize) -> Self {
+        let moved = |span: Span| match (span.start(), span.end()) {
+            _ if span.is_none() => span,
+            (start, end) if start >= place.end => Span::new(new(start), new(end)),
+            (start, end) if end >= place.end => Span::new(start, new(end)),
+            _ => span,
+        };
+        Self {
+            spans: self.spans.map(moved),
+            ..*self
         }
     }
 

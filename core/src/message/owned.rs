@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use super::envelope::Envelope;
+#[cfg(feature = "server")]
+use super::envelope::{Dialect, Field, Span};
 use super::frame::Frame;
 use super::view::MessageRef;
 use crate::buffer::PADDING;
@@ -92,10 +94,76 @@ impl Message {
         self.block
     }
 
+    /// The same request with other arguments: raw JSON, an object that is validated. `None` when that
+    /// is too long for any message, or there is no request for arguments to belong to.
+    #[cfg(feature = "server")]
+    pub(crate) fn with_arguments(&self, json: &str) -> Option<Self> {
+        let (text, envelope) = (self.bytes(), &self.envelope);
+        let span = envelope.span(Field::Arguments);
+        // In place of those, or before all members of the object that they belong to.
+        let (place, name) = match (span.is_some(), envelope.dialect()) {
+            (true, _) => (span.start()..span.end(), ""),
+            (false, Dialect::Rpc) => {
+                let params = envelope.span(Field::Params);
+                let at = params.is_some().then(|| params.start() + 1)?;
+                (at..at, "\"arguments\":")
+            }
+            (false, _) => {
+                let at = text.iter().position(|byte| *byte == b'{')? + 1;
+                (at..at, "\"params\":")
+            }
+        };
+        let comma = if name.is_empty() { "" } else { "," };
+        let parts: [&[u8]; 5] = [
+            text.get(..place.start)?,
+            name.as_bytes(),
+            json.as_bytes(),
+            comma.as_bytes(),
+            text.get(place.end..)?,
+        ];
+        let mut block = parts.concat();
+        let len = block.len();
+        u32::try_from(len + PADDING).ok()?;
+        block.resize(len + PADDING, 0);
+        let begin = place.start + name.len();
+        let mut envelope = envelope.moved(place, |at| at + len - text.len());
+        envelope.set(Field::Arguments, Span::new(begin, begin + json.len()));
+        Self::from_block(block.into(), len, envelope)
+    }
+
     /// Part of the message, sharing the block; `None` when absent.
     pub fn slice(&self, field: super::Field) -> Option<Bytes> {
         let span = self.envelope.span(field);
         span.get(self.bytes())
             .map(|_| self.block.slice(span.start()..span.end()))
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use super::*;
+    use crate::message::Field;
+
+    /// What is found in a message with other arguments is what is found when it is decoded anew.
+    #[test]
+    fn other_arguments_move_what_is_behind_them() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":1},"_meta":{"progressToken":3}}}"#,
+            r#" { "params" : { "arguments" : { } , "name" : "a" } , "method" : "tools/call", "id" : "7", "jsonrpc":"2.0"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":3}}}"#,
+        ] {
+            for json in [
+                "{}",
+                r#"{"text":"longer than what was there before","n":[1,{}]}"#,
+            ] {
+                let message = Message::parse(text.as_bytes(), 64).unwrap();
+                let other = message.with_arguments(json).unwrap();
+                assert_eq!(other.as_ref().arguments(), Some(json), "{text}");
+                let anew = Message::parse(other.bytes(), 64).unwrap();
+                assert_eq!(other.envelope, anew.envelope, "{text} {json}");
+                assert_eq!(other.as_ref().name(), message.as_ref().name());
+                assert!(other.slice(Field::Id).is_some() && other.frame().is_some());
+            }
+        }
     }
 }

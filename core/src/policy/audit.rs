@@ -1,4 +1,5 @@
-//! Who did what, and what came of it: one event for each call, read, prompt and subscription.
+//! Who did what, and what came of it: one event for each call, read, prompt and subscription, and for
+//! who was refused over HTTP because nobody knows them.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,7 +59,8 @@ impl Outcome {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AuditEvent<'a> {
-    /// The method on the wire.
+    /// The method on the wire. Empty, as are the name, the id and the revision, of who was refused
+    /// before anything was read.
     pub method: &'a str,
     /// The tool or prompt, or the URI.
     pub name: &'a str,
@@ -70,7 +72,7 @@ pub struct AuditEvent<'a> {
     pub revision: &'a str,
     /// What came of it.
     pub outcome: Outcome,
-    /// The code of the error, if it is one.
+    /// The code of the error, if it is one; the status of HTTP of who was refused before.
     pub code: Option<i64>,
     /// What was said of the failure, if it is one.
     pub message: Option<&'a str>,

@@ -30,6 +30,7 @@ mod glob;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod permissions;
+mod quotas;
 mod rates;
 mod redact;
 mod settings;
@@ -37,6 +38,8 @@ mod verifier;
 mod watched;
 
 use std::collections::BTreeMap;
+#[cfg(feature = "http")]
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -49,10 +52,11 @@ pub use self::verifier::{ApiKeys, Credentials};
 pub(crate) use self::watched::{Asked, Watched};
 
 use self::audit::Sink;
+use self::quotas::Quotas;
 use self::rates::Rates;
 use self::verifier::Verifier;
 use crate::connection::Principal;
-use crate::limits::Rate;
+use crate::limits::{Quota, Rate};
 use crate::mcp::{ErrorKind, Method};
 
 /// The rules of a server. See the [module](self).
@@ -60,6 +64,7 @@ use crate::mcp::{ErrorKind, Method};
 pub struct Policy {
     permissions: Option<Permissions>,
     rates: Option<Rates>,
+    quotas: Option<Quotas>,
     tool_timeout: Option<Duration>,
     timeouts: BTreeMap<String, Duration>,
     sinks: Vec<Sink>,
@@ -98,6 +103,25 @@ impl Policy {
         self
     }
 
+    /// Bounds how many calls of tools each client may make in a period, whatever becomes of them; who a
+    /// client is, [`rate`](Self::rate) says. A call that the client may not make does not count. Beyond
+    /// it a call of a tool gives a failure to read, and over HTTP status 429; an action is refused as
+    /// `QUOTA_EXCEEDED`, with what is left of the period as `retry_after_seconds`. Counted in this
+    /// process, for at most [`MAX_RATED_CLIENTS`](crate::limits::MAX_RATED_CLIENTS) clients apart.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use mcpbolt::limits::Quota;
+    /// use mcpbolt::policy::Policy;
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// let policy = Policy::new().quota(Quota { calls: 1000, period: day });
+    /// ```
+    #[must_use]
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.quotas = Some(Quotas::new(quota));
+        self
+    }
+
     /// Bounds how long a call of any tool may take; then its handler is cancelled. Not how long a
     /// task may take that a call became.
     #[must_use]
@@ -116,10 +140,11 @@ impl Policy {
     /// Has `verify` say who asks, by what the client brings, before anything is done for it: an API
     /// key, a token, a certificate; its error is what a client of actions is told. Over HTTP these are the
     /// request's `Authorization: Bearer` or `X-API-Key`, or the certificate below it, and who is not
-    /// known gets status 401, from which nothing is taken of a [`rate`](Self::rate) and which no audit
-    /// is told of: whatever is before the server bounds how often somebody tries; elsewhere the `auth` of the metadata of each action, or of the `_meta`
-    /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. Where
-    /// somebody has verified the client before, it is not asked. A client that brings nothing is
+    /// known gets status 401. That is taken of the [`rate`](Self::rate) of the address that it comes
+    /// from, which is not heard at all when that is used up (429), and the audit is told. Elsewhere
+    /// these are the `auth` of the metadata of each action, or of the `_meta` of each request:
+    /// `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. Where somebody has
+    /// verified the client before, it is not asked. A client that brings nothing is
     /// [`Credentials::None`], to be let in or not.
     ///
     /// Beside it, a text under a name of credentials is refused among the arguments of a tool whose
@@ -247,8 +272,78 @@ impl Policy {
             .map_or(Ok(()), |rates| rates.take(client, now))
     }
 
+    /// Whether somebody there may try credentials: not when as many as may be asked for were wrong.
+    ///
+    /// # Errors
+    /// How long until they may be tried again.
+    #[cfg(feature = "http")]
+    pub(crate) fn may_try(&self, from: Option<IpAddr>, now: Instant) -> Result<(), Duration> {
+        // Who cannot be told from others keeps nobody out.
+        match (&self.rates, from) {
+            (Some(rates), Some(_)) => rates.look(&address(from), now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody there was refused before anything was read, for that reason; their credentials were
+    /// wrong, or they were not even looked at.
+    ///
+    /// # Errors
+    /// It was once too often: how long until they may be tried again.
+    #[cfg(feature = "http")]
+    pub(crate) fn refused(
+        &self,
+        from: Option<IpAddr>,
+        why: Result<&str, Duration>,
+        now: Instant,
+    ) -> Result<(), Duration> {
+        let taken = match why {
+            Ok(_) => self.take(&address(from), now),
+            Err(wait) => Err(wait),
+        };
+        if self.audits() {
+            let why = why.unwrap_or("too many wrong credentials");
+            let why = match from {
+                Some(from) => format!("from {from}: {why}"),
+                None => why.to_owned(),
+            };
+            let (outcome, code) = match taken {
+                Ok(()) => (Outcome::Denied, 401),
+                Err(_) => (Outcome::Limited, 429),
+            };
+            self.tell(&AuditEvent {
+                method: "",
+                name: "",
+                principal: None,
+                id: "",
+                revision: "",
+                outcome,
+                code: Some(code),
+                message: Some(&self.redaction.text(&why)),
+                duration: Duration::ZERO,
+                arguments: None,
+            });
+        }
+        taken
+    }
+
     pub(crate) fn has_rates(&self) -> bool {
         self.rates.is_some()
+    }
+
+    /// Takes one call of `client`.
+    ///
+    /// # Errors
+    /// The quota that is used up, and how long until the next period.
+    pub(crate) fn take_call(&self, client: &str, now: Instant) -> Result<(), (Quota, Duration)> {
+        self.quotas.as_ref().map_or(Ok(()), |quotas| {
+            let taken = quotas.take(client, now);
+            taken.map_err(|wait| (quotas.quota(), wait))
+        })
+    }
+
+    pub(crate) fn has_quotas(&self) -> bool {
+        self.quotas.is_some()
     }
 
     /// A name for a client that has none.
@@ -284,4 +379,10 @@ impl Policy {
         }
         self.sinks.iter().for_each(|sink| sink.tell(event));
     }
+}
+
+/// The name under which wrong credentials from there are counted.
+#[cfg(feature = "http")]
+fn address(from: Option<IpAddr>) -> String {
+    from.map_or_else(|| "addresses".to_owned(), |from| format!("address {from}"))
 }

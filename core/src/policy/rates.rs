@@ -45,6 +45,17 @@ impl Rates {
             .get_mut(client)
             .map_or(Ok(()), |pace| taken(pace, now))
     }
+
+    /// Whether `client` could take one.
+    ///
+    /// # Errors
+    /// How long until it can.
+    #[cfg(feature = "http")]
+    pub fn look(&self, client: &str, now: Instant) -> Result<(), Duration> {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = clients.get(client).copied();
+        pace.map_or(Ok(()), |mut pace| taken(&mut pace, now))
+    }
 }
 
 fn taken(pace: &mut Pace, now: Instant) -> Result<(), Duration> {
@@ -79,6 +90,8 @@ mod tests {
         assert_eq!((took("a", 0), took("b", 0), took("a", 0)), (2, 2, 0));
         let wait = rates.take("a", now).unwrap_err();
         assert!(wait > Duration::from_millis(900) && wait < Duration::from_millis(1100));
+        #[cfg(feature = "http")]
+        assert!(rates.look("a", now).is_err() && rates.look("new", now).is_ok());
         assert_eq!((took("a", 1), took("b", 100)), (1, 2));
     }
 

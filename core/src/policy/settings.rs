@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Permissions, Policy, Redaction};
-use crate::limits::Rate;
+use crate::limits::{Quota, Rate};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
     permissions: Option<Permissions>,
     rate: Option<PerSecond>,
+    quota: Option<PerPeriod>,
     tool_timeout: Option<u64>,
     timeouts: BTreeMap<String, u64>,
     secrets: Vec<String>,
@@ -27,9 +28,16 @@ struct PerSecond {
     per_second: u32,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PerPeriod {
+    calls: u64,
+    period: u64,
+}
+
 impl Policy {
-    /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `toolTimeout`, and
-    /// `timeouts` by tool, in milliseconds; `secrets` to be masked; `auditArguments` and
+    /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `quota` with
+    /// `calls` and the `period` in milliseconds; `toolTimeout`, and `timeouts` by tool, in milliseconds; `secrets` to be masked; `auditArguments` and
     /// `auditToTracing`. Every member may be left out.
     ///
     /// ```
@@ -47,6 +55,14 @@ impl Policy {
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let said: Settings = serde_json::from_str(json)?;
         let timeouts = said.timeouts.into_iter();
+        let mut bounded = Self::new();
+        if let Some(PerSecond { burst, per_second }) = said.rate {
+            bounded = bounded.rate(Rate { burst, per_second });
+        }
+        if let Some(PerPeriod { calls, period }) = said.quota {
+            let period = Duration::from_millis(period);
+            bounded = bounded.quota(Quota { calls, period });
+        }
         Ok(Self {
             permissions: said.permissions,
             tool_timeout: said.tool_timeout.map(Duration::from_millis),
@@ -59,12 +75,7 @@ impl Policy {
                 .secrets
                 .into_iter()
                 .fold(Redaction::new(), Redaction::secret),
-            ..match said.rate {
-                None => Self::new(),
-                Some(PerSecond { burst, per_second }) => {
-                    Self::new().rate(Rate { burst, per_second })
-                }
-            }
+            ..bounded
         })
     }
 }
@@ -76,10 +87,10 @@ mod tests {
     #[test]
     fn a_policy_is_read_or_refused() {
         let policy = Policy::from_json(
-            r#"{"rate":{"burst":1,"perSecond":1},"toolTimeout":50,"timeouts":{"a":7},"secrets":["x"],"permissions":{"maxToolExecutionTime":20}}"#,
+            r#"{"rate":{"burst":1,"perSecond":1},"quota":{"calls":9,"period":1000},"toolTimeout":50,"timeouts":{"a":7},"secrets":["x"],"permissions":{"maxToolExecutionTime":20}}"#,
         )
         .unwrap();
-        assert!(policy.has_rates() && policy.has_limits());
+        assert!(policy.has_rates() && policy.has_quotas() && policy.has_limits());
         assert_eq!(policy.limit("a"), Some(Duration::from_millis(7)));
         assert_eq!(policy.limit("b"), Some(Duration::from_millis(20)));
         assert_eq!(policy.redaction.text("x"), "***");
@@ -89,6 +100,7 @@ mod tests {
             "[1]",
             r#"{"rates":{}}"#,
             r#"{"rate":{"burst":-1,"perSecond":1}}"#,
+            r#"{"quota":{"calls":9}}"#,
         ] {
             assert!(Policy::from_json(wrong).is_err(), "{wrong}");
         }

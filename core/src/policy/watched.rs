@@ -166,7 +166,7 @@ impl Watched {
             | ErrorKind::ResourceDenied
             | ErrorKind::InsufficientScope
             | ErrorKind::Unauthenticated => Outcome::Denied,
-            ErrorKind::RateLimited => Outcome::Limited,
+            ErrorKind::RateLimited | ErrorKind::QuotaExceeded => Outcome::Limited,
             ErrorKind::TimedOut => Outcome::TimedOut,
             ErrorKind::ToolFailed => Outcome::ToolFailed,
             _ => Outcome::Failed,

@@ -14,6 +14,7 @@ use crate::connection::{
 };
 use crate::handler::Executor;
 use crate::json::reader;
+use crate::limits::Quota;
 use crate::mcp::{Era, ErrorKind, Method};
 use crate::message::{Dialect, Field};
 use crate::policy::{Asked, Credentials, Outcome, Policy, Watched};
@@ -45,7 +46,14 @@ impl<E: Executor> ServerHost<E> {
         // Who tries credentials is counted, too.
         if let Err(wait) = self.take(policy, request, &answer) {
             watched.foresee(Outcome::Limited);
-            return Err(too_often(request, answer, wait));
+            let why = format!("too many requests: try again in {} s", whole_seconds(wait));
+            return Err(too_often(
+                request,
+                answer,
+                ErrorKind::RateLimited,
+                &why,
+                wait,
+            ));
         }
         if let Err(why) = &who {
             return Err(answer.error(ErrorKind::Unauthenticated, why, None));
@@ -58,7 +66,14 @@ impl<E: Executor> ServerHost<E> {
         };
         match policy.admits(method, &name) {
             Ok(()) => match policy.lacks(method, &name, answer.principal()) {
-                None => Ok(answer),
+                None => match self.take_call(policy, request, &answer) {
+                    Ok(()) => Ok(answer),
+                    Err((why, wait)) => {
+                        watched.foresee(Outcome::Limited);
+                        let kind = ErrorKind::QuotaExceeded;
+                        Err(too_often(request, answer, kind, &why, wait))
+                    }
+                },
                 Some(scope) => {
                     let data = serde_json::json!({ "scope": scope }).to_string();
                     let why = "more has to be granted for this";
@@ -70,7 +85,8 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    /// Has the answers of a turn looked at, and bounds how long they may take.
+    /// Has the answers of a turn looked at, and bounds how long they may take. Who is not known any
+    /// more is refused here.
     pub(super) fn watch(&mut self, batch: &mut Batch) {
         if self.registry.policy.is_none() && !self.speaks_profile() {
             return;
@@ -80,8 +96,13 @@ impl<E: Executor> ServerHost<E> {
             .policy
             .as_ref()
             .filter(|policy| policy.has_limits());
+        let mut unknown = Vec::new();
         batch.watch(|request, key| {
             let who = self.admitted(&registry, request);
+            let who = who.unwrap_or_else(|why| {
+                unknown.push((key, why));
+                None
+            });
             let watched = self.watched(&registry, request, who.as_ref(), true)?;
             if let Some(policy) = limits
                 && request.method == Some(Method::CallTool)
@@ -91,6 +112,12 @@ impl<E: Executor> ServerHost<E> {
             }
             Some(watched as Arc<dyn Watch>)
         });
+        for (key, why) in unknown {
+            if let Some(call) = batch.take_one(key) {
+                let mut replies = self.handle.replies();
+                replies.error(&call.reply, ErrorKind::Unauthenticated, &why, None);
+            }
+        }
     }
 
     /// Who asks, as the carrier knows or the request itself proves; noted until the request is
@@ -115,17 +142,26 @@ impl<E: Executor> ServerHost<E> {
         Ok(Some(who))
     }
 
-    /// Who was found to ask when the request was admitted, a moment ago: nobody is asked twice.
-    fn admitted(&mut self, registry: &Registry, request: &Incoming<'_>) -> Option<Principal> {
-        if let Some(known) = self.known() {
-            return Some(known.clone());
+    /// Who was found to ask when the request was admitted, a moment ago: nobody is asked twice of
+    /// what is still known.
+    ///
+    /// # Errors
+    /// As [`identify`](Self::identify).
+    fn admitted(
+        &mut self,
+        registry: &Registry,
+        request: &Incoming<'_>,
+    ) -> Result<Option<Principal>, String> {
+        if self.known().is_none() && registry.verifies() {
+            let digest = digest(auth(request));
+            if let Some(at) = self.proven.iter().rposition(|(own, _)| *own == digest) {
+                return Ok(Some(self.proven.remove(at).1));
+            }
         }
-        if !registry.verifies() {
-            return None;
-        }
-        let digest = digest(auth(request));
-        let at = self.proven.iter().rposition(|(own, _)| *own == digest)?;
-        Some(self.proven.remove(at).1)
+        let before = self.proven.len();
+        let who = self.identify(registry, request);
+        self.proven.truncate(before);
+        who
     }
 
     /// Who asks, as the carrier knows.
@@ -168,15 +204,47 @@ impl<E: Executor> ServerHost<E> {
         if !policy.has_rates() {
             return Ok(());
         }
-        let now = Instant::now();
+        policy.take(self.client(policy, request, answer), Instant::now())
+    }
+
+    /// Counts a call of this client.
+    ///
+    /// # Errors
+    /// Why it is one too many, and how long it will be.
+    fn take_call(
+        &mut self,
+        policy: &Policy,
+        request: &Incoming<'_>,
+        answer: &Answer<'_>,
+    ) -> Result<(), (String, Duration)> {
+        if !policy.has_quotas() || request.method != Some(Method::CallTool) {
+            return Ok(());
+        }
+        let client = self.client(policy, request, answer);
+        let taken = policy.take_call(client, Instant::now());
+        taken.map_err(|(Quota { calls, period }, wait)| {
+            let seconds = whole_seconds(wait);
+            let why = format!(
+                "the quota of {calls} calls in {period:?} is used up: try again in {seconds} s"
+            );
+            (why, wait)
+        })
+    }
+
+    /// What a client is counted as.
+    fn client<'a>(
+        &'a mut self,
+        policy: &Policy,
+        request: &Incoming<'_>,
+        answer: &'a Answer<'_>,
+    ) -> &'a str {
         if let Some(principal) = answer.principal() {
-            return policy.take(principal.as_str(), now);
+            return principal.as_str();
         }
         if request.revision.era() == Era::Stateless && answer.is_exchange() {
-            return policy.take("", now);
+            return "";
         }
-        let client = self.client.get_or_insert_with(|| policy.next_client());
-        policy.take(client, now)
+        self.client.get_or_insert_with(|| policy.next_client())
     }
 
     /// R-PER-06
@@ -245,14 +313,23 @@ fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Op
     Some(serde_json::json!({"parameter": names.next()?}).to_string())
 }
 
+/// What a client is told to wait, in seconds.
+fn whole_seconds(wait: Duration) -> u128 {
+    wait.as_millis().div_ceil(1000).max(1)
+}
+
 /// A client asks more often than it may.
-fn too_often(request: &Incoming<'_>, answer: Answer<'_>, wait: Duration) -> Disposition {
-    let seconds = wait.as_millis().div_ceil(1000).max(1);
-    let why = format!("too many requests: try again in {seconds} s");
+fn too_often(
+    request: &Incoming<'_>,
+    answer: Answer<'_>,
+    kind: ErrorKind,
+    why: &str,
+    wait: Duration,
+) -> Disposition {
     let is_action = request.message.dialect() != Dialect::Rpc;
     if request.method == Some(Method::CallTool) && !answer.is_exchange() && !is_action {
         return answer.result(|result| ToolResult::error(why).write(result));
     }
-    let data = format!("{{\"retryAfter\":{seconds}}}");
-    answer.error(ErrorKind::RateLimited, &why, Some(&data))
+    let data = format!("{{\"retryAfter\":{}}}", whole_seconds(wait));
+    answer.error(kind, why, Some(&data))
 }

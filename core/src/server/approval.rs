@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::builder::{Builder, ToolHandler};
+use super::builder::Builder;
 use super::content::ToolResult;
 use super::context::Context;
 use crate::connection::Call;
 use crate::handler::guarded::Made;
+use crate::message::MessageRef;
 
 /// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,35 +20,49 @@ pub struct Pending {
     pub arguments: String,
 }
 
+impl Pending {
+    pub(super) fn of(call: &Call) -> Self {
+        let message = call.message.as_ref();
+        Self {
+            tool: message.name().unwrap_or_default().into_owned(),
+            arguments: message.arguments().unwrap_or("{}").to_owned(),
+        }
+    }
+}
+
+/// Tools by their names; `*` is all of them.
+#[derive(Clone)]
+pub(super) struct Marked(Arc<[String]>);
+
+impl Marked {
+    pub fn new(tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(tools.into_iter().map(Into::into).collect())
+    }
+
+    /// Whether what a request asks for is one of them.
+    pub fn covers(&self, message: &MessageRef<'_>) -> bool {
+        let is_one = |name: &str| self.0.iter().any(|own| own == name || own == "*");
+        message.name().is_some_and(|name| is_one(&name))
+    }
+}
+
 /// Which tools are sensitive, and who is asked.
 #[derive(Clone)]
 pub(super) struct Approval {
-    tools: Arc<[String]>,
+    pub tools: Marked,
     ask: Arc<Ask>,
 }
 
 type Ask = dyn Fn(Pending, Context) -> Made<bool> + Send + Sync;
 
 impl Approval {
-    /// Whether that tool is not called without.
-    pub fn covers(&self, tool: &str) -> bool {
-        self.tools.iter().any(|own| own == tool || own == "*")
-    }
-
-    /// The call of a tool, once it is approved.
-    pub fn before(&self, handler: ToolHandler, call: Call, context: Context) -> Made<ToolResult> {
-        let message = call.message.as_ref();
-        let pending = Pending {
-            tool: message.name().unwrap_or_default().into_owned(),
-            arguments: message.arguments().unwrap_or("{}").to_owned(),
-        };
-        let asked = (self.ask)(pending, context.clone());
-        Box::pin(async move {
-            match asked.await {
-                true => handler.call(call, context).await,
-                false => ToolResult::error("the call was not approved"),
-            }
-        })
+    /// # Errors
+    /// What a call gets that is not approved.
+    pub async fn ask(&self, call: &Call, context: &Context) -> Result<(), ToolResult> {
+        match (self.ask)(Pending::of(call), context.clone()).await {
+            true => Ok(()),
+            false => Err(ToolResult::error("the call was not approved")),
+        }
     }
 }
 
@@ -78,7 +93,7 @@ impl Builder {
         F: Future<Output = bool> + Send + 'static,
     {
         self.handlers.approval = Some(Approval {
-            tools: tools.into_iter().map(Into::into).collect(),
+            tools: Marked::new(tools),
             ask: Arc::new(move |pending, context| Box::pin(ask(pending, context))),
         });
         self

@@ -17,6 +17,7 @@ use super::live::Live;
 use super::numbered::Numbered;
 use super::output::IntoToolResult;
 use super::registry::{Registry, RegistryError};
+use super::sanitise::Sanitiser;
 use super::seal::Seal;
 use super::tasks::TaskLimits;
 use crate::connection::{Call, Config, Handle, Trace};
@@ -25,6 +26,7 @@ use crate::handler::{HandlerError, Operation};
 use crate::json::reader;
 use crate::limits::Limits;
 use crate::mcp::{Profile, Revisions};
+use crate::message::MessageRef;
 use crate::policy::Policy;
 
 type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;
@@ -56,6 +58,7 @@ pub(super) struct Handlers {
     pub roots_changed: Option<Hook>,
     pub closed: Option<Hook>,
     pub approval: Option<Approval>,
+    pub sanitiser: Option<Sanitiser>,
     pub tools: Numbered<ToolHandler>,
     pub resources: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
     pub templates: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
@@ -67,6 +70,14 @@ pub(super) struct Handlers {
 }
 
 impl Handlers {
+    /// Whether the program looks at such a call before its handler does.
+    pub(super) fn looks_at(&self, message: &MessageRef<'_>) -> bool {
+        let approval = self.approval.as_ref().map(|approval| &approval.tools);
+        let sanitiser = self.sanitiser.as_ref().map(|sanitiser| &sanitiser.tools);
+        let mut marked = approval.into_iter().chain(sanitiser);
+        marked.any(|tools| tools.covers(message))
+    }
+
     /// Forgets those of what `registry` offers no more.
     fn follow(&mut self, registry: &Registry) {
         self.tools.retain(|n| registry.has(Operation::CallTool(n)));

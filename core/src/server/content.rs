@@ -178,7 +178,34 @@ pub struct ToolResult {
     pub refusal: Option<HandlerError>,
 }
 
+impl Content {
+    /// What it takes in memory, but for some names, in bytes.
+    fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Text(text) => text.len(),
+                Self::Image { data, .. } | Self::Audio { data, .. } => data.len(),
+                Self::Resource(contents) => {
+                    contents.uri.len()
+                        + match &contents.body {
+                            ResourceBody::Text(text) => text.len(),
+                            ResourceBody::Blob(bytes) => bytes.len(),
+                        }
+                }
+                Self::ResourceLink { uri, name, .. } => uri.len() + name.len(),
+            }
+    }
+}
+
 impl ToolResult {
+    /// What it takes in memory, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        let content: usize = self.content.iter().map(Content::held_bytes).sum();
+        let more = [&self.structured, &self.meta];
+        let more: usize = more.into_iter().flatten().map(String::len).sum();
+        size_of::<Self>() + content + more
+    }
+
     /// The same with a `_meta`, a JSON object.
     #[must_use]
     pub fn with_meta(mut self, json: impl ToString) -> Self {

@@ -287,6 +287,18 @@ impl Context {
         self.call.task.as_ref()
     }
 
+    /// The same, as if that was asked.
+    pub(super) fn with_message(&self, message: Message) -> Self {
+        let call = Inner {
+            message: Some(message),
+            ..Inner::clone(&self.call)
+        };
+        Self {
+            call: Arc::new(call),
+            question: self.question.clone(),
+        }
+    }
+
     /// What was asked, where something is to be read from it.
     pub(super) fn message(&self) -> Option<MessageRef<'_>> {
         self.call.message.as_ref().map(Message::as_ref)

@@ -1,6 +1,5 @@
 //! Carries out the operations of one connection with the handlers of a [`Server`].
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -67,12 +66,7 @@ impl Executor for HandlerExecutor {
             return Err(answer);
         };
         let offer = self.view.offer();
-        if let Some(approval) = &offer.handlers.approval
-            && request
-                .message
-                .name()
-                .is_some_and(|name| approval.covers(&name))
-        {
+        if offer.handlers.looks_at(&request.message) {
             return Err(answer);
         }
         let Some(ToolHandler::Inline(handler)) = offer.handlers.tools.get(number) else {
@@ -197,12 +191,9 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
             {
                 return debt.refuse(ErrorKind::Overloaded, "too many tasks");
             }
-            let name = |call: &Call| call.message.as_ref().name().map(Cow::into_owned);
-            let approval = handlers.approval.as_ref();
-            let approval = approval.filter(|it| name(&call).is_some_and(|name| it.covers(&name)));
-            let made = || match approval {
-                None => handler.call(call, context),
-                Some(approval) => approval.before(handler.clone(), call, context),
+            let made = || match handlers.looks_at(&call.message.as_ref()) {
+                false => handler.call(call, context),
+                true => looked_at(offer.clone(), number, call, context),
             };
             match attended(&debt.context, made).await {
                 None => debt.ask(),
@@ -255,6 +246,37 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
             });
         }
     }
+}
+
+/// The call of a tool that the program looks at first.
+fn looked_at(
+    offer: Offer<Handlers>,
+    number: u32,
+    mut call: Call,
+    mut context: Context,
+) -> Made<ToolResult> {
+    Box::pin(async move {
+        let Offer { registry, handlers } = &offer;
+        let message = call.message.clone();
+        if let Some(sanitiser) = &handlers.sanitiser
+            && sanitiser.tools.covers(&message.as_ref())
+        {
+            match sanitiser.clean(registry, number, call, context).await {
+                Ok(clean) => (call, context) = clean,
+                Err(instead) => return instead,
+            }
+        }
+        if let Some(approval) = &handlers.approval
+            && approval.tools.covers(&message.as_ref())
+            && let Err(instead) = approval.ask(&call, &context).await
+        {
+            return instead;
+        }
+        match handlers.tools.get(number) {
+            Some(handler) => handler.call(call, context).await,
+            None => ToolResult::error("this is not offered any more"),
+        }
+    })
 }
 
 fn attended<T>(context: &Context, make: impl FnOnce() -> Made<T>) -> Attended<T> {

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::definition::Tool;
 use super::output::{IntoToolResult, Output};
 use crate::json::writer;
-use crate::limits::{CHECK_HERE_BYTES, MAX_KEPT_RESULTS, later};
+use crate::limits::{CHECK_HERE_BYTES, MAX_KEPT_BYTES, MAX_KEPT_RESULTS, later};
 
 /// Results that are kept for so long: see [`Builder::kept_tool`]. Cheap to clone; a handler that
 /// changes what they tell of has them forgotten.
@@ -31,37 +31,76 @@ type Key = Arc<(String, String, Option<String>)>;
 /// As many as may be; the oldest gives way.
 #[derive(Default)]
 struct Kept {
-    results: HashMap<Key, (Instant, ToolResult)>,
-    /// In the order in which they came. Those that were forgotten may still be here.
+    results: HashMap<Key, One>,
+    /// In the order in which they came. Those that were replaced are still here.
     order: VecDeque<(Instant, Key)>,
+    /// What all of them take.
+    bytes: usize,
     /// How often something was forgotten.
     forgotten: u64,
 }
 
+struct One {
+    until: Instant,
+    result: ToolResult,
+    bytes: usize,
+}
+
 impl Kept {
     fn find(&self, key: &Key, now: Instant) -> Option<ToolResult> {
-        let (until, result) = self.results.get(key)?;
-        (now < *until).then(|| result.clone())
+        let one = self.results.get(key)?;
+        (now < one.until).then(|| one.result.clone())
     }
 
     fn keep(&mut self, key: Key, until: Instant, result: ToolResult) {
-        while self.order.len() >= MAX_KEPT_RESULTS
+        let bytes = key.0.len() + key.1.len() + result.held_bytes();
+        if bytes > MAX_KEPT_BYTES {
+            return;
+        }
+        self.remove(&key);
+        while (self.order.len() >= MAX_KEPT_RESULTS || self.bytes + bytes > MAX_KEPT_BYTES)
             && let Some((until, oldest)) = self.order.pop_front()
         {
-            let is_same = |(own, _): &(Instant, ToolResult)| *own == until;
-            if self.results.get(&oldest).is_some_and(is_same) {
-                self.results.remove(&oldest);
+            let found = self.results.get(&oldest);
+            if found.is_some_and(|one| one.until == until) {
+                self.remove(&oldest);
             }
         }
+        self.bytes += bytes;
         self.order.push_back((until, key.clone()));
-        self.results.insert(key, (until, result));
+        let one = One {
+            until,
+            result,
+            bytes,
+        };
+        self.results.insert(key, one);
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(one) = self.results.remove(key) {
+            self.bytes -= one.bytes;
+        }
+    }
+
+    fn forget(&mut self, is_one: impl Fn(&Key) -> bool) {
+        self.forgotten += 1;
+        self.order.retain(|(_, key)| !is_one(key));
+        let bytes = &mut self.bytes;
+        self.results.retain(|key, one| {
+            let stays = !is_one(key);
+            if !stays {
+                *bytes -= one.bytes;
+            }
+            stays
+        });
     }
 }
 
 impl Results {
     /// None yet. Those of [`Public`](CacheScope::Public) scope are for everybody, others for who
-    /// asked alone, and not kept where nobody knows who that is. Nor are those of long arguments. At most
-    /// [`MAX_KEPT_RESULTS`] are held, of whatever size each is.
+    /// asked alone, and not kept where nobody knows who that is. Nor are those of arguments of more
+    /// than [`CHECK_HERE_BYTES`]. At most [`MAX_KEPT_RESULTS`] are held, of [`MAX_KEPT_BYTES`]
+    /// together; the oldest gives way.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
             ttl,
@@ -72,21 +111,12 @@ impl Results {
 
     /// Forgets those of a tool. What a handler that is under way meanwhile comes to is not kept.
     pub fn forget(&self, tool: &str) {
-        self.with(|kept| {
-            kept.forgotten += 1;
-            kept.results.retain(|key, _| key.0 != tool);
-        });
+        self.with(|kept| kept.forget(|key| key.0 == tool));
     }
 
-    /// Forgets all of them, as well.
+    /// The same for those of all tools.
     pub fn forget_all(&self) {
-        self.with(|kept| {
-            let forgotten = kept.forgotten + 1;
-            *kept = Kept {
-                forgotten,
-                ..Kept::default()
-            };
-        });
+        self.with(|kept| kept.forget(|_| true));
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
@@ -122,8 +152,8 @@ impl fmt::Debug for Results {
 
 impl Builder {
     /// Adds a tool whose results are kept: the same call gets the same answer until its time is
-    /// over or it is forgotten, without its handler. Failures are not kept, nor is what does not fit the output schema. `mcp.get_schema` shows
-    /// for how long, as `"cache": {"ttl_ms": …}`.
+    /// over or it is forgotten, without its handler. Failures are not kept, nor is what does not fit
+    /// the output schema. `mcp.get_schema` shows for how long, as `"cache": {"ttl_ms": …}`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -218,5 +248,29 @@ mod tests {
         assert!(kept.order.len() <= MAX_KEPT_RESULTS);
         assert!(kept.find(&key("0"), now).is_none());
         assert!(kept.find(&key("again"), now).is_some());
+    }
+    #[test]
+    fn they_take_no_more_bytes_than_they_may() {
+        let (mut kept, now) = (Kept::default(), Instant::now());
+        let until = |n: u64| now + Duration::from_secs(1000 + n);
+        let large = |bytes| ToolResult::text("x".repeat(bytes));
+        kept.keep(key("huge"), until(0), large(MAX_KEPT_BYTES));
+        assert!(kept.results.is_empty());
+        for n in 0..10 {
+            kept.keep(key(&n.to_string()), until(n), large(MAX_KEPT_BYTES / 4));
+            assert!(kept.bytes <= MAX_KEPT_BYTES);
+        }
+        assert!(kept.find(&key("9"), now).is_some() && kept.find(&key("6"), now).is_none());
+        kept.keep(key("9"), until(20), ToolResult::text("small"));
+        assert!(
+            kept.bytes < MAX_KEPT_BYTES / 4 * 3,
+            "it has taken its own place"
+        );
+        kept.forget(|key| key.1 == "9");
+        kept.forget(|_| true);
+        assert_eq!(
+            (kept.bytes, kept.order.len(), kept.results.len()),
+            (0, 0, 0)
+        );
     }
 }

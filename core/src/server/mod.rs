@@ -48,6 +48,7 @@ mod numbered;
 mod output;
 mod registry;
 mod rounds;
+mod sanitise;
 mod seal;
 #[cfg(feature = "skills")]
 mod skills;

@@ -267,6 +267,18 @@ fn a_process_for_one_action_is_heard_out() {
         }
         other => panic!("{other:?}"),
     }
+    // Nothing of it is an answer, and what it says is all there is to know.
+    match tool("").act("file.measure", &params) {
+        Err(failure @ mcpbolt::client::ActionFailure::Silent { .. }) => {
+            assert!(
+                failure
+                    .to_string()
+                    .ends_with("the program wrote: the disk is old"),
+                "{failure}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
     let none = mcpbolt::io::ChildCommand::new("/nowhere/at/all").act("a", &params);
     assert!(none.is_err());
 }

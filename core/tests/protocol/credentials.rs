@@ -1,11 +1,18 @@
 //! Who asks: credentials in the metadata of a message, where nothing beneath it knows who is there.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
+use mcpbolt::connection::{
+    Answer, Batch, CallKey, Connection, Disposition, Framing, Host, Incoming,
+};
+use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::limits::Rate;
 use mcpbolt::mcp::{ErrorKind, Revision};
 use mcpbolt::policy::{ApiKeys, Credentials, Policy};
-use mcpbolt::server::{Access, Arguments, Builder, Context, HandlerError, Server, Tool};
+use mcpbolt::server::{
+    Access, Arguments, Builder, Context, HandlerError, HandlerExecutor, Server, ServerHost, Tool,
+};
 use serde_json::{Value, json};
 
 use crate::wire::Wire;
@@ -248,6 +255,79 @@ fn what_a_batch_says_of_who_asks_is_short() {
     let answer = wire.act(&batch.to_string());
     assert_eq!(outcome(&answer), "VALIDATION_ERROR", "{answer}");
     assert_eq!(answer["error"]["details"]["parameter"], "metadata.auth");
+}
+
+/// Hands calls on that the server itself never admitted.
+struct Careless {
+    server: ServerHost<HandlerExecutor>,
+    open: ServerHost<HandlerExecutor>,
+}
+
+impl Host for Careless {
+    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+        self.open.request(request, answer)
+    }
+
+    fn dispatch(&mut self, batch: Batch) {
+        self.server.dispatch(batch);
+    }
+
+    fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
+}
+
+/// R-AUX-03: where nobody is known to have made a call by the time that it is handed on, who asks is
+/// asked again, and refused in either language; it never runs as nobody's.
+#[test]
+fn a_call_that_nobody_is_known_to_have_made_is_refused() {
+    let (server, open) = (
+        server(policy()).build().unwrap(),
+        server(Policy::new()).build().unwrap(),
+    );
+    let now = Instant::now();
+    let mut connection = Connection::new(server.config().clone(), now);
+    let stream = connection.open_stream(Framing::Line);
+    let handle = connection.handle();
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let host = |server: &Server| {
+        let executor = HandlerExecutor::new(server.clone(), handle.clone(), workers.clone());
+        ServerHost::of(server, handle.clone(), executor)
+    };
+    let mut host = Careless {
+        server: host(&server),
+        open: host(&open),
+    };
+    let mut ask = |line: Value| {
+        connection
+            .input(stream)
+            .extend(format!("{line}\n").as_bytes());
+        connection.receive(stream, now, &mut host);
+        let begun = Instant::now();
+        loop {
+            connection.handle_submissions(now, &mut host);
+            let output = connection.output(stream);
+            if !output.is_empty() {
+                let said = output.take().flatten().collect::<Vec<u8>>();
+                return serde_json::from_slice::<Value>(&said).unwrap();
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "no answer to {line}"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    assert_eq!(outcome(&ask(action("note.read", &bob()))), "bob");
+    let wrong = json!({"type": "bearer", "token": "t-old"});
+    for auth in [&Value::Null, &wrong] {
+        let answer = ask(action("note.read", auth));
+        assert_eq!(outcome(&answer), "AUTHENTICATION_FAILED", "{answer}");
+    }
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "auth": wrong});
+    let answer = ask(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "note.read", "_meta": meta}}));
+    let code = ErrorKind::Unauthenticated.code(Revision::V2026_07_28);
+    assert_eq!(answer["error"]["code"], code, "{answer}");
 }
 
 /// R-AUX-03: nobody is asked twice of one request, so that a call runs as who it was admitted for,

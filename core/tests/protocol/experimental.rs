@@ -9,7 +9,9 @@ use mcpbolt::client::{BatchRequest, Client, block_on};
 use mcpbolt::connection::Trace;
 use mcpbolt::mcp::{Profile, Revision};
 use mcpbolt::policy::{Permissions, Policy};
-use mcpbolt::server::{Arguments, Builder, Content, Context, Server, Tool};
+use mcpbolt::server::{
+    Arguments, Builder, CacheScope, Content, Context, HandlerError, Results, Server, Tool,
+};
 use serde_json::{Value, json};
 
 use crate::wire::Wire;
@@ -303,6 +305,91 @@ fn a_client_keeps_lists_as_it_is_advised() {
         }
         assert_eq!(lists.load(Ordering::Relaxed), asked, "{profile}");
     }
+}
+
+/// R-S14-05: arguments are cleaned before a tool, who approves or what keeps results sees them, for
+/// clients of MCP and of actions alike; or refused.
+#[test]
+fn arguments_are_cleaned_before_a_tool_sees_them() {
+    let said = |Arguments(json): Arguments| json.to_string();
+    let schema = r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
+    let results = Results::new(Duration::from_secs(60), CacheScope::Public);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = runs.clone();
+    let server = Server::builder("s", "1")
+        .tool(
+            Tool::new("say").input_schema(schema),
+            move |given, _| async move { said(given) },
+        )
+        .inline_tool(Tool::new("now").input_schema(schema), said)
+        .kept_tool(
+            Tool::new("keep").input_schema(schema),
+            &results,
+            move |given, _| {
+                count.fetch_add(1, Ordering::Relaxed);
+                async move { said(given) }
+            },
+        )
+        .tool(
+            Tool::new("raw").input_schema(schema),
+            move |given, _| async move { said(given) },
+        )
+        .sanitise(
+            ["say", "now", "keep"],
+            |pending, context: Context| async move {
+                context.sleep(Duration::ZERO).await;
+                let mut arguments: Value = serde_json::from_str(&pending.arguments)?;
+                match arguments["text"].as_str().map(str::trim) {
+                    Some("evil") => return Err(HandlerError::typed("NOT_HERE", "no evil")),
+                    Some("gone") => return Ok("{}".to_owned()),
+                    Some("broken") => return Ok("[1]".to_owned()),
+                    text => arguments["text"] = text.into(),
+                }
+                Ok(arguments.to_string())
+            },
+        )
+        .approval(["say"], |pending, _| async move {
+            pending.arguments == r#"{"text":"a"}"#
+        })
+        .build()
+        .unwrap();
+    for revision in Revision::ALL {
+        let mut wire = Wire::open(&server, revision, json!({}));
+        let mut ask = |name: &str, text: &str| {
+            let params = json!({"name": name, "arguments": {"text": text}});
+            wire.ask(revision, "tools/call", params)["result"].take()
+        };
+        for name in ["say", "now", "keep"] {
+            let answer = ask(name, "  a\n");
+            assert_eq!(answer["content"][0]["text"], r#"{"text":"a"}"#, "{answer}");
+            for (text, why) in [
+                ("evil", "no evil"),
+                ("gone", "text"),
+                ("broken", "the arguments could not be cleaned"),
+            ] {
+                let refused = ask(name, text);
+                assert_eq!(refused["isError"], true, "{refused}");
+                assert!(refused.to_string().contains(why), "{refused}");
+            }
+        }
+        let answer = ask("raw", " evil ");
+        assert_eq!(answer["content"][0]["text"], r#"{"text":" evil "}"#);
+        let refused = ask("say", "b");
+        assert_eq!(refused["content"][0]["text"], "the call was not approved");
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 1, "the same clean arguments");
+    let mut wire = Wire::new(server);
+    let mut act = |name: &str, text: &str| {
+        let call = json!({"action": name, "params": {"text": text}, "metadata": {"request_id": 1}});
+        wire.act(&call.to_string())
+    };
+    let answer = act("now", " a ");
+    assert_eq!(
+        answer["data"]["content"][0]["text"], r#"{"text":"a"}"#,
+        "{answer}"
+    );
+    assert_eq!(act("say", "evil")["error"]["type"], "NOT_HERE");
+    assert_eq!(act("say", "gone")["error"]["type"], "VALIDATION_ERROR");
 }
 
 /// R-S14-05: who is asked before a sensitive call decides; others are called at once.

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpbolt::limits::Rate;
+use mcpbolt::limits::{Quota, Rate};
 use mcpbolt::mcp::{ErrorKind, Method, Profile, Revision};
-use mcpbolt::policy::{Permissions, Policy, Redaction};
+use mcpbolt::policy::{Outcome, Permissions, Policy, Redaction};
 use mcpbolt::server::{
     Arguments, Builder, Context, HandlerError, Resource, ResourceContents, Server, Tool, ToolResult,
 };
@@ -250,6 +250,50 @@ fn who_asks_too_often_is_told_how_long_to_wait() {
             assert!(wire.ask(revision, "ping", json!({}))["result"].is_object());
         }
     }
+}
+
+/// R-S14-05, R-ACT-30, R-ACT-33: what a client may do in a period is counted, whatever comes of it, but
+/// for what it may not do at all.
+#[test]
+fn a_quota_is_used_up_by_calls() {
+    let quota = Quota {
+        calls: 2,
+        period: Duration::from_secs(3600),
+    };
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let policy = Policy::new()
+        .permissions(permissions())
+        .quota(quota)
+        .audit(move |event| sink.lock().unwrap().push(event.outcome));
+    let server = server().policy(policy).build().unwrap();
+    for revision in Revision::ALL {
+        let mut wire = Wire::open(&server, revision, json!({}));
+        for name in ["shut", "open", "leak", "open"] {
+            wire.ask(revision, "tools/call", json!({"name": name}));
+            wire.ask(revision, "tools/list", json!({}));
+        }
+        use Outcome::*;
+        let outcomes = std::mem::take(&mut *seen.lock().unwrap());
+        assert_eq!(outcomes, [Denied, Done, ToolFailed, Limited], "{revision}");
+        let call = wire.ask(revision, "tools/call", json!({"name": "open"}));
+        let told = "the quota of 2 calls in 3600s is used up: try again in 3600 s";
+        assert_eq!(call["result"]["content"][0]["text"], told, "{call}");
+        assert_eq!(call["result"]["isError"], true);
+        seen.lock().unwrap().clear();
+    }
+    let mut wire = Wire::new(server);
+    let mut act = || wire.act(r#"{"action":"open","params":{}}"#);
+    assert_eq!(
+        (&act()["status"], &act()["status"]),
+        (&json!("success"), &json!("success"))
+    );
+    let error = &act()["error"];
+    assert_eq!(
+        (&error["type"], &error["code"]),
+        (&json!("QUOTA_EXCEEDED"), &json!(429))
+    );
+    assert_eq!(error["details"], json!({"retry_after_seconds": 3600}));
 }
 
 /// R-ERR-29, R-S14-05: secrets that a handler lets slip are told to nobody.

@@ -73,6 +73,14 @@ pub enum ActionFailure {
     BreakerOpen,
     /// There is no answer.
     Request(RequestError),
+    /// There is none from a program that was started for it; what it wrote to stderr may say why.
+    Silent {
+        /// What became of the request.
+        error: RequestError,
+        /// The end of what it wrote, at most
+        /// [`MAX_CAPTURED_BYTES`](crate::limits::MAX_CAPTURED_BYTES).
+        stderr: String,
+    },
 }
 
 impl ActionFailure {
@@ -84,8 +92,18 @@ impl ActionFailure {
                 Some(kind) => kind.is_transient(),
                 None => matches!(error.code, Some(429 | 503 | 504)),
             },
-            Self::Request(RequestError::TimedOut | RequestError::Carrier(_)) => true,
-            _ => false,
+            _ => matches!(
+                self.request(),
+                Some(RequestError::TimedOut | RequestError::Carrier(_))
+            ),
+        }
+    }
+
+    /// What became of the request, where there is no answer.
+    fn request(&self) -> Option<&RequestError> {
+        match self {
+            Self::Request(error) | Self::Silent { error, .. } => Some(error),
+            _ => None,
         }
     }
 
@@ -98,7 +116,9 @@ impl ActionFailure {
                 Some(ErrorType::Validation | ErrorType::ParameterMissing)
             ),
             Self::Invalid(_) | Self::BadData(_) => false,
-            Self::Request(error) => !matches!(error, RequestError::Misuse(_)),
+            Self::Request(error) | Self::Silent { error, .. } => {
+                !matches!(error, RequestError::Misuse(_))
+            }
             Self::BreakerOpen => true,
         }
     }
@@ -120,8 +140,12 @@ impl ActionFailure {
             Self::Invalid(_) => Some(ErrorType::Validation),
             Self::BreakerOpen => Some(ErrorType::Dependency),
             Self::BadData(_) => None,
-            Self::Request(RequestError::TimedOut) => Some(ErrorType::Timeout),
-            Self::Request(_) => Some(ErrorType::Dependency),
+            Self::Request(RequestError::TimedOut)
+            | Self::Silent {
+                error: RequestError::TimedOut,
+                ..
+            } => Some(ErrorType::Timeout),
+            Self::Request(_) | Self::Silent { .. } => Some(ErrorType::Dependency),
         };
         let sentence = match kind {
             Some(ErrorType::Validation | ErrorType::ParameterMissing) => {
@@ -154,6 +178,9 @@ impl fmt::Display for ActionFailure {
                 "nothing was sent: the server has failed too often, and is left alone for a while",
             ),
             Self::Request(error) => error.fmt(f),
+            Self::Silent { error, stderr } => {
+                write!(f, "{error}; the program wrote: {}", stderr.trim_end())
+            }
         }
     }
 }

@@ -66,7 +66,10 @@ impl ActionAnswer {
     pub fn results(&self) -> Vec<Result<String, ActionError>> {
         let results = reader::find(&self.data, "results").unwrap_or("[]");
         let read = |one| match reader::find(one, "error") {
-            Some(error) => Err(ActionError::read(error)),
+            Some(error) => Err({
+                let metadata = reader::find(one, "metadata").unwrap_or("{}");
+                ActionError::read(error).with_metadata(metadata.to_owned())
+            }),
             None => Ok(reader::find(one, "data").unwrap_or("null").to_owned()),
         };
         reader::elements(results).map(read).collect()

@@ -131,6 +131,7 @@ pub(crate) fn error(
         }
         ResourceNotFound => ErrorType::ResourceNotFound,
         Overloaded | RateLimited => ErrorType::RateLimitExceeded,
+        QuotaExceeded => ErrorType::QuotaExceeded,
         ShuttingDown | ResourceFailed => ErrorType::Dependency,
         MissingClientCapability => ErrorType::InvalidState,
         Rejected | ToolDenied | ResourceDenied | InsufficientScope => {

@@ -291,15 +291,22 @@ impl Endpoint {
     /// # Errors
     /// The refusal of who cannot prove it.
     pub fn identify<B>(&self, request: &mut Request<B>) -> Result<(), Box<Response<HttpBody>>> {
-        match &self.policy {
-            Some(policy) => identify::identify(policy, request),
-            None => Ok(()),
+        let Some(policy) = &self.policy else {
+            return Ok(());
+        };
+        let (uri, headers) = (request.uri(), request.headers());
+        if let Err(refusal) = guard::check_host(uri, headers, &self.options) {
+            return Err(Box::new(match actions::says_so(headers) {
+                true => actions::refused(refusal),
+                false => refused(refusal),
+            }));
         }
+        identify::identify(policy, request)
     }
 
     /// Whether somebody wants to know where requests come from.
     pub fn wants_peers(&self) -> bool {
-        self.hosting.wants_heads()
+        self.hosting.wants_heads() || self.policy.is_some()
     }
 
     async fn whole<B: Body>(&self, headers: &HeaderMap, body: Coming<B>) -> Result<Input, Refusal> {

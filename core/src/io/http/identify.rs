@@ -1,13 +1,16 @@
 //! Who sends a request of HTTP: what it brings is held against the server's verifier before
 //! anything else is made of it.
 
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use std::time::{Duration, Instant};
+
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::Extensions;
 use hyper::{Request, Response, StatusCode};
 
 use super::actions;
 use super::answers;
 use super::body::HttpBody;
+use super::endpoint::Peer;
 use super::guard::Refusal;
 use crate::action::ErrorType;
 use crate::connection::Principal;
@@ -24,7 +27,13 @@ const UNKNOWN: Refusal = Refusal::new(
 #[derive(Clone, Debug)]
 pub struct PeerCertificate(pub std::sync::Arc<[u8]>);
 
-/// Finds out who asks, where nobody has before, and notes it in the request (R-AUX-03).
+const TOO_OFTEN: Refusal = Refusal::new(
+    StatusCode::TOO_MANY_REQUESTS,
+    "too many wrong credentials came from there: try again later",
+);
+
+/// Finds out who asks, where nobody has before, and notes it in the request (R-AUX-03). How often
+/// wrong credentials may come from one address, the policy says.
 ///
 /// # Errors
 /// The refusal of who cannot prove it.
@@ -35,24 +44,50 @@ pub fn identify<B>(
     if request.extensions().get::<Principal>().is_some() {
         return Ok(());
     }
-    let brought = brought(request.headers(), request.extensions());
-    match policy.verify(&brought) {
-        Ok(principal) => {
-            request.extensions_mut().insert(principal);
-            Ok(())
+    let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let now = Instant::now();
+    let why = match policy.may_try(from, now) {
+        Err(wait) => Err(wait),
+        Ok(()) => match policy.verify(&brought(request.headers(), request.extensions())) {
+            Ok(principal) => {
+                request.extensions_mut().insert(principal);
+                return Ok(());
+            }
+            Err(why) => Ok(why),
+        },
+    };
+    let headers = request.headers();
+    let counted = policy.refused(from, why.as_deref().map_err(|wait| *wait), now);
+    Err(Box::new(match (counted, why) {
+        (Err(wait), _) | (_, Err(wait)) => too_often(headers, wait),
+        (Ok(()), Ok(why)) => unknown(headers, &why),
+    }))
+}
+
+/// R-ACT-22, R-AUS-01.
+fn unknown(headers: &HeaderMap, why: &str) -> Response<HttpBody> {
+    let mut response = match actions::says_so(headers) {
+        true => actions::error(UNKNOWN.status, ErrorType::AuthenticationFailed, why, None),
+        false => answers::refused(UNKNOWN),
+    };
+    challenge(&mut response, None);
+    response
+}
+
+fn too_often(headers: &HeaderMap, wait: Duration) -> Response<HttpBody> {
+    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    let mut response = match actions::says_so(headers) {
+        true => {
+            let details = format!("{{\"retry_after_seconds\":{seconds}}}");
+            let kind = ErrorType::RateLimitExceeded;
+            actions::error(TOO_OFTEN.status, kind, TOO_OFTEN.why, Some(&details))
         }
-        Err(why) => {
-            let mut response = match actions::says_so(request.headers()) {
-                true => {
-                    let kind = ErrorType::AuthenticationFailed;
-                    actions::error(UNKNOWN.status, kind, &why, None)
-                }
-                false => answers::refused(UNKNOWN),
-            };
-            challenge(&mut response, None);
-            Err(Box::new(response))
-        }
+        false => answers::refused(TOO_OFTEN),
+    };
+    if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
+        response.headers_mut().insert(RETRY_AFTER, seconds);
     }
+    response
 }
 
 /// What the headers of a request, or the connection beneath it, say of who asks. Nothing in an

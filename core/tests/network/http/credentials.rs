@@ -1,10 +1,13 @@
 //! Who asks over HTTP: tokens and keys in headers, and what is said to who may not.
 
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use mcpbolt::connection::Principal;
 use mcpbolt::io::http::HttpOptions;
-use mcpbolt::policy::{ApiKeys, Credentials, Policy};
+use mcpbolt::limits::Rate;
+use mcpbolt::policy::{ApiKeys, Credentials, Outcome, Policy};
 use mcpbolt::server::{Arguments, Context, Server, Tool};
 use serde_json::json;
 use tungstenite::{ClientRequestBuilder, Message};
@@ -79,6 +82,69 @@ fn who_is_not_known_is_asked_for_credentials() {
     assert_eq!(say(&serving, "POST /mcp", "", said).status, 401);
     let answer = say(&serving, "POST /mcp", BOB, said);
     assert_eq!(answer.json()["data"]["content"][0]["text"], "bob");
+    serving.end();
+}
+
+/// R-AUX-03, R-ACT-40, R-HTP-06: whoever asks for another host is not even asked who they are; wrong
+/// credentials are counted by the address they come from, and the audit is told of each.
+#[test]
+fn wrong_credentials_are_counted_and_written_down() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let policy = Policy::new()
+        .rate(Rate {
+            burst: 3,
+            per_second: 0,
+        })
+        .audit(move |event| {
+            let message = event.message.map(str::to_owned);
+            sink.lock()
+                .unwrap()
+                .push((event.outcome, event.code, message));
+        })
+        .verifier(move |credentials| {
+            count.fetch_add(1, Relaxed);
+            match credentials {
+                Credentials::Bearer("t-alice") => Ok("alice".into()),
+                _ => Err("not sk-1234567890abcdef".into()),
+            }
+        });
+    let server = Server::builder("notes", "1").policy(policy);
+    let server = server.tool(Tool::new("note.read"), |_: Arguments, _| async { "read" });
+    let serving = Serving::of(server.build().unwrap(), HttpOptions::default());
+    let action = r#"{"action":"note.read","params":{}}"#;
+    let mut wire = Wire::open(serving.at);
+    wire.send(b"POST /mcp HTTP/1.1\r\nHost: evil.example.com\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(wire.answer().status, 403);
+    assert_eq!((asked.load(Relaxed), seen.lock().unwrap().len()), (0, 0));
+    assert_eq!(say(&serving, "POST /mcp", ALICE, action).status, 200);
+    seen.lock().unwrap().clear();
+    let eve = "Authorization: Bearer t-eve\r\n";
+    for _ in 0..3 {
+        assert_eq!(say(&serving, "POST /mcp", eve, action).status, 401);
+    }
+    let before = asked.load(Relaxed);
+    for (headers, wait) in [(eve, "1"), (ALICE, "1")] {
+        let answer = say(&serving, "POST /mcp", headers, action);
+        assert_eq!(answer.status, 429, "{answer:?}");
+        assert_eq!(answer.header("retry-after"), wait);
+        let headers = format!("{headers}MCP-Version: 1.0\r\n");
+        let answer = say(&serving, "POST /mcp", &headers, action);
+        assert_eq!(answer.json()["error"]["type"], "RATE_LIMIT_EXCEEDED");
+    }
+    assert_eq!(asked.load(Relaxed), before, "nothing is tried");
+    let seen = seen.lock().unwrap();
+    let denied = (
+        Outcome::Denied,
+        Some(401),
+        Some("from 127.0.0.1: not ***".to_owned()),
+    );
+    assert_eq!(seen[..3], vec![denied; 3]);
+    let limited =
+        |event: &(Outcome, Option<i64>, _)| (event.0, event.1) == (Outcome::Limited, Some(429));
+    assert!(seen.len() == 7 && seen[3..].iter().all(limited), "{seen:?}");
     serving.end();
 }
 

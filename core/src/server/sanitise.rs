@@ -1,0 +1,101 @@
+//! Arguments that the program cleans before a tool sees them.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::approval::{Marked, Pending};
+use super::builder::Builder;
+use super::content::ToolResult;
+use super::context::Context;
+use super::output::IntoToolResult;
+use super::registry::Registry;
+use crate::connection::Call;
+use crate::handler::HandlerError;
+use crate::handler::guarded::Made;
+use crate::json;
+use crate::limits::Limits;
+
+/// Which tools' arguments are cleaned, and by whom.
+#[derive(Clone)]
+pub(super) struct Sanitiser {
+    pub tools: Marked,
+    clean: Arc<Clean>,
+}
+
+type Clean = dyn Fn(Pending, Context) -> Made<Result<String, HandlerError>> + Send + Sync;
+
+impl Sanitiser {
+    /// The same call with clean arguments, which fit the schema of tool `number`, too.
+    ///
+    /// # Errors
+    /// What the call gets instead.
+    pub async fn clean(
+        &self,
+        registry: &Registry,
+        number: u32,
+        call: Call,
+        context: Context,
+    ) -> Result<(Call, Context), ToolResult> {
+        let pending = Pending::of(&call);
+        let refused = |why: HandlerError| Err::<ToolResult, _>(why).into_tool_result();
+        let clean = (self.clean)(pending.clone(), context.clone()).await;
+        let clean = clean.map_err(refused)?;
+        if clean == pending.arguments {
+            return Ok((call, context));
+        }
+        let depth = Limits::STDIO.max_depth;
+        let is_object = clean.starts_with('{') && json::validate(clean.as_bytes(), depth).is_ok();
+        let message = call.message.with_arguments(&clean);
+        let Some(message) = message.filter(|_| is_object) else {
+            return Err(ToolResult::error("the arguments could not be cleaned"));
+        };
+        if let Err(why) = registry.check_arguments(number, &clean) {
+            return Err(refused(HandlerError::typed("VALIDATION_ERROR", why)));
+        }
+        let context = context.with_message(message.clone());
+        Ok((Call { message, ..call }, context))
+    }
+}
+
+impl Builder {
+    /// Has the arguments of these tools (`*` is all of them) cleaned before anything is made of
+    /// them, when they fit the schema: `clean` gives back a JSON object, the same one or another, which
+    /// has to fit as well, or refuses the call, which is a failure for the model to read unless the
+    /// error is one of the [protocol](HandlerError::protocol). What waits for
+    /// [approval](Self::approval) and what is kept of results are the clean ones; guards and the audit
+    /// see what came. What bounds the time of a tool bounds this, too.
+    ///
+    /// ```
+    /// use mcpbolt::handler::HandlerError;
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    /// use serde_json::Value;
+    ///
+    /// let server = Server::builder("disk", "1.0.0")
+    ///     .tool(Tool::new("read"), |Arguments(json): Arguments, _| async move { json.to_string() })
+    ///     .sanitise(["read"], |pending, _| async move {
+    ///         let mut arguments: Value = serde_json::from_str(&pending.arguments)?;
+    ///         let path = arguments["path"].as_str().unwrap_or_default().trim().to_owned();
+    ///         if path.contains("..") {
+    ///             return Err(HandlerError::new("the path leads out of the folder"));
+    ///         }
+    ///         arguments["path"] = path.into();
+    ///         Ok(arguments.to_string())
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn sanitise<F>(
+        mut self,
+        tools: impl IntoIterator<Item = impl Into<String>>,
+        clean: impl Fn(Pending, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<String, HandlerError>> + Send + 'static,
+    {
+        self.handlers.sanitiser = Some(Sanitiser {
+            tools: Marked::new(tools),
+            clean: Arc::new(move |pending, context| Box::pin(clean(pending, context))),
+        });
+        self
+    }
+}
