@@ -133,6 +133,8 @@ export class ActionError extends McpError implements ActionErrorDetails {
     declare readonly details?: any;
     declare readonly actionCode?: number;
     declare readonly helpUrl?: string;
+    /** What the server says of such an answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
+    declare readonly metadata?: Record<string, unknown>;
 
     constructor(type: string, message = '', details: ActionErrorDetails = {}) {
         super('ERR_MCP_ACTION', message, details as Details);

@@ -96,14 +96,22 @@ impl Link {
     pub fn action(&mut self, name: String, params: String, options: ActionOptions) -> Result<u32> {
         let client = self.client()?;
         let mut call = options.call(client, &name, &params)?;
-        if let Some([name, params]) = options.fallback.as_deref() {
-            call = call.or(options.call(client, name, params)?);
-        }
+        let mut fallback = match options.fallback.as_deref() {
+            Some([name, params]) => Some(options.call(client, name, params)?),
+            _ => None,
+        };
         let inbox = self.inbox.clone();
         Ok(self.wait(|number| -> Task {
             if options.wants_partials {
-                call = call
-                    .on_partial(move |part| inbox.push(Event::Partial(number, part.to_owned())));
+                let watched = |call: ActionCall| {
+                    let inbox = inbox.clone();
+                    call.on_partial(move |part| inbox.push(Event::Partial(number, part.to_owned())))
+                };
+                call = watched(call);
+                fallback = fallback.map(watched);
+            }
+            if let Some(other) = fallback {
+                call = call.or(other);
             }
             Box::pin(async move { outcome(call.await) })
         }))
@@ -188,6 +196,7 @@ fn failed(failure: &ActionFailure) -> String {
             "details": error.details.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok()),
             "actionCode": error.code,
             "helpUrl": error.help_url,
+            "metadata": serde_json::from_str::<Value>(error.metadata()).ok(),
         }),
         _ => json!({ "code": code, "message": failure.to_string() }),
     };

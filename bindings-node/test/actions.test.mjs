@@ -124,19 +124,30 @@ test('what may pass is tried again, and what keeps failing left alone (R-ACT-35,
         if (calls[type] < until) throw new ActionError(type, 'not now', { details: { retry_after_seconds: 0.002 } });
         return { calls: calls[type] };
     });
+    server.tool('tell', {}, (_, ctx) => {
+        ctx.partial('once');
+        return {};
+    });
     const client = await acting(server);
     const flaky = (type, until, options) => client.action('flaky', { type, until }, { retry: atOnce, ...options });
     assert.deepEqual((await flaky('DEPENDENCY_ERROR', 3)).data, { calls: 3 });
-    await assert.rejects(flaky('CONFLICT', 3), ({ isTransient }) => !isTransient && calls.CONFLICT === 1);
+    await assert.rejects(
+        flaky('CONFLICT', 3),
+        ({ isTransient, metadata }) => !isTransient && calls.CONFLICT === 1 && metadata.server_id === 'flaky'
+    );
     const { isTransient, retryAfterMs } = await flaky('TIMEOUT_ERROR', 9).catch(error => error);
     assert.deepEqual([calls.TIMEOUT_ERROR, isTransient, retryAfterMs], [3, true, 2]);
     const once = { retry: { tries: 1 } };
     const fallback = ['flaky', { type: 'CONFLICT', until: 1 }];
     assert.deepEqual((await flaky('RATE_LIMIT_EXCEEDED', 9, { ...once, fallback })).data, { calls: 2 });
+    const parts = [];
+    const watched = { ...once, fallback: ['tell', {}], onPartial: part => parts.push(part) };
+    assert.deepEqual((await flaky('RATE_LIMIT_EXCEEDED', 9, watched)).data, {});
+    assert.deepEqual(parts, ['once']);
     const breaker = { failures: 2, pauseMs: 60_000 };
     for (const _ of [1, 2]) await assert.rejects(flaky('RATE_LIMIT_EXCEEDED', 9, { ...once, breaker }), ActionError);
     await assert.rejects(flaky('RATE_LIMIT_EXCEEDED', 9, once), failsWith('ERR_MCP_BREAKER_OPEN'));
-    assert.equal(calls.RATE_LIMIT_EXCEEDED, 3);
+    assert.equal(calls.RATE_LIMIT_EXCEEDED, 4);
     await client.close();
 });
 

@@ -93,15 +93,23 @@ pub fn call_action(
 ) -> PyResult<u64> {
     let client = &link.client;
     let mut call = options.call(client, name, params)?;
-    if let Some((name, params)) = &options.fallback {
-        call = call.or(options.call(client, name, params.clone())?);
-    }
+    let fallback = options.fallback.as_ref();
+    let mut fallback = fallback
+        .map(|(name, params)| options.call(client, name, params.clone()))
+        .transpose()?;
     let wants_partials = options.on_partial.is_some();
     Ok(
         link.start_watched(future, options.on_partial, |number, inbox| async move {
             if wants_partials {
-                call =
-                    call.on_partial(move |part| inbox.push(News::State(number, part.to_owned())));
+                let watched = |call: ActionCall| {
+                    let inbox = inbox.clone();
+                    call.on_partial(move |part| inbox.push(News::State(number, part.to_owned())))
+                };
+                call = watched(call);
+                fallback = fallback.map(watched);
+            }
+            if let Some(other) = fallback {
+                call = call.or(other);
             }
             Ok(Made::Action(Box::new(call.await)))
         }),
@@ -152,6 +160,7 @@ fn failed(py: Python<'_>, failure: &ActionFailure) -> PyErr {
                 let class = errors.getattr("ActionError")?;
                 let made = class.call1((kind, &error.message, details, error.code, url))?;
                 made.setattr("kind", error.kind().map(ErrorType::name))?;
+                made.setattr("metadata", read::value(py, error.metadata())?)?;
                 made
             }
             ActionFailure::Request(error) => exception(py, error)

@@ -147,11 +147,17 @@ async def test_what_may_pass_is_tried_again_and_what_keeps_failing_left_alone() 
             raise ActionError(type, "not now", {"retry_after_seconds": 0.002})
         return {"calls": calls[type]}
 
+    @server.tool
+    def tell(context: Context) -> dict[str, int]:
+        context.partial("once")
+        return {}
+
     async with acting(server) as client:
         assert (await client.action("flaky", {"type": "DEPENDENCY_ERROR", "until": 3}, retry=AT_ONCE)).data == {"calls": 3}
         with pytest.raises(ActionError) as raised:
             await client.action("flaky", {"type": "CONFLICT", "until": 3}, retry=AT_ONCE)
         assert calls["CONFLICT"] == 1 and not raised.value.is_transient
+        assert raised.value.metadata["server_id"] == "flaky"
         with pytest.raises(ActionError) as raised:
             await client.action("flaky", {"type": "TIMEOUT_ERROR", "until": 9}, retry=AT_ONCE)
         assert calls["TIMEOUT_ERROR"] == 3 and raised.value.is_transient and raised.value.retry_after == 0.002
@@ -159,12 +165,16 @@ async def test_what_may_pass_is_tried_again_and_what_keeps_failing_left_alone() 
         once = RetryPolicy(tries=1)
         limited = {"type": "RATE_LIMIT_EXCEEDED", "until": 9}
         assert (await client.action("flaky", limited, retry=once, fallback=other)).data == {"calls": 2}
+        parts: list[Any] = []
+        story = ("tell", {})
+        assert (await client.action("flaky", limited, retry=once, fallback=story, on_partial=parts.append)).data == {}
+        assert parts == ["once"]
         for _ in range(2):
             with pytest.raises(ActionError):
                 await client.action("flaky", limited, retry=once, breaker=BreakerPolicy(failures=2, pause=60))
         with pytest.raises(BreakerOpen):
             await client.action("flaky", limited, retry=once)
-        assert calls["RATE_LIMIT_EXCEEDED"] == 3
+        assert calls["RATE_LIMIT_EXCEEDED"] == 4
 
 
 @coroutine

@@ -66,10 +66,12 @@ class ActionError(McpError):
     Attributes:
         kind: Of what a server answered, its type as the dialect names it: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`;
             `None` for the server's own.
+        metadata: What the server says of such an answer: `request_id`, `server_id`, `execution_time_ms` and so on.
     """
 
     origin = "peer"
     kind: str | None = None
+    metadata: dict[str, Any]
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class ActionError(McpError):
         self.details = details
         self.code = code
         self.help_url = help_url
+        self.metadata = {}
 
 
 class InvalidParams(McpError, ValueError):
