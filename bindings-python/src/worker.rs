@@ -28,7 +28,7 @@ const VISIT: Duration = Duration::from_micros(100);
 /// Starts one more worker of a server; without it calls wait for the workers there are.
 pub fn spawn(hub: &Arc<Hub>) -> bool {
     let hub = hub.clone();
-    let thread = std::thread::Builder::new().name("mcpbolt-worker".into());
+    let thread = std::thread::Builder::new().name("mcpbolt-python".into());
     thread.spawn(move || work(&hub)).is_ok()
 }
 

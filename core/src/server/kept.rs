@@ -249,6 +249,7 @@ mod tests {
         assert!(kept.find(&key("0"), now).is_none());
         assert!(kept.find(&key("again"), now).is_some());
     }
+
     #[test]
     fn they_take_no_more_bytes_than_they_may() {
         let (mut kept, now) = (Kept::default(), Instant::now());

@@ -69,15 +69,15 @@ impl Server {
         process::tree(self.child.id()).into_iter().map(cpu).sum()
     }
 
-    /// CPU time of those of its threads that may run the server's language: all but the engine's, of
-    /// which only the workers do. `None` where the system does not tell.
+    /// CPU time of those of its threads that may run the server's language: all but the engine's own.
+    /// `None` where the system does not tell.
     pub fn cpu_of_language(&self) -> Option<Duration> {
         let folder = format!("/proc/{}/task", self.child.id());
         let mut all = Duration::ZERO;
         for thread in fs::read_dir(folder).ok()?.flatten() {
             let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
             let name = read("comm");
-            if name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-worker") {
+            if name.starts_with("mcpbolt") && !name.starts_with("mcpbolt-python") {
                 continue;
             }
             let times = read("schedstat");
