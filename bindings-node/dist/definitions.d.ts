@@ -88,6 +88,11 @@ export interface Policy {
         burst: number;
         perSecond: number;
     };
+    /** How many calls of tools each client may make in a period, in ms; an action beyond it fails with `QUOTA_EXCEEDED`. */
+    quota?: {
+        calls: number;
+        period: number;
+    };
     /** Longest that a call of any tool may take, in ms. */
     toolTimeout?: number;
     /** The same by tool. */

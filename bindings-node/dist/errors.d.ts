@@ -81,6 +81,8 @@ export declare class ActionError extends McpError implements ActionErrorDetails 
     readonly details?: any;
     readonly actionCode?: number;
     readonly helpUrl?: string;
+    /** What the server says of such an answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
+    readonly metadata?: Record<string, unknown>;
     constructor(type: string, message?: string, details?: ActionErrorDetails);
 }
 export {};
