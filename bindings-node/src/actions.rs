@@ -103,12 +103,9 @@ impl Link {
         let inbox = self.inbox.clone();
         Ok(self.wait(|number| -> Task {
             if options.wants_partials {
-                let watched = |call: ActionCall| {
-                    let inbox = inbox.clone();
-                    call.on_partial(move |part| inbox.push(Event::Partial(number, part.to_owned())))
-                };
-                call = watched(call);
-                fallback = fallback.map(watched);
+                let report = move |part: &str| inbox.push(Event::Partial(number, part.to_owned()));
+                call = call.on_partial(report.clone());
+                fallback = fallback.map(|other| other.on_partial(report));
             }
             if let Some(other) = fallback {
                 call = call.or(other);

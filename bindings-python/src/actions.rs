@@ -101,12 +101,9 @@ pub fn call_action(
     Ok(
         link.start_watched(future, options.on_partial, |number, inbox| async move {
             if wants_partials {
-                let watched = |call: ActionCall| {
-                    let inbox = inbox.clone();
-                    call.on_partial(move |part| inbox.push(News::State(number, part.to_owned())))
-                };
-                call = watched(call);
-                fallback = fallback.map(watched);
+                let report = move |part: &str| inbox.push(News::State(number, part.to_owned()));
+                call = call.on_partial(report.clone());
+                fallback = fallback.map(|other| other.on_partial(report));
             }
             if let Some(other) = fallback {
                 call = call.or(other);
