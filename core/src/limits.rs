@@ -203,8 +203,8 @@ pub const MAX_USED_STATES: usize = 65_536;
 /// How often clients are told to ask how far a task is.
 pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Most clients whose rates and quotas a policy keeps apart; beyond it those that are new share one. Stops
-/// clients from pinning memory with names.
+/// Most clients whose rates and quotas a policy keeps apart; beyond it those that are new share one.
+/// Stops clients from pinning memory with names.
 pub const MAX_RATED_CLIENTS: usize = 10_000;
 
 /// Most of what a program writes to stderr that is kept for the answer of its one action, in bytes:

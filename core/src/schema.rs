@@ -1,12 +1,13 @@
 //! JSON Schema: what tools take and what they give back, compiled once.
 //!
 //! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
-//! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Most arguments are a flat object of plain
-//! members, and for those a shortcut accepts without building a tree; it never
-//! refuses: what it cannot accept goes to the full validator, which also words the error. Such a schema
-//! is valid as it stands, so that its full validator is made when there is something to refuse: the
-//! first one of a process takes some 10 ms and 5 MB. Patterns
-//! are matched in linear time, and a schema that multiplies itself by references is refused (R-SCH-08).
+//! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Patterns are matched in linear time,
+//! and a schema that multiplies itself by references is refused (R-SCH-08).
+//!
+//! Most arguments are a flat object of plain members, and for those a shortcut accepts without building
+//! a tree; it never refuses: what it cannot accept goes to the full validator, which also words the
+//! error. Such a schema is valid as it stands, so that its full validator is made when there is
+//! something to refuse: the first one of a process takes some 10 ms.
 //!
 //! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
 //! to say what it makes of them.

@@ -37,8 +37,9 @@ struct PerPeriod {
 
 impl Policy {
     /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `quota` with
-    /// `calls` and the `period` in milliseconds; `toolTimeout`, and `timeouts` by tool, in milliseconds; `secrets` to be masked; `auditArguments` and
-    /// `auditToTracing`. Every member may be left out.
+    /// `calls` and the `period` in milliseconds; `toolTimeout`, and `timeouts` by tool, in
+    /// milliseconds; `secrets` to be masked; `auditArguments` and `auditToTracing`. Every member may
+    /// be left out.
     ///
     /// ```
     /// use mcpbolt::policy::Policy;
