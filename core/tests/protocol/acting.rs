@@ -309,6 +309,30 @@ fn a_fallback_is_called_where_the_first_fails() {
     assert!(wrong.is_err());
 }
 
+/// R-ACT-26: who takes the parts of a call takes those of its fallback, unless that has a taker of
+/// its own.
+#[test]
+fn the_parts_of_a_fallback_are_handed_on() {
+    type Shown = Arc<std::sync::Mutex<Vec<String>>>;
+    let client = client(&server("text"));
+    let taker = |shown: &Shown| {
+        let shows = shown.clone();
+        move |part: &str| shows.lock().unwrap().push(part.to_owned())
+    };
+    let story = || client.action("llm.generate", &json!({"prompt": "a story"}));
+    let missing = |name: &str| client.action(name, &json!({}));
+    let shown = Shown::default();
+    let call = missing("nothing").on_partial(taker(&shown));
+    let answer = call.or(missing("neither").or(story())).wait().unwrap();
+    assert_eq!(answer.joined("token"), "Once upon a time");
+    assert_eq!(*shown.lock().unwrap(), answer.partials);
+    let (shown, own) = (Shown::default(), Shown::default());
+    let call = missing("nothing").on_partial(taker(&shown));
+    let answer = call.or(story().on_partial(taker(&own))).wait().unwrap();
+    assert!(shown.lock().unwrap().is_empty());
+    assert_eq!(*own.lock().unwrap(), answer.partials);
+}
+
 /// A call without an answer ends, and nothing of MCP is said about it.
 #[test]
 fn a_call_times_out() {

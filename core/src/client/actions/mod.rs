@@ -216,7 +216,8 @@ impl ActionCall {
         self
     }
 
-    /// Takes each part of the answer as it comes, raw JSON. On the driver's thread; must not block.
+    /// Takes each part of the answer as it comes, raw JSON, those of a [fallback](Self::or) as well,
+    /// unless that has a taker of its own. On the driver's thread; must not block.
     pub fn on_partial(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.options.partial = Some(Arc::new(report));
         self.streamed()
@@ -258,7 +259,13 @@ impl ActionCall {
     async fn call(mut self) -> Result<ActionAnswer, ActionFailure> {
         let fallback = self.fallback.take();
         match (self.attempts().await, fallback) {
-            (Err(failure), Some(other)) if failure.is_of_server() => Box::pin(other.call()).await,
+            (Err(failure), Some(mut other)) if failure.is_of_server() => {
+                let own = &mut other.options;
+                if let (None, Some(report)) = (&own.partial, self.options.partial) {
+                    (own.partial, own.streamed) = (Some(report), true);
+                }
+                Box::pin(other.call()).await
+            }
             (outcome, _) => outcome,
         }
     }
