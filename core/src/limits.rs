@@ -226,6 +226,12 @@ pub const CHECK_HERE_BYTES: usize = 4 << 10;
 /// A time that never comes.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// What a client is told to wait, in seconds: at least one.
+#[cfg(feature = "server")]
+pub(crate) fn whole_seconds(wait: Duration) -> u128 {
+    wait.as_millis().div_ceil(1000).max(1)
+}
+
 /// The instant `wait` from `now`, however long it is: [`Duration::MAX`] stands for "never".
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     now.checked_add(wait).unwrap_or(now + FAR)

@@ -14,7 +14,7 @@ use crate::connection::{
 };
 use crate::handler::Executor;
 use crate::json::reader;
-use crate::limits::Quota;
+use crate::limits::{Quota, whole_seconds};
 use crate::mcp::{Era, ErrorKind, Method};
 use crate::message::{Dialect, Field};
 use crate::policy::{Asked, Credentials, Outcome, Policy, Watched};
@@ -311,11 +311,6 @@ fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Op
         (is_text && is_secret(&name) && asked_for.is_none()).then_some(name)
     });
     Some(serde_json::json!({"parameter": names.next()?}).to_string())
-}
-
-/// What a client is told to wait, in seconds.
-fn whole_seconds(wait: Duration) -> u128 {
-    wait.as_millis().div_ceil(1000).max(1)
 }
 
 /// A client asks more often than it may.

@@ -15,6 +15,7 @@ use super::guard::Refusal;
 use crate::action::ErrorType;
 use crate::connection::Principal;
 use crate::io::Auth;
+use crate::limits::whole_seconds;
 use crate::policy::{Credentials, Policy};
 
 const UNKNOWN: Refusal = Refusal::new(
@@ -75,7 +76,7 @@ fn unknown(headers: &HeaderMap, why: &str) -> Response<HttpBody> {
 }
 
 fn too_often(headers: &HeaderMap, wait: Duration) -> Response<HttpBody> {
-    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    let seconds = whole_seconds(wait);
     let mut response = match actions::says_so(headers) {
         true => {
             let details = format!("{{\"retry_after_seconds\":{seconds}}}");
