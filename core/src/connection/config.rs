@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::budget::Budget;
+use super::implementation::Implementation;
 use super::trace::Trace;
 use crate::limits::Limits;
 use crate::mcp::{Era, Profile, Revision, Revisions, Side};
@@ -40,8 +41,8 @@ impl Opening {
 pub struct Config {
     /// Which side this is.
     pub side: Side,
-    /// Name, version and more of this program: a JSON object (`Implementation` in the schema).
-    pub implementation: Box<str>,
+    /// Name, version and more of this program.
+    pub implementation: Implementation,
     /// Capabilities: a JSON object for each revision, in the order of [`Revision::ALL`].
     pub capabilities: [Box<str>; 5],
     /// What the server tells the model about itself.
@@ -82,7 +83,7 @@ impl Config {
         implementation.push(b'}');
         Self {
             side,
-            implementation: String::from_utf8_lossy(&implementation).into(),
+            implementation: (&*String::from_utf8_lossy(&implementation)).into(),
             capabilities: std::array::from_fn(|_| "{}".into()),
             instructions: None,
             revisions: Revisions::ALL,

@@ -24,6 +24,7 @@ mod deadlines;
 mod drain;
 mod handle;
 mod host;
+mod implementation;
 mod liveness;
 mod lost;
 mod opening;
@@ -65,6 +66,7 @@ pub use self::handle::{ActOptions, Handle, PartialFn, Peer, Progress, ProgressFn
 pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
+pub use self::implementation::Implementation;
 #[cfg(feature = "server")]
 pub(crate) use self::pace::Pace;
 pub use self::polled::{Event, Polled};

@@ -199,8 +199,7 @@ impl<E: Executor> ServerHost<E> {
     /// The number of an action of that tool, which is this server, or what stands before the first
     /// dot of names; `None` when it is neither.
     fn of_tool(&mut self, tool: &str, action: &str) -> Option<Option<u32>> {
-        let own = reader::find(self.implementation(), "name").and_then(reader::as_str);
-        let is_own = own.is_some_and(|own| own == tool);
+        let is_own = self.implementation().name() == Some(tool);
         let registry = self.registry();
         let within = format!("{tool}.");
         let is_namespace = || {

@@ -18,7 +18,8 @@ use super::tasks::{RESULT, Rule, declares, missing_extension};
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
-    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Incoming, Principal, Stray,
+    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Implementation, Incoming, Principal,
+    Stray,
 };
 use crate::error::ConnectionError;
 #[cfg(feature = "http")]
@@ -124,8 +125,8 @@ impl<E: Executor> ServerHost<E> {
         own.or_else(|| self.handle.principal())
     }
 
-    /// What this server says it is: a JSON object.
-    pub(super) fn implementation(&self) -> &str {
+    /// What this server says it is.
+    pub(super) fn implementation(&self) -> &Implementation {
         &self.handle.config().implementation
     }
 

@@ -8,7 +8,6 @@ mod asking;
 mod batch;
 pub(crate) mod words;
 
-use std::borrow::Cow;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -17,13 +16,13 @@ pub(super) use self::asking::request;
 pub(crate) use self::batch::Run;
 use super::core::Core;
 use super::host::{Answer, Host, Incoming, Stray};
+use super::implementation::Implementation;
 use super::queue::Encoded;
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Wire};
 use crate::action::encode::{self, ActionError, AnswerMetadata};
 use crate::action::{self, ErrorType, Fault, Field, Kind, Record, Version};
 use crate::buffer::Output;
-use crate::json::reader;
 use crate::limits::MAX_ID_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision, Side};
 use crate::message::{self, Dialect, Envelope, Frame, Message, MessageRef, OwnedId, RequestId};
@@ -260,10 +259,9 @@ impl Core {
             run.note(&frame);
             return self.go_on(exchange, stream, run, host);
         }
-        let name = server_name(&self.config.implementation);
         let metadata = AnswerMetadata {
             request_id: Some(id.as_ref().raw()).filter(|id| !id.is_empty()),
-            server_id: name.as_deref(),
+            server_id: self.config.implementation.name(),
             execution_time_ms: Some(self.elapsed_ms(begun)),
             protocol_version: version,
         };
@@ -317,34 +315,19 @@ impl Entry {
 /// The metadata of an answer that is written at once, and its last brace.
 pub(super) fn close_now(
     out: &mut Vec<u8>,
-    implementation: &str,
+    implementation: &Implementation,
     message: &MessageRef<'_>,
     execution_time_ms: Option<u64>,
 ) {
-    let name = server_name(implementation);
     encode::close(
         out,
         AnswerMetadata {
             request_id: message.id().map(RequestId::raw),
-            server_id: name.as_deref(),
+            server_id: implementation.name(),
             execution_time_ms,
             protocol_version: agreed(message).ok().flatten(),
         },
     );
-}
-
-fn server_name(implementation: &str) -> Option<Cow<'_, str>> {
-    // Nearly always it stands first, and as it is.
-    let plain = implementation
-        .strip_prefix("{\"name\":\"")
-        .and_then(|rest| {
-            let is_end = |byte: &u8| matches!(byte, b'"' | b'\\');
-            let end = rest.as_bytes().iter().position(is_end)?;
-            let (name, rest) = rest.split_at_checked(end)?;
-            rest.starts_with('"').then_some(name)
-        });
-    let found = || reader::find(implementation, "name").and_then(reader::as_str);
-    plain.map(Cow::Borrowed).or_else(found)
 }
 
 /// The version that a request is served in, as its answer spells it; none when it says none.
