@@ -93,20 +93,15 @@ pub fn call_action(
 ) -> PyResult<u64> {
     let client = &link.client;
     let mut call = options.call(client, name, params)?;
-    let fallback = options.fallback.as_ref();
-    let mut fallback = fallback
-        .map(|(name, params)| options.call(client, name, params.clone()))
-        .transpose()?;
+    if let Some((name, params)) = &options.fallback {
+        call = call.or(options.call(client, name, params.clone())?);
+    }
     let wants_partials = options.on_partial.is_some();
     Ok(
         link.start_watched(future, options.on_partial, |number, inbox| async move {
             if wants_partials {
                 let report = move |part: &str| inbox.push(News::State(number, part.to_owned()));
-                call = call.on_partial(report.clone());
-                fallback = fallback.map(|other| other.on_partial(report));
-            }
-            if let Some(other) = fallback {
-                call = call.or(other);
+                call = call.on_partial(report);
             }
             Ok(Made::Action(Box::new(call.await)))
         }),

@@ -10,8 +10,10 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyString};
 
 use crate::context::Context;
 use crate::outcome::errors;
+use crate::pending::{self, Pending};
 use crate::read;
 use crate::session::Work;
+use crate::target::Target;
 
 /// Calls the function in variables of its own.
 pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> {
@@ -48,7 +50,12 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
         arguments.set_item(intern!(py, "revision"), PyString::intern(py, revision))?;
         return Ok(arguments);
     }
-    let mut arguments = match Operation::from_target(call.target) {
+    if let Some(number) = pending::looked_at(work) {
+        let arguments = PyDict::new(py);
+        arguments.set_item(intern!(py, "pending"), Pending::of(py, work, number)?)?;
+        return Ok(arguments);
+    }
+    let arguments = match Operation::from_target(call.target) {
         Operation::ReadResource(_) | Operation::Extension(_) => PyDict::new(py),
         Operation::Complete => {
             let arguments = PyDict::new(py);
@@ -67,11 +74,27 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
             variables
         }
         Operation::CallTool(_) | Operation::GetPrompt(_) => {
-            let given = read::object(py, message.arguments().unwrap_or("{}"))
-                .map_err(|error| invalid(py, &error))?;
+            let given = given(py, message.arguments().unwrap_or("{}"))?;
             taken(py, given, &target.parameters)?
         }
     };
+    fitted(py, target, arguments, || {
+        Bound::new(py, Context::begin(py, work)?)
+    })
+}
+
+/// The arguments of a tool or a prompt.
+pub fn given<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
+    read::object(py, json).map_err(|error| invalid(py, &error))
+}
+
+/// Arguments as the function wants them, and with them its context.
+pub fn fitted<'py>(
+    py: Python<'py>,
+    target: &Target,
+    mut arguments: Bound<'py, PyDict>,
+    context: impl FnOnce() -> PyResult<Bound<'py, Context>>,
+) -> PyResult<Bound<'py, PyDict>> {
     for name in &target.integers {
         // 1.0 is an integer to JSON Schema, and to JavaScript.
         if let Some(value) = arguments
@@ -85,14 +108,13 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
         arguments = prepare.bind(py).call1((arguments,))?.cast_into()?;
     }
     if let Some(name) = &target.context {
-        let context = Context::begin(py, work)?;
-        arguments.set_item(name.bind(py), Bound::new(py, context)?)?;
+        arguments.set_item(name.bind(py), context()?)?;
     }
     Ok(arguments)
 }
 
 /// Those arguments that the function takes: where the schema allows more, it is none of its business.
-fn taken<'py>(
+pub fn taken<'py>(
     py: Python<'py>,
     given: Bound<'py, PyDict>,
     parameters: &[Py<PyString>],

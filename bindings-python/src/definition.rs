@@ -34,6 +34,7 @@ pub struct Definition {
     prepare: Option<Py<PyAny>>,
     integers: Vec<Py<PyString>>,
     lower: Py<PyAny>,
+    is_looked_at: bool,
 }
 
 /// An argument of a prompt: its name, title and description, and whether it is needed.
@@ -101,6 +102,7 @@ impl Definition {
             prepare: self.prepare,
             integers: self.integers,
             lower: self.lower,
+            is_looked_at: self.is_looked_at,
             is_native: false,
             straight: None,
             slow: AtomicBool::new(true),

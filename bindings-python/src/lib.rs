@@ -36,6 +36,7 @@ mod opening;
 mod options;
 mod outbox;
 mod outcome;
+mod pending;
 mod read;
 mod relay;
 mod remote_task;
@@ -96,6 +97,8 @@ mod _core {
     use crate::lists::{Pages, whole_list};
     #[pymodule_export]
     use crate::opening::{Connecting, command_of, connect_to};
+    #[pymodule_export]
+    use crate::pending::Pending;
     #[pymodule_export]
     use crate::relay::Relay;
     #[pymodule_export]

@@ -278,7 +278,7 @@ fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
 /// The exceptions that handlers raise on purpose.
 pub struct Errors {
     pub tool_error: Py<PyAny>,
-    action_error: Py<PyAny>,
+    pub action_error: Py<PyAny>,
     hand_back: Py<PyAny>,
     not_found: Py<PyAny>,
     protocol_error: Py<PyAny>,

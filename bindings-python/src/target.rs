@@ -55,6 +55,8 @@ pub struct Target {
     pub integers: Vec<Py<PyString>>,
     /// Makes of what the function gives back what goes on the wire.
     pub lower: Py<PyAny>,
+    /// Whether it is a tool's, and takes a `Pending` instead of its arguments.
+    pub is_looked_at: bool,
     /// Whether it takes arguments and gives a result in JSON: see `Catalog.offer`.
     pub is_native: bool,
     /// What carries such calls out that need no validator.
@@ -82,6 +84,7 @@ impl Target {
             prepare: None,
             integers: Vec::new(),
             lower: py.None(),
+            is_looked_at: false,
             is_native: true,
             straight,
             slow: AtomicBool::new(true),

@@ -86,6 +86,14 @@ def hello(client: ClientInfo) -> None:
     print(client.name)
 
 
+async def approve(tool: str, arguments: dict[str, Any], context: Context) -> bool:
+    return (await context.elicit(tool, {"type": "object"})).accepted
+
+
+def clean(tool: str, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+    return {**arguments, "b": ""}
+
+
 server = Server(
     "sample",
     "1.0",
@@ -94,6 +102,8 @@ server = Server(
     cache_scope="public",
     extensions={"com.example/a": {}},
     task_limits=TaskLimits(ttl=60),
+    approval={"plain": approve, "other": lambda tool, arguments, context: context.revision > "2025"},
+    sanitise={"*": clean},
     on_initialized=hello,
 )
 server.add_skills("skills")

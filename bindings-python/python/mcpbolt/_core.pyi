@@ -34,6 +34,7 @@ __all__ = [
     "Opened",
     "Owed",
     "Pages",
+    "Pending",
     "Progress",
     "Relay",
     "RemoteTask",
@@ -657,6 +658,14 @@ class Closed:
 class Pages:
     def __new__(cls, link: Link, kind: str) -> Pages: ...
     def next(self, link: Link, future: Future[list[dict[str, Any]] | None]) -> int: ...
+
+@final
+class Pending:
+    @property
+    def context(self) -> Context: ...
+    def arguments(self) -> dict[str, Any]: ...
+    def cleaned(self, arguments: dict[str, Any]) -> Pending: ...
+    def taken(self) -> dict[str, Any]: ...
 
 @final
 class RemoteTask:

@@ -29,6 +29,7 @@ class Entry:
     prepare: Function | None = None
     integers: list[str] = []
     lower: Function
+    is_looked_at = False
 
     def __init__(
         self,

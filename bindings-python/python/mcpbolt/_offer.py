@@ -104,6 +104,10 @@ class Offer:
             entry.action = json(action)
             entry.task = task
             entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
+            if self._settings.approval or self._settings.sanitise:
+                from ._approval import look
+
+                look(entry, self._settings)
             self._add(entry)
             return function
 

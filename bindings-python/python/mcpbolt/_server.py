@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._asgi import AsgiApp
     from ._loop import ServedAddress
     from ._serve_options import ServeOptions
-    from ._settings import Hook
+    from ._settings import Approve, Clean, Hook
 
     Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
@@ -56,6 +56,14 @@ class Server(Offer):
         profile: Whose reading of the protocol is spoken up to 2025-11-25: "seed-001" to "seed-004", documents
             that have codes, words and methods of their own.
         policy: What clients may do, how often and for how long, what is masked and what is written down.
+        approval: Who is asked before a tool is called, by its name (`"*"` is every other tool): called with its name,
+            the arguments, which fit its schema, and the `Context`, by which the user may be asked. `True` has the tool
+            called. `False` is a failure for the model to read; what the hook raises is, too, as if the tool had.
+        sanitise: The same for who cleans the arguments before anybody else sees them: gives back a dict, which has to
+            fit the schema, too, or raises. The audit is told what came.
+
+            Both may be coroutine functions; plain ones run on a worker thread, and so does a tool of theirs with
+            `inline=True`. What bounds the time of a tool bounds them, too.
         experimental: What is declared as `experimental`: settings by name. `batch` lets clients of
             "seed-003" send several requests as one.
     """
@@ -80,6 +88,8 @@ class Server(Offer):
         trace: str | PathLike[str] | None = None,
         profile: Profile = "official",
         policy: Policy | None = None,
+        approval: Mapping[str, Approve] = {},
+        sanitise: Mapping[str, Clean] = {},
         experimental: Mapping[str, Mapping[str, Any]] = {},
     ) -> None:
         super().__init__(
@@ -100,6 +110,8 @@ class Server(Offer):
                 trace=trace,
                 profile=profile,
                 policy=policy,
+                approval=approval,
+                sanitise=sanitise,
                 experimental=experimental,
             )
         )

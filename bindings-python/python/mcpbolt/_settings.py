@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ._core import to_json
 
 if TYPE_CHECKING:
+    from ._core import Context
     from ._entry import Entry
     from ._results import ClientInfo
     from ._skills import SkillFolder
 
     Hook = Callable[[ClientInfo], object]
+    Approve = Callable[[str, dict[str, Any], Context], bool | Awaitable[bool]]
+    Clean = Callable[[str, dict[str, Any], Context], dict[str, Any] | Awaitable[dict[str, Any]]]
 
 
 class TaskLimits:
@@ -125,6 +128,8 @@ class Settings:
         trace: str | PathLike[str] | None = None,
         profile: str = "official",
         policy: Policy | None = None,
+        approval: Mapping[str, Approve] = {},
+        sanitise: Mapping[str, Clean] = {},
         experimental: Mapping[str, Mapping[str, Any]] = {},
     ) -> None:
         self.name = name
@@ -143,6 +148,8 @@ class Settings:
         self.trace = trace
         self.profile = profile
         self.policy = policy
+        self.approval = approval
+        self.sanitise = sanitise
         self.experimental = [(name, to_json(settings)) for name, settings in experimental.items()]
         self.kernel: object = None
         self.implementation: str | None = None

@@ -129,9 +129,16 @@ def _inspected(function: Function) -> tuple[dict[str, Any], bool]:
             raise TypeError(f"{_name(function)}: every parameter must have a name that a caller can give")
     empty = inspect.Parameter.empty
     made = {parameter.name: _NONE if parameter.default is empty else parameter.default for parameter in parameters}
+    return made, is_coroutine_function(function)
+
+
+def is_coroutine_function(function: Function) -> bool:
+    """Whether what it gives back is to be awaited; a wrapper's word is that of what it wraps."""
+    import inspect
+
     called = inspect.unwrap(function)
     call = getattr(type(called), "__call__", None)
-    return made, inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(call)
+    return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(call)
 
 
 def description(function: Function) -> str | None:

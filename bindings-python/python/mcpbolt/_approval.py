@@ -1,0 +1,68 @@
+"""Calls of tools that the program looks at before their functions do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from . import _core
+from ._entry import Entry
+from ._errors import ToolError
+from ._settings import Settings
+from ._signature import Function, is_coroutine_function
+
+
+def look(entry: Entry, settings: Settings) -> None:
+    """Has the hooks that are there for a tool look at its calls first."""
+    hooks = [of.get(entry.name, of.get("*")) for of in (settings.sanitise, settings.approval)]
+    if hooks == [None, None]:
+        return
+    function, name = entry.function, entry.name
+    is_async = any(hook is not None and is_coroutine_function(hook) for hook in [function, *hooks])
+
+    def looked_at(run: Callable[..., Any], pending: _core.Pending) -> Coroutine[Any, Any, Any]:
+        return _looked_at(name, pending, hooks, function, run)
+
+    async def beside(pending: _core.Pending) -> Any:
+        return await looked_at(_beside, pending)
+
+    def here(pending: _core.Pending) -> Any:
+        try:
+            looked_at(_here, pending).send(None)
+        except StopIteration as done:
+            return done.value
+
+    entry.is_looked_at = True
+    entry.function, entry.lane = (beside, "task") if is_async else (here, "worker")
+
+
+async def _looked_at(
+    name: str, pending: _core.Pending, hooks: list[Function | None], function: Function, run: Callable[..., Any]
+) -> Any:
+    clean, approve = hooks
+    if clean is not None:
+        arguments = await run(clean, name, pending.arguments(), pending.context)
+        if not isinstance(arguments, dict):
+            raise TypeError(f"what cleans the arguments of {name} gave {arguments!r}, which is no dict")
+        pending = pending.cleaned(arguments)
+    if approve is not None:
+        is_approved = await run(approve, name, pending.arguments(), pending.context)
+        if not isinstance(is_approved, bool):
+            raise TypeError(f"what approves {name} gave {is_approved!r}, which is no bool")
+        if not is_approved:
+            raise ToolError("the call was not approved")
+    return await run(function, **pending.taken())
+
+
+async def _here(function: Function, /, *arguments: Any, **named: Any) -> Any:
+    """On the thread of a worker, where nothing is awaited."""
+    return function(*arguments, **named)
+
+
+async def _beside(function: Function, /, *arguments: Any, **named: Any) -> Any:
+    """As part of a task; a plain function on a thread, so that the event loop does not wait."""
+    if is_coroutine_function(function):
+        return await function(*arguments, **named)
+    from asyncio import to_thread
+
+    return await to_thread(function, *arguments, **named)
