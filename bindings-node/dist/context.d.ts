@@ -8,8 +8,9 @@ export declare class Context<State = unknown> {
     /** What `lifespan.start` gave. */
     readonly state: State;
     /**
-     * The arguments of a tool or a prompt as they came, in JSON, until the call is answered: for what JavaScript's
-     * numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option `integers` keeps them.
+     * The arguments of a tool or a prompt as they came, or as `sanitise` has left them, in JSON, until the call is
+     * answered: for what JavaScript's numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option
+     * `integers` keeps them.
      */
     get argumentsJson(): string;
     /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */

@@ -1,4 +1,5 @@
 import type { Completer } from './complete';
+import type { Context } from './context';
 import type { McpError } from './errors';
 import type { Integers } from './numbers';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
@@ -41,6 +42,17 @@ export interface ServerOptions<State = unknown> {
     profile?: Profile;
     /** What clients may do, how often and for how long, what is masked and what is written down. */
     policy?: Policy;
+    /**
+     * Who is asked before a tool is called, by its name (`*` is every other tool): called with its name, the arguments,
+     * which fit its schema, and the call, by which the user may be asked. `true` has the tool called. `false` is a failure
+     * for the model to read; what it throws is told as if the tool had. What bounds the time of a tool bounds this, too.
+     */
+    approval?: Readonly<Record<string, Approve<State>>>;
+    /**
+     * The same for who cleans the arguments before anybody else sees them: gives an object, which has to fit the schema,
+     * too, or throws. The audit is told what came.
+     */
+    sanitise?: Readonly<Record<string, Clean<State>>>;
     /** What is declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several requests as one. */
     experimental?: Readonly<Record<string, object>>;
     /**
@@ -57,6 +69,10 @@ export interface ServerOptions<State = unknown> {
     /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
     onError?: (error: unknown, what: string) => void;
 }
+/** Whether a call may be made. */
+export type Approve<State = any> = (tool: string, args: any, context: Context<State>) => boolean | Promise<boolean>;
+/** The arguments of a call, cleaned. */
+export type Clean<State = any> = (tool: string, args: any, context: Context<State>) => object | Promise<object>;
 /** Documents that describe the protocol a little differently. */
 export type Profile = 'official' | 'seed-001' | 'seed-002' | 'seed-003' | 'seed-004';
 /** What is allowed, and what of it is denied. */

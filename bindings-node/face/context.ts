@@ -37,8 +37,9 @@ export class Context<State = unknown> {
     }
 
     /**
-     * The arguments of a tool or a prompt as they came, in JSON, until the call is answered: for what JavaScript's
-     * numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option `integers` keeps them.
+     * The arguments of a tool or a prompt as they came, or as `sanitise` has left them, in JSON, until the call is
+     * answered: for what JavaScript's numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option
+     * `integers` keeps them.
      */
     get argumentsJson(): string {
         return this.#json || '{}';
@@ -250,6 +251,11 @@ export class Context<State = unknown> {
         this.#json = '';
         this.#questions?.end(new McpError('ERR_MCP_CANCELLED', 'the call is over'));
         this.#link.push(kind, this.#number, text, a, b);
+    }
+
+    /** @internal Its arguments are these. */
+    clean(json: string): void {
+        if (this.#live) this.#json = json;
     }
 
     /** @internal What becomes of integers beyond 2^53. */

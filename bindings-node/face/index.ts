@@ -15,7 +15,9 @@ export { audio, Block, image, Json, json, link, prompt, resource, text } from '.
 export type { Context } from './context';
 export type {
     ActionNotes,
+    Approve,
     AuditEvent,
+    Clean,
     ClientInfo,
     Patterns,
     Policy,

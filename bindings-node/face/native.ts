@@ -46,6 +46,8 @@ export interface NativeOffer {
     has(target: number): boolean;
     skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
+    /** Why arguments break the schema of the tool of that number. */
+    misfit(number: number, json: string): string | null;
     /** With a delegate: lists that the engine answers from now on, or does not any more. */
     keep(method: string, revision: string, result: string): void;
     forget(method: string): void;

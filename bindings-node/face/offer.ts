@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { lookedAt, type Hooks } from './approval';
 import { Completers, completionAnswer } from './complete';
 import type { Context } from './context';
 import type {
@@ -46,12 +47,14 @@ const KINDS = 6;
 export abstract class Offer<State> {
     /** @internal */
     readonly offer: NativeOffer;
+    readonly #hooks: Hooks;
     readonly #completers = new Completers();
     /** By the numbers of the engine's operations, which are not given twice. */
     readonly #entries = new Map<number, Entry>();
 
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
+        this.#hooks = options;
         const { audit } = options.policy ?? {};
         const told = audit && ((event: string) => audit(JSON.parse(event)));
         this.offer = guarded(() => new native.Offer(name, version, offered(options), told));
@@ -81,7 +84,8 @@ export abstract class Offer<State> {
             ...(outputSchema && { outputSchema: readSchema(outputSchema, 'output').json })
         };
         const number = this.#add('tool', { name, ...rest, ...schemas });
-        const call = check ? checked(handler, check) : handler;
+        const misfit = (json: string) => this.offer.misfit(number, json);
+        const call = lookedAt(name, this.#hooks, check ? checked(handler, check) : handler, misfit);
         const entry = { what: `tool ${name}`, isTool: true, call };
         return this.#enter(
             Kind.Tool,

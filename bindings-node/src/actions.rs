@@ -96,19 +96,14 @@ impl Link {
     pub fn action(&mut self, name: String, params: String, options: ActionOptions) -> Result<u32> {
         let client = self.client()?;
         let mut call = options.call(client, &name, &params)?;
-        let mut fallback = match options.fallback.as_deref() {
-            Some([name, params]) => Some(options.call(client, name, params)?),
-            _ => None,
-        };
+        if let Some([name, params]) = options.fallback.as_deref() {
+            call = call.or(options.call(client, name, params)?);
+        }
         let inbox = self.inbox.clone();
         Ok(self.wait(|number| -> Task {
             if options.wants_partials {
                 let report = move |part: &str| inbox.push(Event::Partial(number, part.to_owned()));
-                call = call.on_partial(report.clone());
-                fallback = fallback.map(|other| other.on_partial(report));
-            }
-            if let Some(other) = fallback {
-                call = call.or(other);
+                call = call.on_partial(report);
             }
             Box::pin(async move { outcome(call.await) })
         }))

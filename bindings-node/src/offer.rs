@@ -285,6 +285,14 @@ impl Offer {
         }
     }
 
+    /// Why arguments, JSON, break the schema of the tool of that number.
+    #[napi]
+    pub fn misfit(&self, number: u32, json: String) -> Option<String> {
+        let served = self.live().map(|live| live.offer().registry);
+        let registry = served.as_deref().unwrap_or(&self.registry);
+        registry.check_arguments(number, &json).err()
+    }
+
     /// Tells the clients that subscribed to it that a resource is another now.
     #[napi]
     pub fn resource_updated(&self, uri: String) -> Result<()> {

@@ -42,6 +42,8 @@ const server = new Server('typed', '1.0', {
     pageSize: 50,
     cacheLists: { ms: 1000, scope: 'private' },
     taskLimits: { count: 10, ttlMs: 60_000 },
+    approval: { typed: (tool, args, ctx) => ctx.state.rows > args.a && tool !== '' },
+    sanitise: { '*': async (_tool, args, ctx) => (holds<Equal<typeof ctx, Context<{ rows: number }>>>(), { ...args }) },
     onInitialized: client => holds<Equal<typeof client, ClientInfo>>(),
     onClosed: reason => holds<Equal<typeof reason, McpError>>(),
     lifespan: { start: async () => ({ rows: 3 }), stop: state => holds<Equal<typeof state, { rows: number }>>() }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcpbolt import ActionError, CallToolResult, Client, Context, Server, ToolError
+from mcpbolt import ActionError, CallToolResult, Client, Context, RetryPolicy, Server, ToolError
 from support import client, coroutine
 
 SERVER = """
@@ -162,7 +162,7 @@ async def test_so_is_an_action(kinds: list[str]) -> None:
                     await caller.action(tool, {"path": path})
                 assert (raised.value.type == "VALIDATION_ERROR") == (path == "gone")
         with pytest.raises(ActionError) as raised:
-            await caller.action("late", {"path": "late"})
+            await caller.action("late", {"path": "late"}, retry=RetryPolicy(tries=1))
         assert raised.value.type == "TIMEOUT_ERROR"
         ran = (await caller.action("told")).data["ran"]
         assert ran == ["erase", "wipe", "format"]
