@@ -210,9 +210,10 @@ async def test_the_user_may_be_asked(is_async: bool, revision: str) -> None:
     assert len(asked) == 2 and ran == [1]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
 @coroutine
-async def test_a_hook_that_takes_long_holds_up_nobody() -> None:
-    """R-S14-05: a plain one does not run on the event loop, even where the tool does."""
+async def test_a_hook_that_takes_long_holds_up_nobody(is_async: bool) -> None:
+    """R-S14-05: neither the network nor, where its tool is a coroutine function, the event loop."""
     waits = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -227,15 +228,19 @@ async def test_a_hook_that_takes_long_holds_up_nobody() -> None:
 
     server = Server("disk", approval={"erase": approve}, sanitise={"look": clean})
 
-    @server.tool
-    async def erase() -> str:
+    def erase() -> str:
         return "erased"
+
+    async def erase_soon() -> str:
+        return "erased"
+
+    server.tool(name="erase")(erase_soon if is_async else erase)
 
     @server.tool
     async def look(word: str = "") -> str:
         return word
 
-    async with Client(server) as caller:
+    async with server.listening("http://127.0.0.1:0/mcp") as address, Client(address) as caller:
         erased = asyncio.ensure_future(caller.call_tool("erase"))
         assert (await caller.call_tool("look", {"word": "a"})).text == "a"
         assert (await caller.call_tool("look")).text == "nothing to look for"
