@@ -329,36 +329,8 @@ def test_signals_reach_a_server_on_uvloop(number: signal.Signals) -> None:
         assert "Traceback" not in stderr
 
 
-TRIO = """
-import trio
-from mcpbolt import Client, Server
-
-server = Server('trio')
-
-@server.tool
-def add(a: int, b: int) -> str:
-    return str(a + b)
-
-async def main():
-    for begin in (lambda: Client(server).__aenter__(), lambda: server.serve('http://127.0.0.1:0/mcp')):
-        try:
-            await begin()
-        except Exception as error:
-            print(type(error).__name__, '|', error)
-trio.run(main)
-"""
-
-
-def test_trio_is_told_that_asyncio_is_needed() -> None:
-    pytest.importorskip("trio")
-    done = run(TRIO)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == 2 and all(line.startswith("Misuse | ") and "asyncio" in line for line in lines), done.stdout
-
-
 def test_tools_of_an_engine_run_on_trio_by_hand() -> None:
-    """Whoever lives in trio drives the engine, which knows no loop."""
+    """Whoever has a wire of their own drives the engine, which knows no loop."""
     pytest.importorskip("trio")
     code = """
 import trio

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._connection import Connection
 from ._core import to_json
 from ._errors import ActionError
+
+if TYPE_CHECKING:
+    from ._event_loop import Future
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Actions(Connection):
         streamed = streamed or on_partial is not None
         options = ActionOptions(tool, context, metadata, timeout, on_partial, streamed, retry, breaker, fallback)
 
-        def begin(future: asyncio.Future[ActionAnswer]) -> int:
+        def begin(future: Future[ActionAnswer]) -> int:
             return _core.call_action(link, name, json, options, future)
 
         return await self._made(begin)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._content import Wire
 from ._errors import ToolError
 from ._questions import Elicited, ElicitationRequest, Sampled, SamplingRequest
+
+if TYPE_CHECKING:
+    from ._event_loop import Cancellable, Loop
 
 OnSampling = Callable[[SamplingRequest], "Sampled | str | Awaitable[Sampled | str]"]
 OnElicitation = Callable[
@@ -26,12 +28,13 @@ class Answers:
     ) -> None:
         self._on_sampling = on_sampling
         self._on_elicitation = {"elicit": on_elicitation, "elicit_url": on_url}
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tasks: dict[int, Cancellable] = {}
+        self.loop: Loop
         self.link: _core.Link | None = None
 
     def asked(self, number: int, what: str, params: Wire) -> None:
         """The server asks."""
-        self._tasks[number] = asyncio.get_running_loop().create_task(self._answer(number, what, params))
+        self._tasks[number] = self.loop.create_task(self._answer(number, what, params))
 
     def given_up(self, number: int) -> None:
         """It waits no longer."""
@@ -58,13 +61,13 @@ class Answers:
             if isawaitable(answer):
                 answer = await answer
             link.answer(number, _sampled(answer) if what == "sample" else _elicited(answer))
-        except asyncio.CancelledError:
-            link.refuse(number, "the client gave up")
-            raise
         except ToolError as error:
             link.refuse(number, str(error))
         except Exception:
             link.refuse(number, "the handler failed unexpectedly")
+            raise
+        except BaseException:
+            link.refuse(number, "the client gave up")
             raise
         finally:
             self._tasks.pop(number, None)

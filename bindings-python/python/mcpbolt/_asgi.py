@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from . import _core
 from ._errors import Misuse
+from ._event_loop import asyncio_loop
 from ._interpreter import Interpreter
 from ._loop import running
 from ._serve_options import ServeOptions
@@ -49,9 +50,10 @@ class AsgiApp:
             endpoints.append(endpoint)
             return serving
 
+        loop = asyncio_loop("an ASGI application")
         async with running(self._server, start) as (serving, _):
             (self._endpoint,) = endpoints
-            self._loop = asyncio.get_running_loop()
+            self._loop = loop
             try:
                 yield
             finally:
@@ -92,7 +94,7 @@ class AsgiApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _begun(self) -> _core.Endpoint:
-        if self._endpoint is None or self._loop is not asyncio.get_running_loop():
+        if self._endpoint is None or self._loop is not asyncio_loop("an ASGI application"):
             if self._server._lifespan is not None:
                 raise Misuse("the server has a lifespan: give the application this one's, `lifespan=mounted.lifespan`")
             # Nobody tells of the end; there is nothing to end but with the process.

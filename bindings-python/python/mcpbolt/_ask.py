@@ -24,12 +24,12 @@ class Asked(Generic[_T]):
         self._read = read
 
     def __await__(self) -> Generator[Any, None, _T]:
-        from asyncio import get_running_loop
+        from ._event_loop import event_loop
 
-        future = get_running_loop().create_future()
+        future = event_loop().create_future()
         number = self._context._ask(self._what, self._params, future)
         try:
-            answer = yield from future
+            answer = yield from future.__await__()
         finally:
             if future.cancelled():
                 self._context._forget(number)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core, _results
 from ._actions import Actions
 from ._client_setup import OnProgress, Options, pairs
 from ._content import ResourceContents, Wire
+from ._event_loop import shielded
 from ._questions import Root
 from ._skill import Skill
 from ._task import Task, TaskInfo
+
+if TYPE_CHECKING:
+    from ._event_loop import Future
 
 _T = TypeVar("_T")
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -22,8 +25,8 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 class Listening:
     """What a client listens to."""
 
-    def __init__(self) -> None:
-        self.end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(self, end: Future[None]) -> None:
+        self.end = end
         # Nobody need ask.
         self.end.add_done_callback(lambda end: end.cancelled() or end.exception())
 
@@ -33,7 +36,7 @@ class Listening:
         Raises:
             McpError: It did not end in good order: why.
         """
-        await asyncio.shield(self.end)
+        await shielded(self.end)
 
 
 class Client(Actions):
@@ -315,11 +318,11 @@ class Client(Actions):
         """
         link = self._connected
 
-        def begin(future: asyncio.Future[_core.Stream]) -> int:
+        def begin(future: Future[_core.Stream]) -> int:
             return link.listen(tools, prompts, resources, list(uris), future)
 
         stream = await self._made(begin)
-        listening = Listening()
+        listening = Listening(self._loop.create_future())
         number = stream.attend(link, listening.end)
         try:
             yield listening

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._content import Wire
 from ._core import to_json
 from ._questions import Root
+
+if TYPE_CHECKING:
+    from ._event_loop import Future
 
 OnProgress = Callable[[float, "float | None", "str | None"], object]
 OnLog = Callable[[dict[str, Any]], object]
@@ -49,8 +51,8 @@ class ClientSetup:
         self.on_notice: Callable[[str, Wire], object]
         self.on_asked: Callable[[int, str, Wire], object]
         self.on_given_up: Callable[[int], object]
-        self.opened: asyncio.Future[None]
-        self.ended: asyncio.Future[None]
+        self.opened: Future[None]
+        self.ended: Future[None]
 
 
 class Options:

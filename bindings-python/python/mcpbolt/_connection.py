@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
 from ._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
 from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
 from ._errors import ConnectionClosed, Misuse, Unsupported
-from ._interpreter import Interpreter, event_loop
+from ._event_loop import at_last, event_loop
+from ._interpreter import Interpreter
 from ._questions import Root
 from ._server import Profile, Server
+
+if TYPE_CHECKING:
+    from ._event_loop import Future, Loop
 
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound="Connection")
@@ -89,6 +92,7 @@ class Connection:
         )
         self._stack = AsyncExitStack()
         self._link: _core.Link | None = None
+        self._loop: Loop
         self._strays = 0
         self._is_closing = False
         self._known: set[str] = set()  # tools that are called in the way that their list asks for
@@ -97,7 +101,7 @@ class Connection:
     async def __aenter__(self: _C) -> _C:
         if self._link is not None:
             raise Misuse("the client is connected already")
-        loop = event_loop()
+        loop = self._loop = self._answers.loop = event_loop()
         setup = self._setup
         self._known, self._meta, self._is_closing = set(), {}, False
         setup.opened, setup.ended = loop.create_future(), loop.create_future()
@@ -113,7 +117,7 @@ class Connection:
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
         if isinstance(self._server, str):
-            return await _opened(_core.connect_to(self._setup, self._server, self._credentials))
+            return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._credentials))
         if not isinstance(self._server, Server):
             command = [fspath(word) for word in self._server]
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
@@ -139,9 +143,9 @@ class Connection:
         self._is_closing = True
         link.close()
         try:
-            await asyncio.shield(self._setup.ended)
+            await at_last(self._setup.ended)
         finally:
-            asyncio.get_running_loop().remove_reader(link.fileno())
+            self._loop.remove_reader(link.fileno())
             self._answers.close()
             self._strays = link.stray_count()
             self._link = None
@@ -202,10 +206,10 @@ class Connection:
             return None  # as most are, and quicker
         return Options(timeout, max_timeout, on_progress, meta)
 
-    async def _made(self, begin: Callable[[asyncio.Future[_T]], int]) -> _T:
+    async def _made(self, begin: Callable[[Future[_T]], int]) -> _T:
         """The outcome of something that the engine does."""
         link = self._connected
-        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        future: Future[_T] = self._loop.create_future()
         number = begin(future)
         try:
             return await future
@@ -223,10 +227,9 @@ class Connection:
         return self._link.stray_count() if self._link else self._strays
 
 
-async def _opened(connecting: _core.Connecting) -> _core.Link:
+async def _opened(loop: Loop, connecting: _core.Connecting) -> _core.Link:
     """The client's side of a connection, once there is one."""
-    loop = asyncio.get_running_loop()
-    there: asyncio.Future[None] = loop.create_future()
+    there: Future[None] = loop.create_future()
 
     def arrive() -> None:
         if not there.done():

@@ -1,6 +1,5 @@
 """The engine. Private: what it offers may change with every release."""
 
-from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -9,6 +8,7 @@ from ._ask import Asked
 from ._auth import Credentials
 from ._content import Message as Spoken
 from ._errors import ConnectionClosed, McpError
+from ._event_loop import Future
 from ._interpreter import Interpreter
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo

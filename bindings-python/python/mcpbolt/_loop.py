@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
 from ._carrier import Carriers
-from ._interpreter import Interpreter, event_loop
+from ._event_loop import at_last, event_loop, shielded
+from ._interpreter import Interpreter
 from ._serve_options import ServeOptions
+
+if TYPE_CHECKING:
+    from ._event_loop import Future, Loop
+    from ._trio import Calls
+
 
 class Counts(NamedTuple):
     """What has been done at an address so far, in numbers; reading them costs nobody anything.
@@ -47,12 +53,12 @@ Start = Callable[[Interpreter], _core.Serving]
 
 
 @asynccontextmanager
-async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
+async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
     """A server at work, and the future of its end."""
     loop = event_loop()
     async with lifespan(server) as state:
-        ended: asyncio.Future[None] = loop.create_future()
-        calls = Carriers(loop)
+        ended: Future[None] = loop.create_future()
+        calls = carriers(loop)
         serving = start(Interpreter(state, calls.spawn, loop.call_soon))
 
         left = False
@@ -75,17 +81,21 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
             calls.close()
 
 
+def carriers(loop: Loop) -> Carriers | Calls:
+    """What starts calls there."""
+    if isinstance(loop, asyncio.AbstractEventLoop):
+        return Carriers(loop)
+    from ._trio import Calls
+
+    return Calls()
+
+
 def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
     """What the server's lifespan gives, or nothing."""
     if server._lifespan is None:
-        return _nothing()
+        return nullcontext()
     made: AbstractAsyncContextManager[Any] = server._lifespan(server)
     return made
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
-    yield None
 
 
 async def serve(server: Any, grace: float, own: bool) -> None:
@@ -98,17 +108,16 @@ async def serve(server: Any, grace: float, own: bool) -> None:
     with stray_output():
         async with running(server, start) as (serving, ended):
             try:
-                await asyncio.shield(ended)
-            except asyncio.CancelledError:
+                await shielded(ended)
+            finally:
                 serving.stop()
-                await ended
-                raise
+                await at_last(ended)
 
 
 @asynccontextmanager
 async def listening(
     server: Any, address: str, grace: float, options: ServeOptions | None, own: _core.Termination | None = None
-) -> AsyncIterator[tuple[_core.Serving, asyncio.Future[None]]]:
+) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
     """A server on the network, which ends in good order with the block, and with what is noted in `own`."""
 
     def start(interpreter: Interpreter) -> _core.Serving:
@@ -119,7 +128,7 @@ async def listening(
             yield serving, ended
         finally:
             serving.stop()
-            await asyncio.shield(ended)
+            await at_last(ended)
 
 
 @asynccontextmanager
@@ -140,4 +149,4 @@ async def serve_listening(
     with ended_by_signals() as own:
         async with listening(server, address, grace, options, own) as (serving, ended):
             ready(serving.address)
-            await ended
+            await shielded(ended)

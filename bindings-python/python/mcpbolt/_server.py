@@ -166,17 +166,18 @@ class Server(Offer):
     async def serve(
         self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
     ) -> None:
-        """Serves in the running event loop: on stdin and stdout until the client closes them, elsewhere
-        until it is cancelled.
+        """Serves in the running event loop, asyncio's or trio's: on stdin and stdout until the client closes them,
+        elsewhere until it is cancelled.
 
         Leaves signals to the program. Cancelling it ends what is in flight in good order.
         """
         from . import _loop
+        from ._event_loop import shielded
 
         if address == "stdio:":
             return await _loop.serve(self, grace, own=False)
         async with _loop.listening(self, address, grace, options) as (_, ended):
-            await ended
+            await shielded(ended)
 
     def listening(
         self, address: str, *, grace: float = 5.0, options: ServeOptions | None = None

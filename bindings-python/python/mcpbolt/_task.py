@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Generator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -13,6 +12,7 @@ from ._results import CallToolResult
 
 if TYPE_CHECKING:
     from ._client import Client
+    from ._event_loop import Future
 
 
 class TaskInfo(_Value):
@@ -79,14 +79,11 @@ class Task:
             PeerError: It failed.
             RequestCancelled: It was given up.
         """
-        return await self._result()
-
-    async def _result(self, seen: Callable[[Wire], object] | None = None) -> CallToolResult:
         made = self._made
         if isinstance(made, _core.Answer):
             return CallToolResult(made)
         link = self._client._connected
-        return CallToolResult(await self._client._made(lambda future: made.answer(link, future, seen)))
+        return CallToolResult(await self._client._made(lambda future: made.answer(link, future)))
 
     async def info(self) -> TaskInfo:
         """How far it is.
@@ -106,24 +103,41 @@ class Task:
     async def __aiter__(self) -> AsyncIterator[TaskInfo]:
         """How far it is, now and after each change, up to its end; asks as often as the server says.
         What the task asks meanwhile is answered as in `result`."""
-        if self.id is None:
+        if isinstance(self._made, _core.Answer):
             return
-        states: asyncio.Queue[Wire | None] = asyncio.Queue()
-        result = asyncio.ensure_future(self._result(states.put_nowait))
-        result.add_done_callback(lambda _: states.put_nowait(None))
+        link, loop = self._client._connected, self._client._loop
+        states: list[Wire] = []
+        result: Future[_core.Answer] = loop.create_future()
+        news: Future[None] = loop.create_future()
+
+        def seen(state: Wire) -> None:
+            states.append(state)
+            roused()
+
+        def roused(_: object = None) -> None:
+            if not news.done():
+                news.set_result(None)
+
+        result.add_done_callback(roused)
+        # Whatever comes of it, `result` tells who asks.
+        result.add_done_callback(lambda it: it.cancelled() or it.exception())
+        number = self._made.answer(link, result, seen)
         last: TaskInfo | None = None
         try:
-            while state := await states.get():
-                if (info := TaskInfo(**state)) != last:
-                    yield info
-                last = info
+            while True:
+                while states:
+                    if (info := TaskInfo(**states.pop(0))) != last:
+                        yield info
+                    last = info
+                if result.done():
+                    break
+                await news
+                news = loop.create_future()
             if last is None or not last.has_ended:
                 yield await self.info()
         finally:
-            result.cancel()
-            # Whatever came of it, `result` tells who asks.
-            await asyncio.wait([result])
-            result.cancelled() or result.exception()
+            if result.cancel():
+                link.cancel(number, None)
 
     @property
     def _remote(self) -> _core.RemoteTask:

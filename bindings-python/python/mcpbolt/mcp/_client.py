@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters, get_default_environment
 from mcp.shared.message import SessionMessage
 
 from .. import _core
-from .._interpreter import event_loop
+from .._event_loop import asyncio_loop
 
 Item = SessionMessage | Exception
 
@@ -49,7 +49,7 @@ class Reading(Closing):
         self._waiter: asyncio.Future[None] | None = None
         self._is_closed = False
         self._errlog = errlog
-        self.ended: asyncio.Future[str] = event_loop().create_future()
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.room = asyncio.Event()
         self.on_stderr = None if errlog is None else self._show
 
@@ -189,7 +189,7 @@ async def stdio_client(
         async with sdk.stdio_client(server, errlog) as streams:
             yield streams  # type: ignore[misc]
         return
-    loop = event_loop()
+    loop = asyncio_loop("mcpbolt.mcp.stdio_client")
     reading = Reading(None if errlog is sys.__stderr__ else errlog)
     command = [server.command, *server.args]
     env = {**get_default_environment(), **(server.env or {})}

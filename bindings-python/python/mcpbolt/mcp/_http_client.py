@@ -15,7 +15,7 @@ from mcp.shared.message import ClientMessageMetadata, ResumptionTokenUpdateCallb
 
 from .. import _core
 from .._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
-from .._interpreter import event_loop
+from .._event_loop import asyncio_loop
 from ._client import Closing, Reading, encoded
 
 # What a request is answered with when nothing answers it: by what failed, as the SDK has it.
@@ -148,7 +148,7 @@ async def streamable_http_client(
         async with theirs as streams:
             yield streams
         return
-    loop = event_loop()
+    loop = asyncio_loop("mcpbolt.mcp.streamable_http_client")
     reading = HttpReading()
     credentials = Credentials(headers or {}, auth, connect_timeout, root_certificates, options)
     relay = _core.Relay(url, credentials, max_sse_event_size, terminate_on_close, reading)

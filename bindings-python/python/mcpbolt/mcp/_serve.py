@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core, _loop
 from .._errors import Unsupported
+from .._event_loop import asyncio_loop, shielded
 from .._serve_options import ServeOptions
 from .._settings import Settings
 from ._accelerate import is_accelerated
@@ -42,6 +43,7 @@ class Served:
 
     @asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[Any]:
+        asyncio_loop("a server of the official SDK or FastMCP")
         async with self._known.lifespan(self._kind) as state:
             self._kernel.begin(state)
             if is_accelerated(self._known.server):
@@ -57,8 +59,8 @@ class Served:
 async def serve(
     server: Any, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
 ) -> None:
-    """Serves a server of the official SDK's or FastMCP's in the running event loop: on stdin and stdout until
-    the client closes them, elsewhere until it is cancelled.
+    """Serves a server of the official SDK's or FastMCP's in the running event loop, which has to be asyncio's: on stdin
+    and stdout until the client closes them, elsewhere until it is cancelled.
 
     Args:
         server: `mcp.server.Server`, `MCPServer` or `fastmcp.FastMCP`.
@@ -72,7 +74,7 @@ async def serve(
     if address == "stdio:":
         return await _loop.serve(served, grace, own=False)
     async with _loop.listening(served, address, grace, options) as (_, ended):
-        await ended
+        await shielded(ended)
 
 
 def listening(

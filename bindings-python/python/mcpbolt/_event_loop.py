@@ -1,0 +1,114 @@
+"""The event loop that servers and clients run on: asyncio's own (uvloop's, too), or what takes its place under trio."""
+
+from __future__ import annotations
+
+import sys
+from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ._errors import Misuse
+
+_T = TypeVar("_T")
+
+if TYPE_CHECKING:
+
+    class Future(Protocol[_T]):
+        """What the engine settles and a task awaits. When its task is cancelled, so is it."""
+
+        def __await__(self) -> Generator[Any, None, _T]: ...
+        def done(self) -> bool: ...
+        def cancelled(self) -> bool: ...
+        def cancel(self) -> bool: ...
+        def exception(self) -> BaseException | None: ...
+        def set_result(self, result: _T, /) -> None: ...
+        def set_exception(self, exception: BaseException, /) -> None: ...
+        def add_done_callback(self, function: Callable[[Any], object], /) -> None: ...
+
+    class Cancellable(Protocol):
+        """A task."""
+
+        def cancel(self) -> object: ...
+
+    class Loop(Protocol):
+        """As much of an event loop as is needed here."""
+
+        def create_future(self) -> Future[Any]: ...
+        def create_task(self, work: Coroutine[Any, Any, None], /) -> Cancellable: ...
+        def call_soon(self, function: Callable[..., object], /, *arguments: Any) -> object: ...
+        def add_reader(self, fd: int, ready: Callable[[], object], /) -> object: ...
+        def remove_reader(self, fd: int, /) -> object: ...
+
+
+def event_loop() -> Loop:
+    """The running event loop.
+
+    Raises:
+        Misuse: There is none, of asyncio or of trio.
+    """
+    if _is_trio():
+        from ._trio import Loop
+
+        return Loop()
+    try:
+        return get_running_loop()
+    except RuntimeError:
+        raise Misuse("there is no event loop here, of asyncio or trio, which servers and clients need") from None
+
+
+def asyncio_loop(who: str) -> AbstractEventLoop:
+    """The running event loop, for what there is on asyncio alone.
+
+    Raises:
+        Misuse: There is none.
+    """
+    if not _is_trio():
+        try:
+            return get_running_loop()
+        except RuntimeError:
+            pass
+    raise Misuse(
+        f"{who} needs an event loop of asyncio, and there is none here: under trio use `Server` and `Client` of mcpbolt"
+        " itself, or a thread with a loop of its own"
+    )
+
+
+def shielded(future: Future[_T]) -> Awaitable[_T]:
+    """What waits for a future that goes on when this task is cancelled."""
+    if isfuture(future):
+        return shield(future)
+    from ._trio import shielded
+
+    return shielded(future)
+
+
+async def at_last(future: Future[_T]) -> _T:
+    """Waits for it in a task that may be cancelled already: in a scope of trio's or anyio's all it awaits is cancelled from
+    then on."""
+    with _shield():
+        return await shielded(future)
+
+
+def _shield() -> AbstractContextManager[object]:
+    if _is_trio():
+        import trio
+
+        return trio.CancelScope(shield=True)
+    if "anyio" in sys.modules:
+        import anyio
+
+        return anyio.CancelScope(shield=True)
+    return nullcontext()
+
+
+def _is_trio() -> bool:
+    """Whether this runs in a task of trio. Where nobody has imported trio, nothing is imported to find that out."""
+    if "trio" not in sys.modules:
+        return False
+    from sniffio import AsyncLibraryNotFoundError, current_async_library
+
+    try:
+        return current_async_library() == "trio"
+    except AsyncLibraryNotFoundError:
+        return False
