@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ from mcpbolt import (
     TaskLimits,
     ToolError,
 )
+from mcpbolt._event_loop import on_thread
 from support import SECONDS, Raw, client
 from support import coroutine as on_asyncio
 
@@ -516,6 +518,22 @@ async def test_variables_and_the_lifespan_reach_every_call() -> None:
         for _ in range(3):
             assert (await client.call_tool("look")).text == "of the lifespan"
         assert left.is_set()
+
+
+@on_trio
+async def test_a_cancelled_task_does_not_wait_for_a_thread() -> None:
+    CONTEXT.set("of the task")
+    blocked = threading.Event()
+
+    def look(name: str, *, block: bool) -> tuple[str, str, bool]:
+        return name, CONTEXT.get(), blocked.wait(SECONDS if block else 0)
+
+    assert await on_thread(look, "quick", block=False) == ("quick", "of the task", False)
+    began = time.monotonic()
+    with trio.move_on_after(0.05) as scope:
+        await on_thread(look, "slow", block=True)
+    assert scope.cancelled_caught and time.monotonic() - began < 5
+    blocked.set()
 
 
 @pytest.mark.parametrize("revision", ERAS)

@@ -63,6 +63,6 @@ async def _beside(function: Function, /, *arguments: Any, **named: Any) -> Any:
     """As part of a task; a plain function on a thread, so that the event loop does not wait."""
     if is_coroutine_function(function):
         return await function(*arguments, **named)
-    from asyncio import to_thread
+    from ._event_loop import on_thread
 
-    return await to_thread(function, *arguments, **named)
+    return await on_thread(function, *arguments, **named)

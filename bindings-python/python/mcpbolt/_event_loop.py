@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield
+from asyncio import AbstractEventLoop, get_running_loop, isfuture, shield, to_thread
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._errors import Misuse
@@ -88,6 +89,15 @@ async def at_last(future: Future[_T]) -> _T:
     then on."""
     with _shield():
         return await shielded(future)
+
+
+async def on_thread(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+    """Calls a function on a thread, with the variables of this task. A task that is cancelled does not wait for it."""
+    if not _is_trio():
+        return await to_thread(function, *arguments, **named)
+    import trio
+
+    return await trio.to_thread.run_sync(partial(function, *arguments, **named), abandon_on_cancel=True)
 
 
 def _shield() -> AbstractContextManager[object]:
