@@ -246,10 +246,13 @@ impl<'a, 'py> Reader<'a, 'py> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
         let ahead = bytes.get(start..).unwrap_or_default();
-        let near = ahead
-            .first_chunk()
-            .map_or(0, |chunk| scan::stops(chunk).mask);
-        let near = near.trailing_zeros() as usize;
+        let near = match ahead.first_chunk() {
+            Some(chunk) => scan::stops(chunk).mask.trailing_zeros() as usize,
+            None => {
+                let stop = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+                ahead.iter().position(stop).unwrap_or(ahead.len())
+            }
+        };
         let (end, escaped) = match ahead.get(near) {
             Some(b'"') if near < 16 => (start + near, false),
             _ => {

@@ -8,9 +8,6 @@ use crate::json::walk::Walker;
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::message::{Frame, Span};
 
-/// Longest frame that spans of 32 bits can describe, in bytes.
-const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
-
 /// Validates the whole frame as JSON and UTF-8 and records what message it is in `out`.
 ///
 /// One pass, no allocation, nothing is changed; the order of members does not matter, those that are
@@ -22,21 +19,18 @@ const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
 /// The frame is not JSON, not UTF-8, or nests deeper than `max_depth` (at most 1024). `out` is then
 /// [`Kind::Invalid`], and still has a `request_id` that stood complete before the fault.
 pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Record) -> Result<(), DecodeError> {
-    *out = Record::default();
-    let bytes = frame.bytes();
-    if bytes.len() > MAX_FRAME_BYTES {
-        return Err(DecodeError {
-            kind: DecodeErrorKind::TooLong,
-            offset: u32::MAX,
-        });
+    match pass(frame.padded(), frame.bytes(), max_depth, out) {
+        Ok(()) => Ok(()),
+        // Once more without the padding, so that neither the error nor the id depends on it.
+        Err(_) => pass(frame.bytes(), frame.bytes(), max_depth, out),
     }
-    let walker = Walker::new(frame.padded(), bytes.len(), max_depth);
-    if Pass::new(walker, bytes, out).run().is_some() {
-        return Ok(());
-    }
-    // Once more without the padding, so that neither the error nor the id depends on it.
+}
+
+/// One pass over `bytes`, which `text` begins with.
+#[inline]
+fn pass(text: &[u8], bytes: &[u8], max_depth: usize, out: &mut Record) -> Result<(), DecodeError> {
     *out = Record::default();
-    let walker = Walker::new(bytes, bytes.len(), max_depth);
+    let walker = Walker::of_frame(text, bytes.len(), max_depth)?;
     let mut pass = Pass::new(walker, bytes, out);
     match pass.run() {
         Some(()) => Ok(()),
@@ -133,11 +127,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         behind: u64,
         depth: usize,
     ) -> Option<usize> {
-        let [colon, byte, ..] = behind.to_le_bytes();
-        let (start, byte) = match colon == b':' && byte > b' ' {
-            true => (key_end + 1, byte),
-            false => self.walker.colon(key_end)?,
-        };
+        let (start, byte, _) = self.walker.value_behind(key_end, behind)?;
         let end = match (level, field, byte) {
             (Level::Top, Field::Metadata, b'{') => {
                 self.object::<{ Level::Metadata as u8 }>(start, depth)?

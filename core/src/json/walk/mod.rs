@@ -60,6 +60,22 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// The same of a frame, whose length the offsets of its record can tell.
+    #[inline]
+    pub(crate) fn of_frame(
+        buf: &'a [u8],
+        len: usize,
+        max_depth: usize,
+    ) -> Result<Self, DecodeError> {
+        if len > u32::MAX as usize - PADDING {
+            return Err(DecodeError {
+                kind: Kind::TooLong,
+                offset: u32::MAX,
+            });
+        }
+        Ok(Self::new(buf, len, max_depth))
+    }
+
     /// The fault that ended the walk.
     pub(crate) fn error(&self) -> DecodeError {
         self.error
@@ -242,5 +258,17 @@ impl<'a> Walker<'a> {
             return self.fail(Kind::UnexpectedByte, pos);
         }
         Some(self.next(pos + 1))
+    }
+
+    /// The same where the eight bytes behind the key are known: also the first seven bytes of the
+    /// value.
+    #[inline(always)]
+    pub(crate) fn value_behind(&mut self, key_end: usize, behind: u64) -> Option<(usize, u8, u64)> {
+        let [colon, byte, ..] = behind.to_le_bytes();
+        if colon == b':' && byte > b' ' {
+            return Some((key_end + 1, byte, behind >> 8));
+        }
+        let (start, byte) = self.colon(key_end)?;
+        Some((start, byte, self.word(start)))
     }
 }

@@ -6,6 +6,7 @@ use super::envelope::{Envelope, Field, Kind, Span};
 use super::fault::Fault;
 use super::frame::Frame;
 use super::keys::{self, Level};
+use crate::buffer::PADDING;
 use crate::json::noted::first_of;
 use crate::json::walk::{Walker, short_integer};
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
@@ -21,23 +22,15 @@ use crate::limits::MAX_ID_BYTES;
 /// then [`Kind::Invalid`], and its id is still there if a complete, unrepeated top-level `id`
 /// member stood before the fault.
 pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Envelope) -> Result<(), DecodeError> {
-    *out = Envelope::default();
-    if frame.len() > MAX_FRAME_BYTES {
-        return Err(DecodeError {
-            kind: DecodeErrorKind::TooLong,
-            offset: u32::MAX,
-        });
-    }
-    let walker = Walker::new(frame.padded(), frame.len(), max_depth);
-    match Pass::new(walker, frame.bytes(), out).run() {
-        Some(()) => Ok(()),
+    match pass(frame.padded(), frame.bytes(), max_depth, out) {
+        Ok(()) => Ok(()),
         // Once more without the padding, so that neither the error nor the id depends on it.
-        None => decode_unpadded(frame.bytes(), max_depth, out),
+        Err(_) => pass(frame.bytes(), frame.bytes(), max_depth, out),
     }
 }
 
-/// The same for bytes with nothing behind them: slower by some nanoseconds, and all that can be
-/// done with bytes in somebody else's buffer.
+/// The same for bytes with nothing behind them, as they lie in somebody else's buffer: slower by
+/// some nanoseconds. What is short is copied to where there is room behind it.
 ///
 /// # Errors
 /// As [`decode`].
@@ -46,23 +39,35 @@ pub fn decode_unpadded(
     max_depth: usize,
     out: &mut Envelope,
 ) -> Result<(), DecodeError> {
-    *out = Envelope::default();
-    if bytes.len() > MAX_FRAME_BYTES {
-        return Err(DecodeError {
-            kind: DecodeErrorKind::TooLong,
-            offset: u32::MAX,
-        });
+    const SHORT: usize = 448;
+    if bytes.len() <= SHORT {
+        let mut copy = [0; SHORT + PADDING];
+        for (to, byte) in copy.iter_mut().zip(bytes) {
+            *to = *byte;
+        }
+        if pass(&copy, bytes, max_depth, out).is_ok() {
+            return Ok(());
+        }
     }
-    let walker = Walker::new(bytes, bytes.len(), max_depth);
+    pass(bytes, bytes, max_depth, out)
+}
+
+/// One pass over `bytes`, which `text` begins with.
+#[inline]
+fn pass(
+    text: &[u8],
+    bytes: &[u8],
+    max_depth: usize,
+    out: &mut Envelope,
+) -> Result<(), DecodeError> {
+    *out = Envelope::default();
+    let walker = Walker::of_frame(text, bytes.len(), max_depth)?;
     let mut pass = Pass::new(walker, bytes, out);
     match pass.run() {
         Some(()) => Ok(()),
         None => Err(pass.salvage()),
     }
 }
-
-/// Longest frame that spans of 32 bits can describe, in bytes.
-const MAX_FRAME_BYTES: usize = u32::MAX as usize - crate::buffer::PADDING;
 
 struct Pass<'a, 'o> {
     walker: Walker<'a>,
@@ -177,13 +182,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         behind: u64,
         depth: usize,
     ) -> Option<usize> {
-        let [colon, byte, ..] = behind.to_le_bytes();
-        let (start, byte, ahead) = if colon == b':' && byte > b' ' {
-            (key_end + 1, byte, behind >> 8)
-        } else {
-            let (start, byte) = self.walker.colon(key_end)?;
-            (start, byte, self.walker.word(start))
-        };
+        let (start, byte, ahead) = self.walker.value_behind(key_end, behind)?;
         let end = self.known_value(level, field, start, byte, ahead, depth)?;
         self.note(field, start, end);
         Some(end)
