@@ -1,7 +1,8 @@
 // `echo` as others have it, by itself or on this package: `node theirs.mjs KIND HOW ADDRESS`.
 //
-// The kinds are `v1` and `v2` of the official SDK, and `fastmcp`; how is `own` or `accelerated`. By itself each is as fast
-// as it comes: over HTTP with answers in JSON, of v1 and fastmcp in sessions, of v2 by its handler for 2026-07-28.
+// The kinds are `v1` and `v2` of the official SDK, and `fastmcp`; how is `own`, `accelerated`, or for v2 `mounted`, which
+// is our handler on `node:http`. By itself each is as fast as it comes: over HTTP with answers in JSON, of v1 and fastmcp
+// in sessions, of v2 by its handler for 2026-07-28.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { accelerate, createMcpHandler } from 'mcpbolt/sdk';
@@ -70,5 +71,5 @@ const ON_HTTP = {
 const make = await MAKE[kind]();
 const port = address.startsWith('http:') ? Number(new URL(address).port) : undefined;
 if (how === 'own') await (port === undefined ? ON_STDIO[kind](make) : ON_HTTP[kind](make, port));
-else if (kind === 'v2' && port !== undefined) createServer(createMcpHandler(make).node).listen(port, '127.0.0.1');
+else if (how === 'mounted') createServer(createMcpHandler(make).node).listen(port, '127.0.0.1');
 else await accelerate(make()).run(address);

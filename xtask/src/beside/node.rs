@@ -32,6 +32,7 @@ const ON_HTTP: &Table = &[
     ("sdk v2", "servers/theirs.mjs v2 own http://127.0.0.1:{port}/mcp", None),
     ("mcpbolt", "servers/native.mjs http://127.0.0.1:{port}/mcp", Some("node:http, bare")),
     ("sdk v2, accelerated", "servers/theirs.mjs v2 accelerated http://127.0.0.1:{port}/mcp", Some("sdk v2")),
+    ("sdk v2, our handler on node:http", "servers/theirs.mjs v2 mounted http://127.0.0.1:{port}/mcp", Some("sdk v2")),
 ];
 
 #[rustfmt::skip]
