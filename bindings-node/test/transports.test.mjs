@@ -171,13 +171,15 @@ test('a server for each era instead of one for each request', async t => {
     });
     t.after(() => handler.close());
     const url = await listen(t, handler.node);
-    for (const revision of ['2026-07-28', '2025-11-25']) {
-        const client = await Client.connect(url, { revision });
-        for (let i = 0; i < 3; i++) assert.equal(textOf(await client.callTool('echo', { text: `${i}` })), `${i}`);
-        assert.equal((await client.readResource('memo://a'))[0].text, 'a');
-        assert.equal((await client.getPrompt('greet', { who: 'Ada' })).messages[0].content.text, 'Hello, Ada');
-        await client.close();
-    }
+    const serving = await handler.serve('http://127.0.0.1:0/mcp');
+    for (const at of [url, serving.address])
+        for (const revision of ['2026-07-28', '2025-11-25']) {
+            const client = await Client.connect(at, { revision });
+            for (let i = 0; i < 3; i++) assert.equal(textOf(await client.callTool('echo', { text: `${i}` })), `${i}`);
+            assert.equal((await client.readResource('memo://a'))[0].text, 'a');
+            assert.equal((await client.getPrompt('greet', { who: 'Ada' })).messages[0].content.text, 'Hello, Ada');
+            await client.close();
+        }
     assert.deepEqual(made, ['modern', 'legacy']);
     const listener = await Client.connect(url, { revision: '2026-07-28' });
     const changes = await listener.listen({ tools: true, uris: ['memo://a'] });
@@ -189,6 +191,7 @@ test('a server for each era instead of one for each request', async t => {
     await listener.close();
     await handler.close();
     assert.equal((await ask(url, stateless('tools/list'))).status, 500);
+    await within('the end of its own listener', serving.ended);
 });
 
 test('of v1 there is one era, and whoever wants no other is told so', async t => {

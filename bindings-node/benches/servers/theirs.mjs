@@ -72,4 +72,5 @@ const make = await MAKE[kind]();
 const port = address.startsWith('http:') ? Number(new URL(address).port) : undefined;
 if (how === 'own') await (port === undefined ? ON_STDIO[kind](make) : ON_HTTP[kind](make, port));
 else if (how === 'mounted') createServer(createMcpHandler(make).node).listen(port, '127.0.0.1');
+else if (kind === 'v2' && port !== undefined) await createMcpHandler(make).serve(address);
 else await accelerate(make()).run(address);

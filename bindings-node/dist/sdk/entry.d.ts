@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServeOptions } from '../endpoint';
+import type { Serving } from '../serving';
 import { type SdkServer } from './shapes';
 /** What a factory is told. What differs from request to request is not there: a server is made once. */
 export interface McpRequestContext {
@@ -41,6 +43,11 @@ export interface McpHttpHandler {
     node: (request: IncomingMessage & {
         auth?: unknown;
     }, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
+    /**
+     * Listens itself, on the engine's threads instead of `node:http`; resolves once it does: see `Server.serve`. Its options
+     * are those of an address.
+     */
+    serve: (address: string | URL, options?: ServeOptions) => Promise<Serving>;
     /** Ends what is open. */
     close: () => Promise<void>;
     notify: ServerNotifier;

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { EndpointOptions } from '../endpoint';
+import type { EndpointOptions, ServeOptions } from '../endpoint';
 import { McpError } from '../errors';
 import type { Endpoint } from '../mount';
+import type { Serving } from '../serving';
 import { servedOf } from './accelerate';
 import { Delegated, type Sides } from './delegated';
 import { refuse, toNode } from './exchange';
@@ -55,6 +56,11 @@ export interface McpHttpHandler {
     fetch: (request: Request, options?: { authInfo?: unknown; parsedBody?: unknown }) => Promise<Response>;
     /** Serves a request of `node:http`, of express and the like; `request.auth` is what somebody has verified. */
     node: (request: IncomingMessage & { auth?: unknown }, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
+    /**
+     * Listens itself, on the engine's threads instead of `node:http`; resolves once it does: see `Server.serve`. Its options
+     * are those of an address.
+     */
+    serve: (address: string | URL, options?: ServeOptions) => Promise<Serving>;
     /** Ends what is open. */
     close: () => Promise<void>;
     notify: ServerNotifier;
@@ -142,6 +148,7 @@ export function createMcpHandler(factory: McpServerFactory, options: CreateMcpHa
             if (parsedBody !== undefined) Object.assign(request, { body: parsedBody });
             return made.endpoint.serve(request, response);
         },
+        serve: async (address, options) => (await entry.get()).server.serve(address, options),
         close: async () => {
             entry.isClosed = true;
             await entry.made?.then(({ server }) => server.close()).catch(() => {});
