@@ -10,6 +10,7 @@ mod answer;
 mod asgi;
 mod ask;
 mod asked;
+mod attached;
 mod audit;
 mod blocks;
 mod bridge;

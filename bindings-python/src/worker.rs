@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::hub::Hub;
 use crate::session::Work;
-use crate::{call, outcome};
+use crate::{attached, call, outcome};
 
 /// A call longer than this is slow.
 const SLOW: Duration = Duration::from_micros(50);
@@ -60,7 +60,7 @@ fn visit(hub: &Arc<Hub>) {
         return;
     };
     let begun = Instant::now();
-    let worked = Python::try_attach(|py| {
+    let worked = attached::visit(|py| {
         work_off(py, hub, first, || {
             let stays = begun.elapsed() < VISIT;
             stays.then(|| hub.workers.next()).flatten()
