@@ -233,7 +233,8 @@ pub enum CarrierFault {
     TooLong,
     /// It broke off: whether the peer did what it was asked to is not known.
     Broken,
-    /// The session in which it was asked has ended: whether the peer did it is not known.
+    /// The session in which it was asked has ended, or the stream that was to answer it: whether the
+    /// peer did it is not known.
     SessionLost,
 }
 

@@ -153,6 +153,10 @@ pub const COPY_OUT_BYTES: usize = 32 << 10;
 /// they are and written vectored.
 pub const COPY_IN_BYTES: usize = 32 << 10;
 
+/// Bytes in the streams of all actions of one endpoint above which a stream that breaks off is not kept
+/// for who comes back.
+pub const MAX_LEFT_BYTES: usize = 64 << 20;
+
 /// Most servers on HTTP of which a program remembers how they open. Stops one that talks to ever
 /// other servers from growing.
 pub const MAX_KNOWN_SERVERS: usize = 1_000;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::action::ErrorType;
-use crate::error::RequestError;
+use crate::error::{CarrierFault, RequestError};
 use crate::json::{number, reader};
 
 /// An error that a server answered with.
@@ -85,18 +85,30 @@ pub enum ActionFailure {
 
 impl ActionFailure {
     /// Whether to try again may help: the network failed, or the server says that it will be
-    /// better later; never what is wrong with the request (R-ACT-35).
+    /// better later; never what is wrong with the request (R-ACT-35), nor what was under way already.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Answered(error) => match error.kind() {
                 Some(kind) => kind.is_transient(),
                 None => matches!(error.code, Some(429 | 503 | 504)),
             },
-            _ => matches!(
-                self.request(),
-                Some(RequestError::TimedOut | RequestError::Carrier(_))
-            ),
+            _ => match self.request() {
+                Some(RequestError::TimedOut) => true,
+                Some(RequestError::Carrier(error)) => !matches!(
+                    error.fault,
+                    CarrierFault::SessionLost | CarrierFault::TooLong
+                ),
+                _ => false,
+            },
         }
+    }
+
+    /// Whether the server had begun, and what became of it is not known.
+    pub(super) fn is_lost_under_way(&self) -> bool {
+        matches!(
+            self.request(),
+            Some(RequestError::Carrier(error)) if error.fault == CarrierFault::SessionLost
+        )
     }
 
     /// What became of the request, where there is no answer.

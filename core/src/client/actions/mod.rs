@@ -111,7 +111,7 @@ impl Client {
             name: name.to_owned(),
             params: params.map_err(|_| RequestError::Misuse("params cannot be JSON")),
             options: ActOptions::default(),
-            retry: RetryPolicy::default(),
+            retry: None,
             breaker: BreakerPolicy::default(),
             fallback: None,
         }
@@ -177,7 +177,8 @@ pub struct ActionCall {
     name: String,
     params: Result<String, RequestError>,
     options: ActOptions,
-    retry: RetryPolicy,
+    /// As its caller has said.
+    retry: Option<RetryPolicy>,
     breaker: BreakerPolicy,
     fallback: Option<Box<ActionCall>>,
 }
@@ -229,9 +230,11 @@ impl ActionCall {
         self
     }
 
-    /// How often, and after what waits, it is tried again (R-ACT-35).
+    /// How often, and after what waits, it is tried again (R-ACT-35). Says, too, that it may be
+    /// carried out twice: without this, one whose stream broke off under its parts and could not be
+    /// resumed is not tried again. What is tried again tells of its parts from the first on.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
+        self.retry = Some(policy);
         self
     }
 
@@ -288,13 +291,16 @@ impl ActionCall {
                 }
                 Err(failure) => failure,
             };
-            match failure.is_transient() {
+            match failure.is_transient() || failure.is_lost_under_way() {
                 true => breaker.failed(&self.breaker, Instant::now()),
                 false => breaker.succeeded(),
             }
             failures += 1;
-            let wait = self.retry.wait(failures, failure.retry_after());
-            let Some(wait) = wait.filter(|_| failure.is_transient()) else {
+            let policy = self.retry.unwrap_or_default();
+            let wait = policy.wait(failures, failure.retry_after());
+            let may_help =
+                failure.is_transient() || failure.is_lost_under_way() && self.retry.is_some();
+            let Some(wait) = wait.filter(|_| may_help) else {
                 return Err(failure);
             };
             #[cfg(feature = "tracing")]

@@ -7,6 +7,7 @@
 //! | a body that is no JSON-RPC and names an action | the same, without versions |
 //! | `Accept: text/event-stream` and no `application/json` | that the answer comes as events (R-ACT-24) |
 //! | `If-None-Match` | which schema the client has |
+//! | `Last-Event-ID`, of a `GET` of `…/stream` | behind which event the stream goes on that broke off (R-ACT-26): 204 when that was its last, 404 when it is not kept |
 
 use hyper::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::header::{IF_NONE_MATCH, RETRY_AFTER};
@@ -31,6 +32,7 @@ use crate::message::Frame;
 
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-version");
 const MIN_VERSION: HeaderName = HeaderName::from_static("mcp-min-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// Behind the path of the endpoint.
 const STREAM: &str = "/stream";
 /// How many levels of a body are looked at to see what it is.
@@ -76,9 +78,26 @@ pub fn is_stream(parts: &Parts, options: &HttpOptions) -> bool {
     let named = |query: &str| query.split('&').any(|pair| pair.starts_with("action="));
     parts.method == hyper::Method::GET
         && path.is_some_and(|path| match &*options.path {
-            "*" => parts.uri.query().is_some_and(named),
+            "*" => parts.uri.query().is_some_and(named) || resumes(&parts.headers).is_some(),
             own => path == own,
         })
+}
+
+/// The event behind which the stream of an action is to go on.
+pub fn resumes(headers: &HeaderMap) -> Option<&str> {
+    let id = headers.get(LAST_EVENT)?.to_str().unwrap_or("?");
+    (!headers.contains_key(SESSION)).then_some(id)
+}
+
+/// The refusal of who comes back for what is not there.
+pub fn not_kept(id: &str) -> Response<HttpBody> {
+    let mut details = b"{\"last_event_id\":".to_vec();
+    string::append(&mut details, id);
+    details.push(b'}');
+    let details = String::from_utf8(details).unwrap_or_default();
+    let why = "what follows that event is not, or no longer, kept here";
+    let kind = ErrorType::ResourceNotFound;
+    error(StatusCode::NOT_FOUND, kind, why, Some(&details))
 }
 
 /// Whether who posts an action takes its answer as events only.
@@ -272,7 +291,7 @@ pub fn only_event(message: &Message, reached: bool) -> Response<HttpBody> {
     let text: Vec<u8> = message.iter().flatten().copied().collect();
     let text = std::str::from_utf8(&text).unwrap_or_default();
     let mut events = Encoder::default();
-    events.message(message);
+    events.message(None, message);
     let body = HttpBody::whole(events.finish().into_iter().collect());
     let mut response = answers::stream(body);
     *response.status_mut() = status(text, reached);

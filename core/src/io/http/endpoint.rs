@@ -25,6 +25,7 @@ use super::reader::{Greeting, Reader, Said};
 use super::route::{
     Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
 };
+use super::running::{Resumed, Running};
 use super::session::{STANDING, Session};
 use super::sessions::{self, Sessions};
 use super::spare::Spare;
@@ -64,6 +65,8 @@ pub struct Endpoint {
     metrics: Arc<Metrics>,
     /// Exchanges that are over.
     spare: Spare,
+    /// Actions that are answered in parts.
+    running: Arc<Running>,
     stop: CancelToken,
 }
 
@@ -100,6 +103,7 @@ impl Endpoint {
             stateless,
             handshake,
             sessions: has_sessions.then(|| Sessions::new(options.max_sessions)),
+            running: Running::new(&options),
             options,
             timekeeper: Timekeeper::default(),
             metrics,
@@ -178,22 +182,30 @@ impl Endpoint {
         let asked = headers.clone();
         exchange.begin(headers, body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
-        if !exchange.is_done() {
-            let answering = Answering::new(exchange, &self.stop, self.options.grace);
-            return self.stream(answering.named());
-        }
+        let principal = exchange.principal().cloned();
         let messages = messages(exchange.take());
         let reached = exchange.reached_server();
-        self.spare.put(exchange);
-        match &messages[..] {
-            [] => actions::refused(NO_MESSAGE),
-            [message] if streamed => actions::only_event(message, reached),
-            [message] => actions::whole(&asked, message, reached),
-            _ => {
-                let mut events = Encoder::default();
-                messages.iter().for_each(|each| events.message(each));
-                answers::stream(HttpBody::whole(events.finish().into_iter().collect()))
+        let more = match exchange.is_done() {
+            true => {
+                self.spare.put(exchange);
+                None
             }
+            false => Some(Answering::new(exchange, &self.stop, self.options.grace)),
+        };
+        match (&messages[..], more) {
+            ([], None) => actions::refused(NO_MESSAGE),
+            ([message], None) if streamed => actions::only_event(message, reached),
+            ([message], None) => actions::whole(&asked, message, reached),
+            (_, more) => self.stream(self.running.begin(messages, more, principal.as_ref())),
+        }
+    }
+
+    /// The rest of a stream that broke off.
+    fn resume_action(&self, id: &str, principal: Option<&Principal>) -> Response<HttpBody> {
+        match self.running.resume(id, principal) {
+            Resumed::Reader(reader) => self.stream(reader),
+            Resumed::AtEnd => with(StatusCode::NO_CONTENT, HttpBody::empty()),
+            Resumed::Gone => actions::not_kept(id),
         }
     }
 
@@ -204,6 +216,10 @@ impl Endpoint {
             Ok(version) => version,
             Err(why) => return Ok(actions::unspoken(&why)),
         };
+        if let Some(id) = actions::resumes(&parts.headers) {
+            let response = self.resume_action(id, parts.extensions.get());
+            return Ok(actions::versioned(response, &version));
+        }
         let mut exchange = self.take(parts.extensions.get());
         let query = parts.uri.query().unwrap_or_default();
         let request = actions::of_query(query, |action| exchange.action_schema(action));

@@ -35,6 +35,11 @@ impl Encoder {
             id.append(&mut self.small);
             self.small.push(b'\n');
         }
+        self.data(message);
+        self.small.push(b'\n');
+    }
+
+    fn data(&mut self, message: &Message) {
         self.small.extend_from_slice(b"data: ");
         for piece in message {
             match piece.len() > COPY_IN_BYTES {
@@ -46,13 +51,23 @@ impl Encoder {
                 false => self.small.extend_from_slice(piece),
             }
         }
-        self.small.extend_from_slice(b"\n\n");
+        self.small.push(b'\n');
     }
 
-    /// One message of an action's stream, which is named (R-ACT-24).
-    pub fn message(&mut self, message: &Message) {
+    /// One message of an action, whose event is named (R-ACT-24); `stream` is where, and how many
+    /// of its messages are behind who has read this one. That stands last: who looks for no more than
+    /// what the dialect shows finds it in its order.
+    pub fn message(&mut self, stream: Option<(&str, u64)>, message: &Message) {
         self.small.extend_from_slice(b"event: message\n");
-        self.event(None, message);
+        self.data(message);
+        if let Some((name, read)) = stream {
+            self.small.extend_from_slice(b"id: ");
+            self.small.extend_from_slice(name.as_bytes());
+            self.small.push(b'_');
+            number::append(&mut self.small, read);
+            self.small.push(b'\n');
+        }
+        self.small.push(b'\n');
     }
 
     /// The next event also says how soon to come back when the stream ends (R-SSE-07).

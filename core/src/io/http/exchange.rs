@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 
-use super::events::{Encoder, Source, messages};
+use super::events::{Encoder, Message, Source, messages};
 use super::headers;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
@@ -126,6 +126,11 @@ impl Exchange {
         }
     }
 
+    /// Who asks.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
     /// Whether this is an exchange of that principal.
     pub fn is_of(&self, principal: Option<&Principal>) -> bool {
         self.principal.as_ref() == principal
@@ -225,31 +230,29 @@ impl Drop for Exchange {
 /// An exchange whose answer comes in several messages.
 pub struct Answering {
     exchange: Box<Exchange>,
-    /// It is an action's.
-    named: bool,
     stopping: Option<(Cancelled, Duration)>,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    On,
+    ToEnd,
 }
 
 impl Answering {
     /// When `stop` is cancelled, it ends in good order within `grace`.
     pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
         let stopping = Some((stop.cancelled(), grace));
-        Self {
-            exchange,
-            named: false,
-            stopping,
-        }
+        Self { exchange, stopping }
     }
 
-    /// Its events have names.
-    pub fn named(mut self) -> Self {
-        self.named = true;
-        self
-    }
-}
-
-impl Source for Answering {
-    fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
+    /// Gives `take` what was written since.
+    pub fn poll_messages(
+        &mut self,
+        cx: &mut Context<'_>,
+        take: impl FnMut(Message),
+    ) -> Poll<Moved> {
         if let Some((stop, grace)) = &mut self.stopping
             && Pin::new(stop).poll(cx).is_ready()
         {
@@ -257,21 +260,24 @@ impl Source for Answering {
             self.stopping = None;
             self.exchange.drain(grace);
         }
+        let moved = self.exchange.poll(cx);
+        messages(self.exchange.take()).into_iter().for_each(take);
+        match self.exchange.is_done() {
+            true => Poll::Ready(Moved::ToEnd),
+            false => moved.map(|()| Moved::On),
+        }
+    }
+}
+
+impl Source for Answering {
+    fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let moved = self.exchange.poll(cx);
-            for message in messages(self.exchange.take()) {
-                match self.named {
-                    true => encoder.message(&message),
-                    false => encoder.event(None, &message),
-                }
+            let moved = self.poll_messages(cx, |message| encoder.event(None, &message));
+            match moved {
+                Poll::Ready(Moved::ToEnd) => return Poll::Ready(()),
+                Poll::Ready(Moved::On) if !encoder.is_full() => {}
+                _ => return Poll::Pending,
             }
-            if self.exchange.is_done() {
-                return Poll::Ready(());
-            }
-            if encoder.is_full() {
-                return Poll::Pending;
-            }
-            std::task::ready!(moved);
         }
     }
 }

@@ -148,6 +148,11 @@ impl Log {
         self.gone + self.kept.len() as u64
     }
 
+    /// Whether no more than one message is kept.
+    pub fn is_last(&self) -> bool {
+        self.kept.len() <= 1
+    }
+
     /// Bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -19,6 +19,7 @@
 //! | `exchange` | one request from its body to its answer, on the engine's connection |
 //! | `session`, `sessions` | a session, and those there are |
 //! | `log`, `reader` | what was written on a stream of a session, and who reads it |
+//! | `running` | streams of actions, kept for clients that come back |
 //! | `pieces`, `events`, `body`, `answers` | what is said, as hyper writes it |
 //! | `compress` | long answers in fewer bytes |
 //! | `timekeeper` | timers that outlive requests |
@@ -86,6 +87,8 @@ mod pieces;
 mod reader;
 #[cfg(feature = "http")]
 mod route;
+#[cfg(feature = "http")]
+mod running;
 #[cfg(feature = "http")]
 mod serve;
 #[cfg(feature = "http")]

@@ -29,8 +29,13 @@ pub struct HttpOptions {
     pub max_sessions: usize,
     /// How long a session is kept that no client has anything to do with.
     pub session_ttl: Duration,
-    /// Bytes of messages that a session keeps for clients that come back for them (R-SSE-10).
+    /// Bytes of messages that a session, or the stream of an action, keeps for clients that come back
+    /// for them (R-SSE-10).
     pub replay_bytes: usize,
+    /// How long an action goes on whose stream broke off, and how long the events of its stream are
+    /// kept, for a client that comes back with `Last-Event-ID` (R-ACT-26). When zero, a connection
+    /// that ends takes the action with it at once.
+    pub action_ttl: Duration,
     /// Whether browsers are told that pages of the welcome origins may read the answers (CORS):
     /// without it they may ask, but the browser keeps the answer from them.
     pub cors: bool,
@@ -61,6 +66,7 @@ impl Default for HttpOptions {
             max_sessions: 10_000,
             session_ttl: Duration::from_secs(30 * 60),
             replay_bytes: 256 << 10,
+            action_ttl: Duration::from_secs(30),
             cors: false,
             #[cfg(feature = "compression")]
             compression: false,

@@ -7,6 +7,7 @@
 
 mod actions;
 mod again;
+mod broken_off;
 #[cfg(feature = "compression")]
 mod compression;
 mod credentials;

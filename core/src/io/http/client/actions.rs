@@ -1,4 +1,5 @@
-//! Actions over HTTP: each a POST of its own, answered with JSON or with a stream of its parts.
+//! Actions over HTTP: each a POST of its own, answered with JSON or with a stream of its parts. A stream
+//! that breaks off goes on with a GET, behind the last event that came (R-ACT-26).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -8,37 +9,55 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response, Url};
 
 use super::super::pieces::messages;
 use super::answer::{Kind, Refusal, body, kind};
+use super::carrier::{EVENTS, JSON, LAST_EVENT};
 use super::engine::Engine;
-use super::events::{Events, Found};
-use super::link::{Link, failure, refused};
+use super::events::Events;
+use super::follow::Stream;
+use super::link::{Link, refused};
+use super::options::HttpClientOptions;
 use crate::action::{Version, is_streamed};
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::wait::{Alarm, Bell};
 use crate::json::{number, reader};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-version");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// Behind the path of the endpoint.
+const STREAM: &str = "/stream";
 
 /// Carries the actions of one client.
 pub struct Actions {
-    engine: Arc<Engine>,
-    link: Arc<Link>,
+    ways: Arc<Ways>,
     bell: Arc<Bell>,
     alarm: Alarm,
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
+/// What all of them share.
+struct Ways {
+    engine: Engine,
+    link: Link,
+    /// Where a stream goes on.
+    stream: Url,
+    options: HttpClientOptions,
+}
+
 impl Actions {
-    pub fn new(engine: Engine, link: Link, bell: Arc<Bell>) -> Self {
+    pub fn new(engine: Engine, link: Link, options: HttpClientOptions, bell: Arc<Bell>) -> Self {
+        let mut stream = link.url().clone();
+        let path = format!("{}{STREAM}", stream.path().trim_end_matches('/'));
+        stream.set_path(&path);
         Self {
-            engine: Arc::new(engine),
-            link: Arc::new(link),
+            ways: Arc::new(Ways {
+                engine,
+                link,
+                stream,
+                options,
+            }),
             bell,
             alarm: Alarm::default(),
             under_way: FuturesUnordered::new(),
@@ -52,20 +71,20 @@ impl Actions {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            self.engine.turn(Instant::now());
-            if self.engine.is_closed() {
+            self.ways.engine.turn(Instant::now());
+            if self.ways.engine.is_closed() {
                 return Poll::Ready(());
             }
-            for message in messages(self.engine.take_output()) {
+            for message in messages(self.ways.engine.take_output()) {
                 let request = Bytes::from(message.concat());
-                let (engine, link) = (self.engine.clone(), self.link.clone());
-                self.under_way.push(Box::pin(carry(engine, link, request)));
+                let carried = carry(self.ways.clone(), request);
+                self.under_way.push(Box::pin(carried));
             }
             if let Poll::Ready(Some(())) = self.under_way.poll_next_unpin(cx) {
                 continue;
             }
-            let alarmed = self.alarm.poll(self.engine.poll_timeout(), cx);
-            if !self.bell.watch(cx) && !alarmed && !self.engine.has_output() {
+            let alarmed = self.alarm.poll(self.ways.engine.poll_timeout(), cx);
+            if !self.bell.watch(cx) && !alarmed && !self.ways.engine.has_output() {
                 return Poll::Pending;
             }
         }
@@ -73,7 +92,7 @@ impl Actions {
 }
 
 /// One action, from its request to its answer.
-async fn carry(engine: Arc<Engine>, link: Arc<Link>, request: Bytes) {
+async fn carry(ways: Arc<Ways>, request: Bytes) {
     let text = std::str::from_utf8(&request).unwrap_or_default();
     let id = reader::find_path(text, &["metadata", "request_id"]);
     let id = id
@@ -81,61 +100,91 @@ async fn carry(engine: Arc<Engine>, link: Arc<Link>, request: Bytes) {
         .and_then(|id| number::as_u64(&id));
     let Some(id) = id else { return };
     let streamed = is_streamed(text);
-    if let Err(error) = exchange(&engine, &link, id, (request, streamed)).await {
-        engine.lose(id, error);
+    if let Err(error) = ways.exchange(id, request, streamed).await {
+        ways.engine.lose(id, error);
     }
 }
 
-async fn exchange(
-    engine: &Engine,
-    link: &Link,
-    id: u64,
-    (request, streamed): (Bytes, bool),
-) -> Result<(), CarrierError> {
+impl Ways {
+    async fn exchange(&self, id: u64, request: Bytes, streamed: bool) -> Result<(), CarrierError> {
+        let (engine, link) = (&self.engine, &self.link);
+        let mut headers = headers(if streamed { EVENTS } else { JSON });
+        headers.insert(CONTENT_TYPE, JSON);
+        let sent = link.send(Method::POST, link.url(), headers, Some(request));
+        let mut response = sent.await?;
+        let max_len = engine.handle().config().limits.max_message_bytes;
+        match kind(&response) {
+            Kind::Events => return self.follow(id, response, max_len).await,
+            Kind::Json => {
+                let answer = body(&mut response, max_len).await?.concat();
+                // The body says what became of it, whatever the status (R-ACT-22).
+                let is_answer =
+                    reader::find(std::str::from_utf8(&answer).unwrap_or("{}"), "status");
+                if is_answer.is_none() {
+                    return Err(refused(&response, &String::from_utf8_lossy(&answer)));
+                }
+                engine.deliver(&[named(&answer, id)]).await;
+            }
+            Kind::Other => return Err(Refusal::read(response).await.error),
+        }
+        match engine.awaits(id) {
+            true => Err(CarrierError::new(
+                CarrierFault::NoAnswer,
+                "the body holds no answer to the request",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads the stream that answers an action to its end.
+    async fn follow(&self, id: u64, first: Response, max_len: usize) -> Result<(), CarrierError> {
+        let again = |position: HeaderValue| async move {
+            let mut headers = headers(EVENTS);
+            headers.insert(LAST_EVENT, position);
+            self.link
+                .send(Method::GET, &self.stream, headers, None)
+                .await
+        };
+        let mut events = Events::new(max_len);
+        let stream = Stream {
+            engine: &self.engine,
+            options: &self.options,
+            events: &mut events,
+            taken: |message, id| named(message, id).into(),
+        };
+        let error = match stream.follow(id, first, Some(again)).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        Err(match error.fault {
+            CarrierFault::TooLong => error,
+            _ => {
+                let told = match events.position() {
+                    None => "it has no ids to go on from".into(),
+                    Some(_) => error.why,
+                };
+                let why = format!(
+                    "the stream of the action broke off and cannot be resumed, so whether it was carried out is not known: {told}"
+                );
+                CarrierError {
+                    fault: CarrierFault::SessionLost,
+                    why: why.into(),
+                    ..error
+                }
+            }
+        })
+    }
+}
+
+/// What every request says.
+fn headers(accept: HeaderValue) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, JSON);
-    headers.insert(ACCEPT, if streamed { EVENTS } else { JSON });
+    headers.insert(ACCEPT, accept);
     let newest = Version::SUPPORTED.last().map(ToString::to_string);
     if let Some(version) = newest.and_then(|version| HeaderValue::try_from(version).ok()) {
         headers.insert(VERSION, version);
     }
-    let sent = link.send(Method::POST, link.url(), headers, Some(request));
-    let mut response = sent.await?;
-    let max_len = engine.handle().config().limits.max_message_bytes;
-    match kind(&response) {
-        Kind::Events => {
-            let mut events = Events::new(max_len);
-            while engine.awaits(id) {
-                let Some(piece) = response.chunk().await.map_err(failure)? else {
-                    break;
-                };
-                events.push(piece);
-                while let Some(Found::Message(message)) = events.next() {
-                    engine.deliver(&[named(message, id)]).await;
-                }
-                if let Some(fault) = events.fault() {
-                    return Err(fault);
-                }
-            }
-        }
-        Kind::Json => {
-            let answer = body(&mut response, max_len).await?.concat();
-            // The body says what became of it, whatever the status (R-ACT-22).
-            let is_answer = reader::find(std::str::from_utf8(&answer).unwrap_or("{}"), "status");
-            if is_answer.is_none() {
-                return Err(refused(&response, &String::from_utf8_lossy(&answer)));
-            }
-            engine.deliver(&[named(&answer, id)]).await;
-        }
-        Kind::Other => return Err(Refusal::read(response).await.error),
-    }
-    match engine.awaits(id) {
-        true => Err(CarrierError::new(
-            CarrierFault::Broken,
-            "the stream ended before its answer",
-        )),
-        false => Ok(()),
-    }
+    headers
 }
 
 /// An answer under the id of its request, for which its exchange vouches: not every server echoes

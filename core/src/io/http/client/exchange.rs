@@ -4,19 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Response;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use reqwest::header::HeaderValue;
+use tokio::time::timeout;
 
 use super::answer::{Kind, Refusal, body, kind};
 use super::carrier::{Carrier, Session};
-use super::events::{Events, Found};
-use super::link::failure;
+use super::events::Events;
+use super::follow::Stream;
 use super::outgoing::Outgoing;
 use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::mcp::Method;
 use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
-
-/// How long a stream may stay open behind the answer: one that ends gives its connection back.
-pub const LINGER: Duration = Duration::from_secs(1);
 
 /// What became of a message, as far as somebody else has to go on with it.
 pub enum Outcome {
@@ -145,51 +143,18 @@ impl Carrier {
         first: Response,
         resumes: Option<&Session>,
     ) -> Result<(), Failure> {
+        let again = resumes.map(|session| {
+            move |position: HeaderValue| async move { self.get(session, Some(&position)).await }
+        });
         let mut events = Events::new(self.max_len());
-        let mut response = first;
-        let (mut failures, attempts) = (0, self.options.resume.attempts);
-        loop {
-            let (came, mut why) = self.read(&mut events, response, Some(id)).await;
-            if !self.engine.awaits(id) {
-                return Ok(());
+        match self.stream(&mut events).follow(id, first, again).await {
+            Ok(()) => Ok(()),
+            Err(mut error) => {
+                if error.fault == CarrierFault::Refused && error.status == Some(404) {
+                    error.fault = CarrierFault::SessionLost;
+                }
+                Err(error.into())
             }
-            failures = if came { 0 } else { failures + 1 };
-            let mut asked = Duration::ZERO;
-            response = loop {
-                if let Some(fault) = events.fault() {
-                    return Err(fault.into());
-                }
-                let position = events.position().filter(|_| failures <= attempts);
-                let (Some(session), Some(position)) = (resumes, position) else {
-                    return Err(why.into());
-                };
-                sleep(events.wait(failures, &self.options.resume).max(asked)).await;
-                match self.get(session, Some(position)).await {
-                    Err(error) => why = error,
-                    Ok(response)
-                        if response.status().is_success() && kind(&response) == Kind::Events =>
-                    {
-                        break response;
-                    }
-                    Ok(response) => {
-                        let Refusal { mut error, .. } = Refusal::read(response).await;
-                        match error.status {
-                            Some(429 | 500..) => {
-                                asked = self.options.left_alone(&error);
-                                why = error;
-                            }
-                            status => {
-                                if status == Some(404) {
-                                    error.fault = CarrierFault::SessionLost;
-                                }
-                                return Err(error.into());
-                            }
-                        }
-                    }
-                }
-                failures += 1;
-            };
-            events.resume();
         }
     }
 
@@ -198,37 +163,18 @@ impl Carrier {
     pub async fn read(
         &self,
         events: &mut Events,
-        mut response: Response,
+        response: Response,
         id: Option<u64>,
     ) -> (bool, CarrierError) {
-        let (mut came, mut end) = (false, None);
-        loop {
-            let next = match id.is_some_and(|id| !self.engine.awaits(id)) {
-                false => response.chunk().await,
-                true => {
-                    let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
-                    timeout_at(end, response.chunk()).await.unwrap_or(Ok(None))
-                }
-            };
-            match next {
-                Ok(Some(piece)) => events.push(piece),
-                Ok(None) => {
-                    let why = "the stream ended before the answer";
-                    return (came, CarrierError::new(CarrierFault::Broken, why));
-                }
-                Err(error) => return (came, failure(error)),
-            }
-            let before = events.position().cloned();
-            while let Some(found) = events.next() {
-                came = true;
-                if let Found::Message(message) = found {
-                    self.engine.deliver(&[message]).await;
-                }
-            }
-            came |= before.as_ref() != events.position();
-            if let Some(fault) = events.fault() {
-                return (came, fault);
-            }
+        self.stream(events).read(response, id).await
+    }
+
+    fn stream<'a>(&'a self, events: &'a mut Events) -> Stream<'a> {
+        Stream {
+            engine: &self.engine,
+            options: &self.options,
+            events,
+            taken: |message, _| message.into(),
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `link` | requests of HTTP: credentials, redirects, and what failed |
 //! | `outgoing`, `mirror` | one message, and what is said of it in headers |
 //! | `events`, `answer` | what comes back |
+//! | `follow` | a stream that answers a request, resumed where it breaks off |
 //! | `engine` | the connection, and what feeds it |
 //! | `carrier` | what all tasks share |
 //! | `exchange`, `standing`, `renewal`, `pair` | the tasks of the drawing |
@@ -32,6 +33,7 @@ mod driver;
 mod engine;
 mod events;
 mod exchange;
+mod follow;
 mod known;
 mod link;
 mod mirror;

@@ -60,7 +60,8 @@ impl ClientBuilder {
             let bell = Bell::new();
             connection.set_wake(bell.clone());
             let (client, host) = prepared.connect(connection.handle(), workers());
-            drive(Actions::new(Engine::new(connection, host), link, bell).run())?;
+            let engine = Engine::new(connection, host);
+            drive(Actions::new(engine, link, options, bell).run())?;
             return client.closing_with_it().until_open().await;
         }
         let known = Known::apply(link.url(), &mut config);

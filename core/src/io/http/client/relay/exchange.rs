@@ -17,7 +17,7 @@ use crate::error::{CarrierError, CarrierFault};
 use crate::io::http::client::answer::{Kind as Body, REFUSAL_BYTES, Refusal, body, kind};
 use crate::io::http::client::carrier::{EITHER, EVENTS, JSON, LAST_EVENT, named};
 use crate::io::http::client::events::{Events, Found};
-use crate::io::http::client::exchange::LINGER;
+use crate::io::http::client::follow::LINGER;
 use crate::io::http::client::link::{Link, SESSION, failure, refused};
 use crate::io::http::client::mirror;
 use crate::io::http::client::outgoing::Outgoing;
