@@ -31,6 +31,22 @@ pub enum Auth {
     },
 }
 
+/// What a client shows to a server that asks for a certificate (mutual TLS, R-AUX-03), in PEM. Shown
+/// without its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// Its own, then those that vouch for it.
+    pub certificates: Vec<u8>,
+    /// The private key of the first.
+    pub key: Vec<u8>,
+}
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientCertificate(…)")
+    }
+}
+
 impl Auth {
     /// The header that a key travels in unless another is agreed on.
     pub const API_KEY_HEADER: &str = "X-API-Key";

@@ -77,7 +77,7 @@ use unix as platform;
 
 pub use address::{Address, AddressError, Url};
 #[cfg(feature = "client")]
-pub use auth::Auth;
+pub use auth::{Auth, ClientCertificate};
 pub use child::{Child, ChildCommand, Exit, Stderr};
 pub use driver::{Driver, Stop};
 pub use environment::INHERITED;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::address::Address;
-use super::auth::Auth;
+use super::auth::{Auth, ClientCertificate};
 use super::child::ChildCommand;
 use super::net::connect;
 use crate::client::{Client, ClientBuilder};
@@ -29,6 +29,8 @@ pub struct ConnectOptions {
     pub heartbeat: Option<Duration>,
     /// Certificates that are trusted beside those of the system: PEM, one or several.
     pub root_certificates: Vec<Vec<u8>>,
+    /// What is shown to a server that asks for a certificate (R-AUX-03).
+    pub certificate: Option<ClientCertificate>,
     /// What else a client on HTTP may be told. Its headers, credentials, connect timeout and
     /// certificates are those above.
     #[cfg(feature = "http-client")]
@@ -46,7 +48,8 @@ impl fmt::Debug for ConnectOptions {
             .field("protocols", &self.protocols)
             .field("connect_timeout", &self.connect_timeout)
             .field("heartbeat", &self.heartbeat)
-            .field("root_certificates", &self.root_certificates.len());
+            .field("root_certificates", &self.root_certificates.len())
+            .field("certificate", &self.certificate);
         #[cfg(feature = "http-client")]
         shown.field("http", &self.http);
         shown.finish()
@@ -62,6 +65,7 @@ impl Default for ConnectOptions {
             connect_timeout: Duration::from_secs(30),
             heartbeat: Some(Duration::from_secs(20)),
             root_certificates: Vec::new(),
+            certificate: None,
             #[cfg(feature = "http-client")]
             http: super::http::HttpClientOptions::default(),
         }
@@ -126,6 +130,7 @@ impl ClientBuilder {
                     auth: options.auth,
                     connect_timeout: options.connect_timeout,
                     root_certificates: options.root_certificates,
+                    certificate: options.certificate,
                     ..options.http
                 };
                 self.http(&address.to_string(), options).await

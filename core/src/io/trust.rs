@@ -1,41 +1,72 @@
-//! TLS as a client speaks it: what the system trusts, and what a program trusts beside it.
+//! TLS as a client speaks it: what the system trusts, what a program trusts beside it, and what it shows.
 
 use std::io;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls_platform_verifier::Verifier;
 
-/// What a client trusts: PEM, one or several in each; `protocols` are those that the two sides may
-/// agree on.
+use super::auth::ClientCertificate;
+
+/// What a client trusts: PEM, one or several in each; what it shows to who asks who it is;
+/// `protocols` are those that the two sides may agree on.
 ///
 /// # Errors
-/// When a certificate cannot be read, or there is none.
-pub fn config(root_certificates: &[Vec<u8>], protocols: &[&[u8]]) -> io::Result<ClientConfig> {
+/// When a certificate or the key cannot be read, there is none, or they do not belong together.
+pub fn config(
+    root_certificates: &[Vec<u8>],
+    shown: Option<&ClientCertificate>,
+    protocols: &[&[u8]],
+) -> io::Result<ClientConfig> {
     let mut roots = Vec::new();
     for pem in root_certificates {
-        let before = roots.len();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            roots.push(certificate.map_err(|_| invalid("a certificate cannot be read"))?);
-        }
-        if roots.len() == before {
-            return Err(invalid("root certificates hold no certificate in PEM"));
-        }
+        roots.extend(certificates(
+            pem,
+            "root certificates hold no certificate in PEM",
+        )?);
     }
     let provider = Arc::new(ring::default_provider());
     let verifier =
         Verifier::new_with_extra_roots(roots, provider.clone()).map_err(io::Error::other)?;
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match shown {
+        None => config.with_no_client_auth(),
+        Some(ClientCertificate {
+            certificates: own,
+            key,
+        }) => {
+            let own = certificates(own, "the client's certificate is no certificate in PEM")?;
+            let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
+                invalid("the key of the client's certificate is no private key in PEM")
+            })?;
+            config
+                .with_client_auth_cert(own, key)
+                .map_err(|_| invalid("the key is not that of the client's certificate"))?
+        }
+    };
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
+}
+
+/// All that are in it.
+///
+/// # Errors
+/// When one cannot be read; `none` when there is none.
+fn certificates(pem: &[u8], none: &'static str) -> io::Result<Vec<CertificateDer<'static>>> {
+    let all: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|_| invalid("a certificate cannot be read"))?;
+    match all.is_empty() {
+        true => Err(invalid(none)),
+        false => Ok(all),
+    }
 }
 
 fn invalid(why: &'static str) -> io::Error {

@@ -79,7 +79,7 @@ pub fn is_stream(parts: &Parts, options: &HttpOptions) -> bool {
     parts.method == hyper::Method::GET
         && path.is_some_and(|path| match &*options.path {
             "*" => parts.uri.query().is_some_and(named) || resumes(&parts.headers).is_some(),
-            own => path == own,
+            own => path == own.trim_end_matches('/'),
         })
 }
 

@@ -80,7 +80,11 @@ async fn behind_tls(
     options: &ConnectOptions,
 ) -> io::Result<AnyStream> {
     // WebSocket begins on HTTP/1.1.
-    let config = crate::io::trust::config(&options.root_certificates, &[b"http/1.1"])?;
+    let config = crate::io::trust::config(
+        &options.root_certificates,
+        options.certificate.as_ref(),
+        &[b"http/1.1"],
+    )?;
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
     let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(invalid)?;
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));

@@ -1,5 +1,6 @@
 //! How a client asks a server of HTTP to go on as a WebSocket (RFC 6455, 4.1).
 
+use std::error::Error as _;
 use std::io;
 
 use base64::Engine as _;
@@ -87,6 +88,15 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).map(HeaderValue::to_str)?.ok()
 }
 
+/// What is behind it says more.
+fn broken(error: hyper::Error) -> io::Error {
+    let source = error.source();
+    match source.and_then(|source| source.downcast_ref::<io::Error>()) {
+        Some(why) => io::Error::new(why.kind(), why.to_string()),
+        None => io::Error::other(error),
+    }
+}
+
 fn invalid(error: hyper::http::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
@@ -100,11 +110,18 @@ pub async fn upgrade<S: Stream + 'static>(
     mut asked: Asked,
 ) -> io::Result<Box<dyn Stream>> {
     let begun = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = begun.map_err(io::Error::other)?;
-    tokio::spawn(connection.with_upgrades());
+    let (mut sender, connection) = begun.map_err(broken)?;
+    let connection = tokio::spawn(connection.with_upgrades());
     let request = std::mem::take(&mut asked.request);
-    let response = sender.send_request(request).await;
-    let response = response.map_err(io::Error::other)?;
+    let response = match sender.send_request(request).await {
+        Ok(response) => response,
+        Err(error) => {
+            drop(sender);
+            // What ended the connection says more.
+            let ended = connection.await.ok().and_then(Result::err);
+            return Err(broken(ended.unwrap_or(error)));
+        }
+    };
     asked.check(&response).map_err(|why| {
         let kind = match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => io::ErrorKind::PermissionDenied,
@@ -114,7 +131,7 @@ pub async fn upgrade<S: Stream + 'static>(
         io::Error::new(kind, why)
     })?;
     let upgraded = hyper::upgrade::on(response).await;
-    Ok(Box::new(TokioIo::new(upgraded.map_err(io::Error::other)?)))
+    Ok(Box::new(TokioIo::new(upgraded.map_err(broken)?)))
 }
 
 #[cfg(test)]

@@ -195,6 +195,74 @@ fn a_client_is_known_by_its_certificate() {
     serving.wait();
 }
 
+/// R-AUX-03: the engine's own client shows its certificate, on HTTP and on a WebSocket; without one,
+/// or with one that nobody vouches for, it is told why it is not served.
+#[cfg(feature = "tls")]
+#[test]
+fn a_client_shows_its_certificate() {
+    use mcpbolt::io::ClientCertificate;
+
+    // Its alert, where that comes before the end of the connection, which takes it along at times.
+    const REFUSED: &[&str] = &["fatal alert", "reset", "pipe", "closed", "broke off"];
+    let folder = Folder::new();
+    let (mut tls, own) = certificate(&folder);
+    let made = || rcgen::generate_simple_self_signed(["alice".to_owned()]).unwrap();
+    let (alice, eve) = (made(), made());
+    let vouching = folder.join("clients.pem");
+    fs::write(&vouching, alice.cert.pem()).unwrap();
+    tls.clients = Some(vouching);
+    let options = ServeOptions {
+        tls: Some(tls),
+        ..ServeOptions::default()
+    };
+    let served = Served::begin("https://localhost:0/mcp", options);
+    let http = served.address().to_string();
+    let shown = |certificate: &str, key: &str| ClientCertificate {
+        certificates: certificate.into(),
+        key: key.into(),
+    };
+    let of = |one: &rcgen::CertifiedKey<rcgen::KeyPair>| {
+        shown(&one.cert.pem(), &one.signing_key.serialize_pem())
+    };
+    let mixed = shown(&alice.cert.pem(), &eve.signing_key.serialize_pem());
+    assert!(!format!("{mixed:?}").contains("PRIVATE"));
+    for address in [http.replacen("https", "wss", 1), http] {
+        let open = |certificate: Option<ClientCertificate>| {
+            let options = ConnectOptions {
+                root_certificates: vec![own.clone()],
+                certificate,
+                ..ConnectOptions::default()
+            };
+            block_on(Client::builder("test", "1").open(&address.parse().unwrap(), options))
+        };
+        let client = open(Some(of(&alice))).unwrap();
+        let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
+        assert_eq!(echo.unwrap().text(), "x", "{address}");
+        for (certificate, why) in [
+            (None, REFUSED),
+            (Some(of(&eve)), REFUSED),
+            (
+                Some(mixed.clone()),
+                &["the key is not that of the client's certificate"],
+            ),
+            (
+                Some(shown("", &alice.signing_key.serialize_pem())),
+                &["the client's certificate is no certificate in PEM"],
+            ),
+            (
+                Some(shown(&alice.cert.pem(), "no key")),
+                &["the key of the client's certificate is no private key in PEM"],
+            ),
+        ] {
+            let error = open(certificate).unwrap_err().to_string();
+            let told = why
+                .iter()
+                .any(|why| error.to_lowercase().contains(&why.to_lowercase()));
+            assert!(told, "{address}: {error}, but none of {why:?}");
+        }
+    }
+}
+
 #[test]
 fn https_needs_a_certificate_and_says_so() {
     let address = "https://localhost:0/mcp".parse().unwrap();

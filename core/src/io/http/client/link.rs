@@ -63,8 +63,10 @@ impl Link {
             value.set_sensitive(true);
             own.append(name, value);
         }
+        let shown = options.certificate.as_ref();
+        let tls = trust::config(&options.root_certificates, shown, &PROTOCOLS)?;
         let http = Client::builder()
-            .tls_backend_preconfigured(trust::config(&options.root_certificates, &PROTOCOLS)?)
+            .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
             .connect_timeout(options.connect_timeout)
             .pool_idle_timeout(options.idle_timeout)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::error::CarrierError;
-use crate::io::{Auth, Backoff};
+use crate::io::{Auth, Backoff, ClientCertificate};
 
 /// Longest `Retry-After` that is heeded.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
@@ -45,6 +45,9 @@ pub struct HttpClientOptions {
     pub standing_stream: bool,
     /// Certificates that are trusted beside those of the system: PEM, one or several.
     pub root_certificates: Vec<Vec<u8>>,
+    /// What is shown to a server that asks for a certificate (R-AUX-03); unlike the credentials,
+    /// also to one of another origin to which it redirects.
+    pub certificate: Option<ClientCertificate>,
 }
 
 impl HttpClientOptions {
@@ -87,6 +90,7 @@ impl Default for HttpClientOptions {
             },
             standing_stream: true,
             root_certificates: Vec::new(),
+            certificate: None,
         }
     }
 }
@@ -108,6 +112,7 @@ impl fmt::Debug for HttpClientOptions {
             .field("resume", &self.resume)
             .field("standing_stream", &self.standing_stream)
             .field("root_certificates", &self.root_certificates.len())
+            .field("certificate", &self.certificate)
             .finish()
     }
 }
