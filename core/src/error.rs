@@ -49,6 +49,8 @@ pub enum RequestError {
     Carrier(Box<CarrierError>),
     /// The peer's answer is not what its revision allows.
     BadAnswer(&'static str),
+    /// The peer's result is not what its revision says of it: which method's, which member, and why.
+    BadResult(Box<str>),
     /// The peer did not declare the capability that is named; nothing was sent (R-CAP-03).
     Unsupported(&'static str),
     /// The call itself is wrong, for example params that are no JSON object.
@@ -78,7 +80,9 @@ impl RequestError {
     /// Who is at fault.
     pub fn origin(&self) -> Origin {
         match self {
-            Self::Peer(_) | Self::BadAnswer(_) | Self::Unsupported(_) => Origin::Peer,
+            Self::Peer(_) | Self::BadAnswer(_) | Self::BadResult(_) | Self::Unsupported(_) => {
+                Origin::Peer
+            }
             Self::Cancelled(_) | Self::Misuse(_) => Origin::Caller,
             Self::TimedOut | Self::Overloaded => Origin::Engine,
             Self::Closed(error) => error.origin(),
@@ -119,6 +123,7 @@ impl fmt::Display for RequestError {
             ),
             Self::Carrier(error) => error.fmt(f),
             Self::BadAnswer(what) => write!(f, "the peer's answer is not valid: {what}"),
+            Self::BadResult(what) => write!(f, "the peer's answer is not valid: {what}"),
             Self::Unsupported(what) => {
                 write!(f, "nothing was sent: the peer did not declare {what}")
             }

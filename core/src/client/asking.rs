@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::rounds::Repeatable;
-use super::{Client, complete};
+use super::{Client, complete, shapes};
 use crate::connection::{RequestOptions, Response};
 use crate::error::RequestError;
 use crate::handler::guarded::Made;
+use crate::json::reader;
 use crate::mcp::{Era, Method, Revision};
 use crate::message::Message;
 
@@ -24,6 +25,8 @@ pub struct Asking {
     again: Option<Repeatable>,
     /// A task is given back instead of what comes of it.
     hands_over: bool,
+    /// Its result is held against what the revisions say of those of this method.
+    checked: Option<Method>,
 }
 
 enum Way {
@@ -51,7 +54,9 @@ impl Client {
         options: RequestOptions,
     ) -> Result<Asking, RequestError> {
         let response = self.handle().request(method, params, options.clone())?;
-        let method = Method::parse(method).filter(|method| method.may_ask());
+        let method = Method::parse(method);
+        let checked = method.filter(|_| self.checks);
+        let method = method.filter(|method| method.may_ask());
         let stateless = self.revision().map(Revision::era) == Some(Era::Stateless);
         let again = method.filter(|_| stateless).map(|method| Repeatable {
             client: self.clone(),
@@ -64,6 +69,7 @@ impl Client {
             way,
             again,
             hands_over: false,
+            checked,
         })
     }
 }
@@ -112,9 +118,18 @@ impl Future for Asking {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(self.poll_message(cx))?;
-        let is_task = message.as_ref().result_type().as_deref() == Some("task");
+        let answer = message.as_ref();
+        let result = answer.result().unwrap_or("{}");
+        // By what the newest revision says of it, or by what is there (2025-11-25).
+        let is_task = answer.result_type().as_deref() == Some("task");
+        let has_task = || reader::find(result, "task").is_some();
         if !(self.hands_over && is_task) {
             complete(&message)?;
+        }
+        if let Some(method) = self.checked
+            && !(self.hands_over && (is_task || has_task()))
+        {
+            shapes::check(method, result)?;
         }
         Poll::Ready(Ok(message))
     }

@@ -22,6 +22,7 @@ use crate::mcp::{
 pub struct ClientBuilder {
     config: Config,
     handlers: Handlers,
+    checks: bool,
     hooks: Hooks,
 }
 
@@ -52,6 +53,7 @@ impl ClientBuilder {
         Self {
             config: Client::config(name, version),
             handlers: Handlers::default(),
+            checks: false,
             hooks: Hooks::default(),
         }
     }
@@ -169,6 +171,18 @@ impl ClientBuilder {
         self.extension(extension::TASKS, "{}")
     }
 
+    /// Refuses results that are not what the revisions say of them (R-S14-05): of calls of tools, of
+    /// lists, of what was read, rendered or completed. Otherwise who reads one decides, and what a
+    /// result lacks may be forgiven.
+    ///
+    /// ```text
+    /// the peer's answer is not valid: the result of tools/list: tools[0].name: it is missing
+    /// ```
+    pub fn check_results(mut self) -> Self {
+        self.checks = true;
+        self
+    }
+
     /// Calls `report` with each notification of the server: lists that changed, resources that
     /// were updated, log messages. On the driver's thread; must not block.
     pub fn on_notice(self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
@@ -209,6 +223,7 @@ impl ClientBuilder {
             Revision::ALL.map(|revision| self.handlers.capabilities(revision).into());
         let prepared = Prepared {
             handlers: Arc::new(self.handlers),
+            checks: self.checks,
             hooks: self.hooks,
             #[cfg(feature = "http-client")]
             mirrors: false,
@@ -221,6 +236,7 @@ impl ClientBuilder {
 #[derive(Debug)]
 pub struct Prepared {
     handlers: Arc<Handlers>,
+    checks: bool,
     hooks: Hooks,
     #[cfg(feature = "http-client")]
     mirrors: bool,
@@ -238,6 +254,7 @@ impl Prepared {
     /// run on `spawner`.
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
         let client = Client {
+            checks: self.checks,
             streams: Some(Arc::default()),
             cache: Some(Arc::default()),
             #[cfg(feature = "http-client")]

@@ -25,6 +25,7 @@ mod pages;
 mod results;
 mod rounds;
 mod settings;
+mod shapes;
 #[cfg(feature = "skills")]
 mod skills;
 mod tasks;
@@ -78,6 +79,8 @@ pub struct Client {
     /// What it knows of a server of the action dialect.
     actions: Arc<Actions>,
     handlers: Arc<Handlers>,
+    /// Results are held against what the revisions say of them.
+    checks: bool,
     /// What it listens to, if its host tells.
     streams: Option<Arc<Streams>>,
     /// What it keeps of lists, if its host tells when they change.
@@ -126,6 +129,7 @@ impl Client {
             known: Arc::default(),
             actions: Arc::default(),
             handlers,
+            checks: false,
             streams: None,
             cache: None,
             #[cfg(feature = "http-client")]

@@ -10,6 +10,7 @@ mod carriers;
 mod files;
 mod frames;
 mod openings;
+mod results;
 
 use std::path::PathBuf;
 use std::sync::Arc;
