@@ -157,6 +157,13 @@ pub const COPY_IN_BYTES: usize = 32 << 10;
 /// for who comes back.
 pub const MAX_LEFT_BYTES: usize = 64 << 20;
 
+/// Most data of actions that answers of a server refer to, and of one of them, in bytes; the oldest give
+/// way. What is longer is answered whole, or not at all.
+pub const MAX_REFERRED_BYTES: usize = 64 << 20;
+
+/// Most answers whose data a server keeps so; the oldest give way.
+pub const MAX_REFERENCES: usize = 1024;
+
 /// Most servers on HTTP of which a program remembers how they open. Stops one that talks to ever
 /// other servers from growing.
 pub const MAX_KNOWN_SERVERS: usize = 1_000;

@@ -48,6 +48,14 @@ pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
+/// The one member of data that are not there themselves, but referred to (R-ACT-29).
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) const REFERENCE: &str = "mcp.reference";
+
+/// The action that gives what is referred to, in parts.
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) const GET_DATA: &str = "mcp.get_data";
+
 /// Whether a frame begins as most clients write a request.
 #[inline]
 pub(crate) fn begins(frame: &[u8]) -> bool {

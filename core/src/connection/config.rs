@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "server")]
+use super::actions::references::References;
 use super::budget::Budget;
 use super::implementation::Implementation;
 use super::trace::Trace;
@@ -62,6 +64,9 @@ pub struct Config {
     /// A server also answers requests of the [action dialect](crate::action), beside any revision
     /// and on the same streams (R-ACT-41). On by default.
     pub actions: bool,
+    /// Where data of actions are kept that are too long for an answer; none by default.
+    #[cfg(feature = "server")]
+    pub(crate) references: Option<Arc<References>>,
     /// Whose reading of the protocol this side speaks, up to 2025-11-25.
     pub profile: Profile,
     /// Sees every frame, with secrets masked; none by default.
@@ -92,6 +97,8 @@ impl Config {
             lenient_ids: false,
             answer_cancelled: false,
             actions: true,
+            #[cfg(feature = "server")]
+            references: None,
             profile: Profile::Official,
             trace: None,
             limits: Limits::STDIO,

@@ -54,6 +54,8 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "server")]
+pub(crate) use self::actions::references::References;
 pub use self::answer::ResultWriter;
 #[cfg(feature = "server")]
 pub(crate) use self::answer::object as answer_object;

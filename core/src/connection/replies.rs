@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 
 use super::actions::words;
 use super::answer::{self, ResultWriter};
-use super::config::Config;
 use super::handle::{Handle, Progress};
 use super::host::ReplyTo;
+#[cfg(feature = "server")]
+use super::principal::Principal;
 use super::queue::{FrameKind, Place, Submission, is_long};
 use super::scratch;
 use super::shared::Wake;
@@ -57,9 +58,9 @@ impl Replies {
         self.items.is_empty()
     }
 
-    fn push(&mut self, kind: FrameKind, write: impl FnOnce(&mut Vec<u8>, &Config)) {
+    fn push(&mut self, kind: FrameKind, write: impl FnOnce(&mut Vec<u8>, &Handle)) {
         let before = self.bytes.len();
-        write(&mut self.bytes, self.handle.config());
+        write(&mut self.bytes, &self.handle);
         self.items.push(Item {
             len: self.bytes.len() - before,
             kind,
@@ -68,14 +69,17 @@ impl Replies {
 
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
-        self.push(FrameKind::Answer(to.key), |out, config| match to.dialect {
-            Dialect::Rpc => {
-                let at = out.len();
-                answer::result(out, to.id(), to.revision, config, write);
-                reviewed(out, at, to);
-            }
-            dialect => {
-                words::result(out, dialect, to.revision, to.watch.as_deref(), write);
+        self.push(FrameKind::Answer(to.key), |out, handle| {
+            let at = out.len();
+            match to.dialect {
+                Dialect::Rpc => {
+                    answer::result(out, to.id(), to.revision, handle.config(), write);
+                    reviewed(out, at, to);
+                }
+                dialect => {
+                    words::result(out, dialect, to.revision, to.watch.as_deref(), write);
+                    referred(out, at, to, handle);
+                }
             }
         });
     }
@@ -83,8 +87,10 @@ impl Replies {
     /// Answers with a result that is complete: a JSON object, to which nothing is added.
     pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
         if to.dialect != Dialect::Rpc {
-            return self.push(FrameKind::Answer(to.key), |out, _| {
+            return self.push(FrameKind::Answer(to.key), |out, handle| {
+                let at = out.len();
                 words::whole_result(out, to.dialect, to.watch.as_deref(), object);
+                referred(out, at, to, handle);
             });
         }
         self.push(FrameKind::Answer(to.key), |out, _| {
@@ -282,6 +288,17 @@ fn reviewed(out: &mut Vec<u8>, at: usize, to: &ReplyTo) {
     if let Some(watch) = &to.watch {
         watch::review(out, at, to.id(), watch.as_ref());
     }
+}
+
+/// Refers to the data of an action, whose answer begins at `at`, where they are too long for it.
+fn referred(out: &mut Vec<u8>, at: usize, to: &ReplyTo, handle: &Handle) {
+    #[cfg(feature = "server")]
+    if let Some(references) = &handle.config().references {
+        let whose = to.principal().or_else(|| handle.verified());
+        references.refer(out, at, to.dialect, whose.map(Principal::as_str));
+    }
+    #[cfg(not(feature = "server"))]
+    let _ = (out, at, to, handle);
 }
 
 /// Whole numbers without a fraction, as people write progress.

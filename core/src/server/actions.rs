@@ -9,16 +9,17 @@ use super::definition::{ObjectWriter, Tool};
 use super::host::ServerHost;
 use super::registry::{Pages, Registry, cursor, page, quoted};
 use crate::action::encode::ActionError;
-use crate::action::{ErrorType, TOOL, Version};
+use crate::action::{ErrorType, GET_DATA, TOOL, Version};
+use crate::connection::References;
 use crate::connection::{Answer, Disposition, Incoming};
 use crate::handler::{Executor, HandlerError, Operation};
-use crate::json::{reader, string};
+use crate::json::{number, reader, string};
 use crate::mcp::{ErrorKind, Method};
 use crate::schema::Misfit;
 
-/// The actions that every server has, but for `batch.execute`, which the protocol layer carries
-/// out: name, description, schemas of params and data.
-const STANDARD: [[&str; 4]; 4] = [
+/// The actions that every server has, but for `mcp.get_data`, which those have whose answers refer to
+/// data; `batch.execute` is carried out by the protocol layer. Name, description, schemas of params and data.
+const STANDARD: [[&str; 4]; 5] = [
     [
         "mcp.get_schema",
         "Shows the actions of this server and their schemas: all, or the one that is named.",
@@ -36,6 +37,12 @@ const STANDARD: [[&str; 4]; 4] = [
         "Says whether this server is in working order. DEPENDENCY_ERROR when it is not.",
         r#"{"type":"object"}"#,
         r#"{"type":"object","properties":{"healthy":{"const":true}},"required":["healthy"]}"#,
+    ],
+    [
+        GET_DATA,
+        "Gives data that an answer refers to as {\"mcp.reference\": {\"id\", \"bytes\", \"expires_in_seconds\"}}: their JSON in parts, from 0 to where there is no next_offset. RESOURCE_NOT_FOUND when their time is over.",
+        r#"{"type":"object","properties":{"reference":{"type":"string"},"offset":{"type":"integer","minimum":0,"default":0}},"required":["reference"]}"#,
+        r#"{"type":"object","properties":{"part":{"type":"string"},"bytes":{"type":"integer"},"next_offset":{"type":"integer"}},"required":["part","bytes"]}"#,
     ],
     [
         "batch.execute",
@@ -68,7 +75,11 @@ impl fmt::Debug for Health {
 
 /// The `data` of `mcp.get_schema` for all actions, in pages of so many (R-ACT-15). Tools come
 /// before standard actions of their names.
-pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone, size: usize) -> Pages {
+pub(super) fn schemas<'a>(
+    tools: impl Iterator<Item = &'a Tool> + Clone,
+    refers: bool,
+    size: usize,
+) -> Pages {
     let entry = |name: &str, write: &dyn Fn(&mut Vec<u8>)| {
         let mut out = Vec::new();
         string::append(&mut out, name);
@@ -81,6 +92,7 @@ pub(super) fn schemas<'a>(tools: impl Iterator<Item = &'a Tool> + Clone, size: u
         .map(|tool| entry(&tool.name, &|out| tool.write_action(out)));
     let standard = STANDARD
         .iter()
+        .filter(|[name, ..]| refers || *name != GET_DATA)
         .filter(|[name, ..]| tools.clone().all(|tool| tool.name != *name))
         .map(|[name, description, params, data]| {
             entry(name, &|out| standard(out, description, params, data))
@@ -118,7 +130,10 @@ fn schema(registry: &Registry, name: &str) -> Option<String> {
     match number.and_then(|number| registry.tool_at(number)) {
         Some(tool) => tool.write_action(&mut out),
         None => {
-            let [_, description, params, data] = STANDARD.iter().find(|[own, ..]| *own == name)?;
+            let [_, description, params, data] = STANDARD
+                .iter()
+                .filter(|[own, ..]| registry.references.is_some() || *own != GET_DATA)
+                .find(|[own, ..]| *own == name)?;
             standard(&mut out, description, params, data);
         }
     }
@@ -262,7 +277,37 @@ impl<E: Executor> ServerHost<E> {
                     }
                 }
             }
+            GET_DATA => match self.registry().references.clone() {
+                Some(references) => self.data(&references, params, answer),
+                None => unknown(answer, action),
+            },
             _ => unknown(answer, action),
+        }
+    }
+
+    /// R-ACT-29
+    fn data(&self, references: &References, params: &str, answer: Answer<'_>) -> Disposition {
+        let offset = match reader::find(params, "offset") {
+            None => Some(0),
+            Some(offset) => number::as_u64(offset).and_then(|offset| offset.try_into().ok()),
+        };
+        let reference = reader::find(params, "reference").and_then(reader::as_str);
+        let (Some(reference), Some(offset)) = (&reference, offset) else {
+            let (name, wanted) = match reference {
+                None => ("reference", "a string"),
+                Some(_) => ("offset", "a whole number"),
+            };
+            let why = format!("Parameter '{name}' must be {wanted}.");
+            let details = detail("parameter", name);
+            return fail(answer, ErrorType::Validation, &why, Some(&details));
+        };
+        match references.part(reference, offset, self.principal(&answer)) {
+            Some(part) => answer.action_data(&part),
+            None => {
+                let why = "there are no such data, or not any more, or nothing behind the offset";
+                let details = detail("reference", reference);
+                fail(answer, ErrorType::ResourceNotFound, why, Some(&details))
+            }
         }
     }
 

@@ -357,6 +357,27 @@ impl Builder {
         self
     }
 
+    /// Has answers of actions refer to data of more than so many bytes, instead of holding them
+    /// (R-ACT-29): a client has them in parts, by `mcp.get_data`, for so long. That of this package does
+    /// so by itself. At most [`MAX_REFERRED_BYTES`](crate::limits::MAX_REFERRED_BYTES) are kept in all,
+    /// the oldest give way; what is longer still, and results of inline tools and of batches, are
+    /// answered whole.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    ///
+    /// let server = Server::builder("archive", "1.0.0")
+    ///     .references(1 << 20, Duration::from_secs(60))
+    ///     .tool(Tool::new("pages.read"), |_: Arguments, _| async { "x".repeat(5 << 20) })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn references(mut self, max_bytes: usize, ttl: Duration) -> Self {
+        self.registry.set_references(max_bytes, ttl);
+        self
+    }
+
     /// Bounds what is kept of tasks.
     pub fn task_limits(mut self, limits: TaskLimits) -> Self {
         self.registry.set_task_limits(limits);

@@ -188,6 +188,116 @@ fn data_are_checked_before_they_are_given_back() {
     assert!(client.action("coin.spend", &json!({})).wait().is_ok());
 }
 
+/// R-ACT-29, R-ACT-12: no answer is longer than the server says, and the caller has the whole: of a call,
+/// of a stream, of a tool that gives text. What has expired is not there.
+#[test]
+fn data_that_are_too_long_are_referred_to() {
+    use mcpbolt::connection::ActOptions;
+
+    let rows = json!({"rows": vec!["\"é\n"; 5000]});
+    let (longest, ttl) = (8192, Duration::from_millis(300));
+    let given = rows.clone();
+    let server = Server::builder("archive", "1")
+        .references(longest, ttl)
+        .tool(
+            Tool::new("rows.read"),
+            move |_: Arguments, context: mcpbolt::server::Context| {
+                context.partial(&json!({"reading": true}));
+                let given = Json(given.clone());
+                async { given }
+            },
+        )
+        .tool(Tool::new("text.read"), |_: Arguments, _| async {
+            "x".repeat(30_000)
+        })
+        .tool(Tool::new("row.read"), |_: Arguments, _| async {
+            Json(json!({"row": 1}))
+        })
+        .tool(Tool::new("mock.read"), |_: Arguments, _| async {
+            Json(json!({"mcp.reference": {"id": "nothing", "bytes": 9}}))
+        })
+        .tool(Tool::new("odd.read"), |_: Arguments, _| async {
+            Json(json!({"mcp.reference": {"id": "nothing", "bytes": u64::MAX}}))
+        });
+    let server = server.build().unwrap();
+    let client = client(&server);
+    let read = |name: &str| client.action(name, &json!({}));
+    assert_eq!(read("rows.read").wait().unwrap().data(), rows);
+    let streamed = read("rows.read").streamed().wait().unwrap();
+    assert_eq!(
+        (streamed.data(), &*streamed.partials[0]),
+        (rows.clone(), r#"{"reading":true}"#)
+    );
+    let text = read("text.read").wait().unwrap().data();
+    assert_eq!(text["content"][0]["text"].as_str().unwrap().len(), 30_000);
+    assert_eq!(read("row.read").wait().unwrap().data(), json!({"row": 1}));
+    let schemas = block_on(client.action_schemas()).unwrap();
+    assert!(schemas.contains_key("mcp.get_data"));
+    // As it is said.
+    let say = |name: &str, params: serde_json::Value| -> serde_json::Value {
+        let said = client
+            .handle()
+            .act(name, &params.to_string(), ActOptions::default());
+        let said = block_on(said.unwrap()).unwrap();
+        assert!(said.bytes().len() < longest + 512, "{}", said.bytes().len());
+        serde_json::from_slice(said.bytes()).unwrap()
+    };
+    let said = say("rows.read", json!({}));
+    let reference = &said["data"]["mcp.reference"];
+    assert_eq!(reference["bytes"], rows.to_string().len());
+    let part = say(
+        "mcp.get_data",
+        json!({"reference": reference["id"], "offset": 4000}),
+    );
+    let next = part["data"]["next_offset"].as_u64().unwrap() as usize;
+    assert_eq!(part["data"]["part"], rows.to_string()[4000..next]);
+    for (params, kind) in [
+        (json!({"reference": "nothing"}), "RESOURCE_NOT_FOUND"),
+        (
+            json!({"reference": reference["id"], "offset": 1_u64 << 40}),
+            "RESOURCE_NOT_FOUND",
+        ),
+        (
+            json!({"reference": reference["id"], "offset": -1}),
+            "VALIDATION_ERROR",
+        ),
+        (json!({"reference": 7}), "VALIDATION_ERROR"),
+        (json!({}), "VALIDATION_ERROR"),
+    ] {
+        assert_eq!(
+            say("mcp.get_data", params.clone())["error"]["type"],
+            kind,
+            "{params}"
+        );
+    }
+    std::thread::sleep(ttl);
+    let late = say("mcp.get_data", json!({"reference": reference["id"]}));
+    assert_eq!(late["error"]["type"], "RESOURCE_NOT_FOUND");
+    assert_eq!(late["error"]["details"]["reference"], reference["id"]);
+    // Of a server that refers to nothing, and to more than there can be.
+    let nothing = read("mock.read").wait();
+    assert!(
+        matches!(&nothing, Err(ActionFailure::Answered(error)) if error.spelling == "RESOURCE_NOT_FOUND"),
+        "{nothing:?}"
+    );
+    let endless = read("odd.read").wait();
+    assert!(
+        matches!(
+            &endless,
+            Err(ActionFailure::Request(RequestError::BadAnswer(_)))
+        ),
+        "{endless:?}"
+    );
+    // It is there where the server says so alone.
+    let plain = self::client(&self::server("plain"))
+        .action("mcp.get_data", &json!({"reference": "x"}))
+        .wait();
+    assert!(
+        matches!(&plain, Err(ActionFailure::Answered(error)) if error.spelling == "ACTION_NOT_FOUND"),
+        "{plain:?}"
+    );
+}
+
 /// A server that fails so often with that type, and how often it was asked.
 fn failing(
     kind: &'static str,

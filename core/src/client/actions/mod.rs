@@ -12,6 +12,7 @@
 mod breaker;
 mod failure;
 mod known;
+mod referred;
 mod retry;
 
 use std::collections::{BTreeMap, HashSet};
@@ -114,6 +115,7 @@ impl Client {
             retry: None,
             breaker: BreakerPolicy::default(),
             fallback: None,
+            is_part: false,
         }
     }
 
@@ -181,6 +183,8 @@ pub struct ActionCall {
     retry: Option<RetryPolicy>,
     breaker: BreakerPolicy,
     fallback: Option<Box<ActionCall>>,
+    /// Its answer holds its data itself, whatever it looks like.
+    is_part: bool,
 }
 
 impl std::fmt::Debug for ActionCall {
@@ -285,6 +289,7 @@ impl ActionCall {
             let failure = match self.attempt(params).await {
                 Ok(answer) => {
                     breaker.succeeded();
+                    let answer = self.whole(answer).await?;
                     let schemas = &self.client.actions.schemas;
                     schemas.check_data(&self.name, &answer.data)?;
                     return Ok(answer);

@@ -6,6 +6,8 @@
 
 mod asking;
 mod batch;
+#[cfg(feature = "server")]
+pub(crate) mod references;
 pub(crate) mod words;
 
 use std::time::Instant;

@@ -29,6 +29,7 @@ impl Registry {
     pub fn config(&self, name: &str, version: &str) -> Config {
         let mut config = Config::new(Side::Server, name, version);
         config.profile = self.profile;
+        config.references = self.references.clone();
         config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
         config
     }

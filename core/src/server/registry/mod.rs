@@ -28,6 +28,7 @@ use super::numbered::Numbered;
 use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{InvalidTemplate, Template};
+use crate::connection::References;
 use crate::handler::{HandlerError, Operation};
 use crate::mcp::{LogLevel, Profile, Revision, TaskSupport};
 use crate::policy::{Permissions, Policy};
@@ -127,6 +128,8 @@ pub struct Registry {
     actions: OnceLock<Arc<Pages>>,
     /// Whether the server is well, if it can say so.
     pub(super) health: Option<Health>,
+    /// Where data of actions are that are too long for an answer.
+    pub(super) references: Option<Arc<References>>,
 }
 
 /// Changes so far, by kind.
@@ -481,7 +484,9 @@ impl Registry {
         self.actions.get_or_init(|| {
             let mut tools = self.tools();
             tools.retain(|tool| self.shows_action(&tool.name));
-            Arc::new(super::actions::schemas(tools.into_iter(), self.page_len()))
+            let refers = self.references.is_some();
+            let (tools, size) = (tools.into_iter(), self.page_len());
+            Arc::new(super::actions::schemas(tools, refers, size))
         })
     }
 
@@ -500,6 +505,11 @@ impl Registry {
     pub(super) fn shows_action(&self, tool: &str) -> bool {
         let permissions = self.policy.as_ref().and_then(|policy| policy.allowed());
         permissions.is_none_or(|permissions| permissions.may_call(tool))
+    }
+
+    /// Has answers of actions refer to data of more than so many bytes, kept for so long.
+    pub fn set_references(&mut self, max_bytes: usize, ttl: Duration) {
+        self.references = Some(Arc::new(References::new(max_bytes, ttl)));
     }
 
     /// Has `mcp.health_check` ask `health`.
