@@ -28,4 +28,8 @@ export interface ConnectOptions extends ClientOptions {
     heartbeatMs?: number;
     /** Certificates that are trusted beside those of the system: PEM, one or several. */
     ca?: string | readonly string[];
+    /** What is shown to a server that asks for a certificate, in PEM; with `key`. */
+    cert?: string;
+    /** The private key of `cert`, in PEM. */
+    key?: string;
 }

@@ -34,7 +34,10 @@ export interface ActionOptions extends Pick<RequestOptions, 'signal' | 'timeout'
     onPartial?: (part: any) => void;
     /** Asks for the answer in parts, which `ActionAnswer.partials` gathers; `onPartial` does so, too. */
     streamed?: boolean;
-    /** How often it is tried again where that may help. */
+    /**
+     * How often it is tried again where that may help. Given, it also says that the action may be carried out twice:
+     * without it, one whose stream broke off under its parts and could not be resumed is not tried again.
+     */
     retry?: RetryPolicy;
     /** When a server that keeps failing is left alone. */
     breaker?: BreakerPolicy;

@@ -1,3 +1,4 @@
+import { McpError } from './errors';
 import type { NativeCredentials } from './native';
 import type { ClientOptions } from './options';
 
@@ -22,14 +23,20 @@ export interface ConnectOptions extends ClientOptions {
     heartbeatMs?: number;
     /** Certificates that are trusted beside those of the system: PEM, one or several. */
     ca?: string | readonly string[];
+    /** What is shown to a server that asks for a certificate, in PEM; with `key`. */
+    cert?: string;
+    /** The private key of `cert`, in PEM. */
+    key?: string;
 }
 
 /** @internal */
 export function credentialsOf(options: ConnectOptions): NativeCredentials {
-    const { headers = {}, auth, protocols, connectMs, heartbeatMs, ca = [] } = options;
+    const { headers = {}, auth, protocols, connectMs, heartbeatMs, ca = [], cert, key } = options;
+    if ((cert === undefined) !== (key === undefined)) throw new McpError('ERR_MCP_MISUSE', 'cert and key belong together');
     return {
         headers: Object.entries(headers).flat(),
         certificates: typeof ca === 'string' ? [ca] : [...ca],
+        ...(cert !== undefined && key !== undefined && { certificate: [cert, key] }),
         ...(auth && { auth: words(auth) }),
         ...(protocols && { protocols: [...protocols] }),
         ...(connectMs !== undefined && { connectMs }),

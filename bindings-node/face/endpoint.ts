@@ -37,6 +37,11 @@ export interface EndpointOptions {
     maxSessions?: number;
     /** How long a session is kept that its client does not use, in ms; half an hour by default. */
     sessionTtlMs?: number;
+    /**
+     * How long an action goes on whose stream broke off, for a client that comes back for the rest, in ms; 30 s by
+     * default. At 0 it ends with its connection.
+     */
+    actionTtlMs?: number;
     /** Bytes of messages that a session keeps for a client that comes back for them; 256 KiB by default. */
     replayBytes?: number;
     /** Silence on a stream of events after which a comment keeps it open, in ms; 15 s by default. */

@@ -143,6 +143,7 @@ export interface NativeEndpointOptions {
     sse?: boolean;
     maxSessions?: number;
     sessionTtlMs?: number;
+    actionTtlMs?: number;
     replayBytes?: number;
     websocket?: boolean;
     heartbeatMs?: number;
@@ -175,6 +176,7 @@ export interface NativeClientOptions {
     forms: boolean;
     pages: boolean;
     tasks: boolean;
+    checkResults: boolean;
     roots?: string;
     extensions?: string;
 }
@@ -198,6 +200,7 @@ export interface NativeCredentials {
     connectMs?: number;
     heartbeatMs?: number;
     certificates: string[];
+    certificate?: [string, string];
 }
 
 /** @internal Messages out of a stream. */

@@ -29,6 +29,11 @@ export interface ClientOptions extends Answers {
     integers?: Integers;
     /** Lets servers make tasks of calls, from 2026-07-28 on: `callTool` waits for what comes of them, see `startTool`. */
     tasks?: boolean;
+    /**
+     * Refuses results that are not what the revisions say of them (`ERR_MCP_BAD_ANSWER` names the member); by default
+     * they are handed on as they come.
+     */
+    checkResults?: boolean;
     /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
     extensions?: Readonly<Record<string, object>>;
     /** Shown each message. */
@@ -66,6 +71,7 @@ export function introduction(options: ClientOptions): NativeClientOptions {
         forms: options.onElicitation !== undefined,
         pages: options.onElicitationUrl !== undefined,
         tasks: options.tasks ?? false,
+        checkResults: options.checkResults ?? false,
         ...(roots && { roots: rootsJson(roots) }),
         ...(extensions && { extensions: JSON.stringify(Object.entries(extensions)) }),
         ...(opening && { opening }),

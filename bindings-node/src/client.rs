@@ -47,6 +47,8 @@ pub struct ClientOptions {
     pub roots: Option<String>,
     /// Servers may make tasks of its calls.
     pub tasks: bool,
+    /// Results are held against what the revisions say of them.
+    pub check_results: bool,
     /// Extensions that it declares: names and settings in pairs, as JSON.
     pub extensions: Option<String>,
 }
@@ -90,6 +92,9 @@ impl ClientOptions {
         }
         if self.tasks {
             builder = builder.tasks();
+        }
+        if self.check_results {
+            builder = builder.check_results();
         }
         if let Some(json) = &self.extensions {
             let pairs: Vec<(String, Box<RawValue>)> =

@@ -30,6 +30,8 @@ pub struct EndpointOptions {
     pub max_sessions: Option<u32>,
     /// How long a session is kept that nobody uses, in ms.
     pub session_ttl_ms: Option<f64>,
+    /// How long an action goes on whose stream broke off.
+    pub action_ttl_ms: Option<f64>,
     /// Bytes that a session keeps for clients that come back.
     pub replay_bytes: Option<f64>,
     /// Whether clients may go on as WebSockets.
@@ -139,6 +141,7 @@ impl EndpointOptions {
             (&mut options.header_timeout, self.header_ms),
             (&mut options.comment_interval, self.comment_ms),
             (&mut options.session_ttl, self.session_ttl_ms),
+            (&mut options.action_ttl, self.action_ttl_ms),
             (&mut options.grace, self.grace_ms),
         ] {
             set(place, ms.map(duration).transpose()?);

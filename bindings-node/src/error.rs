@@ -58,7 +58,7 @@ pub fn request_code(why: &RequestError) -> &'static str {
         RequestError::TimedOut => "ERR_MCP_TIMEOUT",
         RequestError::Closed(_) => "ERR_MCP_CLOSED",
         RequestError::Overloaded => "ERR_MCP_OVERLOADED",
-        RequestError::BadAnswer(_) => "ERR_MCP_BAD_ANSWER",
+        RequestError::BadAnswer(_) | RequestError::BadResult(_) => "ERR_MCP_BAD_ANSWER",
         RequestError::Carrier(_) => "ERR_MCP_CARRIER",
         RequestError::Unsupported(_) => "ERR_MCP_UNSUPPORTED",
         RequestError::Misuse(_) => "ERR_MCP_MISUSE",

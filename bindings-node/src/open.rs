@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{Address, Auth, ConnectOptions};
+use mcpbolt::io::{Address, Auth, ClientCertificate, ConnectOptions};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
@@ -30,6 +30,8 @@ pub struct Credentials {
     pub heartbeat_ms: Option<f64>,
     /// Certificates that are trusted besides, in PEM.
     pub certificates: Vec<String>,
+    /// What is shown to who asks for a certificate, and its key, in PEM.
+    pub certificate: Option<Vec<String>>,
 }
 
 impl Credentials {
@@ -72,6 +74,12 @@ impl Credentials {
         }
         let pem = self.certificates.into_iter().map(String::into_bytes);
         options.root_certificates = pem.collect();
+        if let Some([certificates, key]) = self.certificate.as_deref() {
+            options.certificate = Some(ClientCertificate {
+                certificates: certificates.clone().into_bytes(),
+                key: key.clone().into_bytes(),
+            });
+        }
         Ok(options)
     }
 }

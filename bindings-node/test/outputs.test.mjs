@@ -82,6 +82,25 @@ test('a client holds results against the schemas that it has listed (R-STR-02, R
     await client.close();
 });
 
+test('results that are not what the revisions say of them are refused where that is wanted (R-S14-05)', async () => {
+    const wrong = `
+        import { createInterface } from 'node:readline';
+        const hello = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'wrong', version: '1' } };
+        createInterface({ input: process.stdin }).on('line', line => {
+            const { id, method } = JSON.parse(line);
+            const result = method === 'initialize' ? hello : { content: [{ type: 'text' }] };
+            if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+        });
+    `;
+    for (const checkResults of [true, false]) {
+        const client = await spawned(wrong, { opening: 'handshake', checkResults });
+        const called = client.callTool('x');
+        if (checkResults) await assert.rejects(called, { code: 'ERR_MCP_BAD_ANSWER', message: /tools\/call: content\[0\]\.text: it is missing/ });
+        else assert.deepEqual((await called).content, [{ type: 'text' }]);
+        await client.close();
+    }
+});
+
 test('what a tool gives back is structured content of whatever type its schema has', async () => {
     const outputs = { string: 'three', number: 3, integer: 12345678901234567890n, boolean: false, null: null, array: [1, 'two'] };
     const server = new Server('values', '1');

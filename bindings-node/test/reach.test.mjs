@@ -1,7 +1,9 @@
 // A server on an address: TLS, pages, counters, worker threads, and calls while a handler holds the loop.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync } from 'node:fs';
+import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
@@ -44,6 +46,31 @@ test('https and wss are for who trusts the certificate', { timeout: 20_000 }, as
         await assert.rejects(Client.connect(serving.address));
     }
     await assert.rejects(server.serve('https://localhost:0/mcp'), /certificate/);
+});
+
+test('a client shows its certificate to who asks for one', { timeout: 20_000 }, async () => {
+    const [server, client, other] = [certificate(), certificate(), certificate()].map(files => ({
+        cert: readFileSync(files.certificate, 'utf8'),
+        key: readFileSync(files.key, 'utf8')
+    }));
+    const asking = https.createServer({ ...server, requestCert: true, ca: client.cert }, (request, response) => {
+        const data = { who: request.socket.getPeerCertificate().subject.CN };
+        response.setHeader('content-type', 'application/json');
+        request.on('end', () => response.end(JSON.stringify({ status: 'success', data }))).resume();
+    });
+    await once(asking.listen(0), 'listening');
+    closing.push(() => asking.close());
+    const act = async shown => {
+        const address = `https://localhost:${asking.address().port}/mcp`;
+        const connected = await Client.connect(address, { ca: server.cert, opening: 'actions', ...shown });
+        closing.push(() => connected.close());
+        return (await connected.action('who', {}, { retry: { tries: 1 } })).data;
+    };
+    assert.deepEqual(await act(client), { who: 'localhost' });
+    // Its alert, where that comes before the end of the connection, which takes it along at times.
+    for (const shown of [{}, other]) await assert.rejects(act(shown), { code: 'ERR_MCP_CARRIER', message: /fatal alert|broke off/ });
+    await assert.rejects(act({ cert: client.cert, key: other.key }), /the key is not that of the client's certificate/);
+    await assert.rejects(act({ cert: client.cert }), /cert and key belong together/);
 });
 
 test('pages of welcome origins may read the answers, where the server says so', async () => {

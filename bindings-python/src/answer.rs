@@ -52,7 +52,7 @@ pub fn exception(py: Python<'_>, error: &RequestError) -> PyErr {
             }
             RequestError::Overloaded => "Overloaded",
             RequestError::Unsupported(_) => "Unsupported",
-            RequestError::BadAnswer(_) => "BadAnswer",
+            RequestError::BadAnswer(_) | RequestError::BadResult(_) => "BadAnswer",
             _ => "Misuse",
         };
         errors.getattr(class)?.call1((text,))

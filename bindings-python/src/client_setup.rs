@@ -51,6 +51,7 @@ pub struct Setup {
     pages: bool,
     roots: Option<Vec<(String, Option<String>)>>,
     tasks: bool,
+    check_results: bool,
     extensions: Vec<(String, String)>,
 }
 
@@ -106,6 +107,9 @@ impl Setup {
         }
         if self.tasks {
             builder = builder.tasks();
+        }
+        if self.check_results {
+            builder = builder.check_results();
         }
         for (id, settings) in &self.extensions {
             builder = builder.extension(id, settings);

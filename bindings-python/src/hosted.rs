@@ -46,6 +46,7 @@ pub struct Options {
     sse: Option<bool>,
     max_sessions: Option<usize>,
     session_ttl: Option<f64>,
+    action_ttl: Option<f64>,
     replay_bytes: Option<usize>,
     cors: Option<bool>,
     websocket: Option<bool>,
@@ -89,6 +90,7 @@ impl Options {
         http.sse = self.sse.unwrap_or(http.sse);
         http.max_sessions = self.max_sessions.unwrap_or(http.max_sessions);
         http.session_ttl = time(self.session_ttl, http.session_ttl)?;
+        http.action_ttl = time(self.action_ttl, http.action_ttl)?;
         http.replay_bytes = self.replay_bytes.unwrap_or(http.replay_bytes);
         http.cors = self.cors.unwrap_or(http.cors);
         http.websocket = self.websocket.unwrap_or(http.websocket);

@@ -11,7 +11,7 @@ use mcpbolt::client::{Client, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::{HttpClientOptions, Proxy};
-use mcpbolt::io::{Address, Auth, Backoff, ConnectOptions};
+use mcpbolt::io::{Address, Auth, Backoff, ClientCertificate, ConnectOptions};
 use pyo3::prelude::*;
 
 use crate::answer::exception;
@@ -32,6 +32,8 @@ pub struct Credentials {
     connect_timeout: Option<f64>,
     /// A file of them, in PEM.
     root_certificates: Option<PathBuf>,
+    /// The files of what is shown, and of its key, in PEM.
+    certificate: Option<(PathBuf, PathBuf)>,
     options: Option<Carried>,
 }
 
@@ -112,6 +114,12 @@ impl Credentials {
         if let Some(path) = self.root_certificates {
             options.root_certificates = vec![std::fs::read(path)?];
         }
+        if let Some((certificate, key)) = self.certificate {
+            options.certificate = Some(ClientCertificate {
+                certificates: std::fs::read(certificate)?,
+                key: std::fs::read(key)?,
+            });
+        }
         if let Some(timeout) = self.connect_timeout {
             options.connect_timeout = seconds(timeout)?;
         }
@@ -131,6 +139,7 @@ impl Credentials {
             auth: options.auth,
             connect_timeout: options.connect_timeout,
             root_certificates: options.root_certificates,
+            certificate: options.certificate,
             ..options.http
         })
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import json
 import os
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,6 +27,7 @@ from mcpbolt import (
     Context,
     PeerError,
     RequestTimeout,
+    RetryPolicy,
     Root,
     Sampled,
     ServeOptions,
@@ -351,6 +354,41 @@ async def test_what_goes_over_tls_is_vouched_for(scheme: str, tmp_path: Path) ->
         with pytest.raises(OSError):
             async with Client(here):
                 pass
+
+
+@coroutine
+async def test_a_client_shows_its_certificate_to_who_asks_for_one(tmp_path: Path) -> None:
+    for name in ("server", "client", "other"):
+        (tmp_path / name).mkdir()
+    server, own, other = (certificate(tmp_path / name) for name in ("server", "client", "other"))
+    asking = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(own[0]))
+    asking.verify_mode = ssl.CERT_REQUIRED
+    asking.load_cert_chain(*server)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}}")  # the end of the metadata
+        shown = writer.get_extra_info("ssl_object").getpeercert()["subject"][0][0][1]
+        body = json.dumps({"status": "success", "data": shown})
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write((head + body).encode())
+        writer.close()
+
+    async def act(certificate: tuple[Path, Path] | None) -> Any:
+        connected = Client(address, root_certificates=server[0], certificate=certificate, opening="actions")
+        async with connected as client:
+            return (await client.action("who", retry=RetryPolicy(tries=1))).data
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=asking) as serving:
+        address = f"https://127.0.0.1:{serving.sockets[0].getsockname()[1]}/mcp"
+        assert await act(own) == "localhost"
+        for shown in (None, other):
+            # Its alert, where that comes before the end of the connection, which takes it along at times.
+            with pytest.raises(CarrierError, match="fatal alert|broke off"):
+                await act(shown)
+        with pytest.raises(OSError, match="the key is not that of the client's certificate"):
+            await act((own[0], other[1]))
+        with pytest.raises(FileNotFoundError):
+            await act((own[0], tmp_path / "nothing"))
 
 
 @coroutine

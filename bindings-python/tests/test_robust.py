@@ -25,6 +25,28 @@ def run(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, **options)
 
 
+WRONG = """
+import json, sys
+hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "wrong", "version": "1"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = hello if asked["method"] == "initialize" else {"isError": False}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@coroutine
+async def test_results_that_are_not_what_the_revisions_say_are_refused_where_that_is_wanted() -> None:
+    """R-S14-05, R-TOL-06."""
+    command = [sys.executable, "-c", WRONG]
+    async with Client(command, opening="handshake", check_results=True) as client:
+        with pytest.raises(errors.BadAnswer, match="the result of tools/call: content: it is missing"):
+            await client.call_tool("x")
+    async with Client(command, opening="handshake") as client:
+        assert (await client.call_tool("x")).content == []
+
+
 def scopes() -> Server:
     server = Server("scopes")
 

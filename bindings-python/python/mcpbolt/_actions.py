@@ -112,6 +112,8 @@ class Actions(Connection):
             on_partial: Called with each part of the answer as it comes.
             streamed: Asks for the answer in parts, which `ActionAnswer.partials` gathers; `on_partial` does so, too.
             retry: How often it is tried again where that may help; three tries, a second and then two apart, by default.
+                Given, it also says that the action may be carried out twice: without it, one whose stream broke off
+                under its parts and could not be resumed is not tried again.
             breaker: When a server that keeps failing is left alone.
             fallback: The name and the params of an action that is called instead when this fails for good, but for what
                 is wrong with the call itself.

@@ -106,7 +106,7 @@ class ConnectOptions:
 class Credentials:
     """All of it, as the engine reads it."""
 
-    __slots__ = ("headers", "auth", "connect_timeout", "root_certificates", "options")
+    __slots__ = ("headers", "auth", "connect_timeout", "root_certificates", "certificate", "options")
 
     def __init__(
         self,
@@ -114,10 +114,12 @@ class Credentials:
         auth: Bearer | Basic | ApiKey | None,
         connect_timeout: float | None,
         root_certificates: str | PathLike[str] | None,
+        certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
         options: ConnectOptions | None,
     ) -> None:
         self.headers = list(headers.items())
         self.auth = auth and auth.wire
         self.connect_timeout = connect_timeout
         self.root_certificates = root_certificates
+        self.certificate = certificate
         self.options = options

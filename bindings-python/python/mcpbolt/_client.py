@@ -54,6 +54,7 @@ class Client(Actions):
         auth: Credentials, for the same: `Bearer`, `Basic` or `ApiKey`.
         connect_timeout: Seconds until there is a connection to an address; 30 by default.
         root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
+        certificate: What is shown to a server that asks for a certificate: its file and that of its key, in PEM.
         options: What else may be said of the carrier: proxy, times, limits.
         cwd: The directory that the child runs in.
         env: Variables that the child sees; it inherits only a few (`PATH`, `HOME`, …) by itself.
@@ -80,6 +81,8 @@ class Client(Actions):
             agreed. Show the whole URL and ask before opening it.
         tasks: Lets servers make tasks of calls, from 2026-07-28 on: `call_tool` waits for what comes
             of them, and `start_tool` gives them.
+        check_results: Refuses results that are not what the revisions say of them, with a `BadAnswer` that names the
+            member; by default what a result lacks may be forgiven.
         extensions: Extensions that are declared, from 2026-07-28 on: settings by name. A server uses
             one if it declares it, too: see `ServerInfo.extensions`.
         roots: The folders and files, at `file://` URIs, that servers should keep to.

@@ -34,6 +34,7 @@ class ClientSetup:
         on_stderr: Callable[[str], object] | None,
         roots: Iterable[Root | str] | None,
         tasks: bool,
+        check_results: bool,
         extensions: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.name = name
@@ -46,6 +47,7 @@ class ClientSetup:
         self.on_stderr = on_stderr
         self.roots = None if roots is None else pairs(roots)
         self.tasks = tasks
+        self.check_results = check_results
         self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
         self.sampling = self.sampling_tools = self.forms = self.pages = False
         self.on_notice: Callable[[str, Wire], object]

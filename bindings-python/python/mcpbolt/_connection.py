@@ -36,6 +36,7 @@ class Connection:
         auth: Bearer | Basic | ApiKey | None = None,
         connect_timeout: float | None = None,
         root_certificates: str | PathLike[str] | None = None,
+        certificate: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
         options: ConnectOptions | None = None,
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
@@ -54,6 +55,7 @@ class Connection:
         on_elicitation: OnElicitation | None = None,
         on_elicitation_url: OnElicitation | None = None,
         tasks: bool = False,
+        check_results: bool = False,
         extensions: Mapping[str, Mapping[str, Any]] = {},
         roots: Iterable[Root | str] | None = None,
         on_stderr: Callable[[str], object] | None = None,
@@ -65,7 +67,9 @@ class Connection:
         if isinstance(server, str):
             server = _core.command_of(server) or server
         self._server = server
-        self._credentials = Credentials(headers, auth, connect_timeout, root_certificates, options)
+        self._credentials = Credentials(
+            headers, auth, connect_timeout, root_certificates, certificate, options
+        )
         self._on_closed = on_closed
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
@@ -81,6 +85,7 @@ class Connection:
             on_stderr=on_stderr,
             roots=roots,
             tasks=tasks,
+            check_results=check_results,
             extensions=extensions,
         )
         setup.sampling, setup.sampling_tools = on_sampling is not None, sampling_tools

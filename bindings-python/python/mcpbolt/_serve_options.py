@@ -24,6 +24,8 @@ class ServeOptions:
         sse: Whether clients of 2024-11-05 are served, too, with their two endpoints.
         max_sessions: Sessions at a time (revisions before 2026-07-28); the longest unused gives way.
         session_ttl: Seconds that a session is kept that no client has anything to do with.
+        action_ttl: Seconds that an action goes on whose stream broke off, for a client that comes back; 30 by default,
+            at 0 it ends with its connection.
         replay_bytes: Bytes of messages that a session keeps for clients that come back for them.
         websocket: Whether clients may go on as WebSockets at an `http:` address.
         heartbeat: Seconds of silence on a WebSocket after which its client is pinged; silent for as long
@@ -46,6 +48,7 @@ class ServeOptions:
         "sse",
         "max_sessions",
         "session_ttl",
+        "action_ttl",
         "replay_bytes",
         "websocket",
         "heartbeat",
@@ -67,6 +70,7 @@ class ServeOptions:
         sse: bool | None = None,
         max_sessions: int | None = None,
         session_ttl: float | None = None,
+        action_ttl: float | None = None,
         replay_bytes: int | None = None,
         websocket: bool | None = None,
         heartbeat: float | None = None,
@@ -84,6 +88,7 @@ class ServeOptions:
         self.sse = sse
         self.max_sessions = max_sessions
         self.session_ttl = session_ttl
+        self.action_ttl = action_ttl
         self.replay_bytes = replay_bytes
         self.websocket = websocket
         self.heartbeat = heartbeat

@@ -115,6 +115,7 @@ async def streamable_http_client(
     auth: Bearer | Basic | ApiKey | None = None,
     connect_timeout: float | None = None,
     root_certificates: str | PathLike[str] | None = None,
+    certificate: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
     options: ConnectOptions | None = None,
 ) -> AsyncGenerator[tuple[Any, Any], None]:
     """Carries the SDK's messages to a server on HTTP and back: in place of
@@ -133,6 +134,7 @@ async def streamable_http_client(
         auth: Credentials: `mcpbolt.Bearer`, `Basic` or `ApiKey`.
         connect_timeout: Seconds until there is a connection; 30 by default.
         root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
+        certificate: What is shown to a server that asks for a certificate: its file and that of its key, in PEM.
         options: What else may be said of the carrier: proxy, times, limits.
 
     Raises:
@@ -150,7 +152,9 @@ async def streamable_http_client(
         return
     loop = asyncio_loop("mcpbolt.mcp.streamable_http_client")
     reading = HttpReading()
-    credentials = Credentials(headers or {}, auth, connect_timeout, root_certificates, options)
+    credentials = Credentials(
+        headers or {}, auth, connect_timeout, root_certificates, certificate, options
+    )
     relay = _core.Relay(url, credentials, max_sse_event_size, terminate_on_close, reading)
     descriptor = relay.fileno()
     loop.add_reader(descriptor, relay.drain)
