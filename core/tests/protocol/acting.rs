@@ -247,10 +247,10 @@ fn data_that_are_too_long_are_referred_to() {
     assert_eq!(reference["bytes"], rows.to_string().len());
     let part = say(
         "mcp.get_data",
-        json!({"reference": reference["id"], "offset": 4000}),
+        json!({"reference": reference["id"], "offset": 4005}),
     );
     let next = part["data"]["next_offset"].as_u64().unwrap() as usize;
-    assert_eq!(part["data"]["part"], rows.to_string()[4000..next]);
+    assert_eq!(part["data"]["part"], rows.to_string()[4005..next]);
     for (params, kind) in [
         (json!({"reference": "nothing"}), "RESOURCE_NOT_FOUND"),
         (
