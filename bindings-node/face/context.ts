@@ -82,6 +82,16 @@ export class Context<State = unknown> {
         return (this.#live && this.#link.native.actionContext(this.#number)) || undefined;
     }
 
+    /** Who calls, as the policy has verified; `undefined` where nobody knows. */
+    get principal(): string | undefined {
+        return (this.#live && this.#link.native.principal(this.#number)) || undefined;
+    }
+
+    /** Whether that was granted to who calls: to filter what it may see. */
+    hasScope(scope: string): boolean {
+        return this.#live && this.#link.native.hasScope(this.#number, scope);
+    }
+
     /**
      * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
      * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call

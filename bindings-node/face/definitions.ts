@@ -110,12 +110,39 @@ export interface Policy {
     toolTimeout?: number;
     /** The same by tool. */
     timeouts?: Readonly<Record<string, number>>;
+    /**
+     * The API keys that clients are known by, and what was granted to each. With these, with `jwt` or with both, who is
+     * not known is refused: over HTTP with status 401, by `X-API-Key` and `Authorization: Bearer`; elsewhere by the `auth`
+     * of an action's metadata, or of the `_meta` of a request: `{ type: 'api_key', key }`, `{ type: 'bearer', token }`.
+     */
+    keys?: Readonly<Record<string, Granted>>;
+    /** The signed tokens that clients are known by: `sub` is who bears one, `scope` what was granted. */
+    jwt?: Jwt;
+    /** The scopes that a tool takes, by its name. Who lacks one is told which: over HTTP with status 403. */
+    scopes?: Readonly<Record<string, readonly string[]>>;
     /** What is masked wherever it stands. */
     secrets?: readonly string[];
     /** Whether the audit is shown arguments, credentials masked. */
     auditArguments?: boolean;
     /** Called for each call, read, prompt, completion and subscription when it is answered. */
     audit?: (event: AuditEvent) => void;
+}
+
+/** Whose a key is, and what was granted. */
+export interface Granted {
+    client: string;
+    scopes?: readonly string[];
+}
+
+/** What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ by 60 s. */
+export interface Jwt {
+    algorithm: 'HS256' | 'RS256' | 'ES256';
+    /** The secret of HS256, or else the public key in PEM. */
+    key: string;
+    /** Who has to have issued it (`iss`). */
+    issuer?: string;
+    /** Whom it has to be for (`aud`); without it, nobody in particular. */
+    audience?: string;
 }
 
 /** One request, and what came of it. */

@@ -54,8 +54,11 @@ export interface EndpointOptions {
 
 /** How a server is served on an address; what its carrier has no word for is left out. */
 export interface ServeOptions extends EndpointOptions {
-    /** Files in PEM, for `https:` and `wss:`: the certificate with those that vouch for it, and its key. */
-    tls?: { certificate: string; key: string };
+    /**
+     * Files in PEM, for `https:` and `wss:`: the certificate with those that vouch for it, and its key; with `clients`
+     * also the certificates of which one has to vouch for that of each client (mutual TLS).
+     */
+    tls?: { certificate: string; key: string; clients?: string };
     /** Whether clients may go on as WebSockets at the same path; they may by default. */
     websocket?: boolean;
     /** Silence on a WebSocket after which the client is pinged, and as long again taken for dead, in ms; 20 s by default. */

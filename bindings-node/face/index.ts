@@ -19,6 +19,8 @@ export type {
     AuditEvent,
     Clean,
     ClientInfo,
+    Granted,
+    Jwt,
     Patterns,
     Policy,
     Profile,

@@ -91,6 +91,8 @@ export interface NativeLink {
     action(name: string, params: string, options: NativeActionOptions): number;
     actionSchemas(): number;
     actionContext(call: number): string | null;
+    principal(call: number): string | null;
+    hasScope(call: number, scope: string): boolean;
     cancel(number: number, reason?: string): void;
     strays(): number;
     notify(method: string, params?: string): void;
@@ -148,7 +150,7 @@ export interface NativeEndpointOptions {
     websocket?: boolean;
     heartbeatMs?: number;
     graceMs?: number;
-    tls?: { certificate: string; key: string };
+    tls?: { certificate: string; key: string; clients?: string };
     threads?: number;
     maxConnections?: number;
 }

@@ -9,6 +9,7 @@ use napi_derive::napi;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::calls::Underway;
 use crate::error::{self, Result, error};
 use crate::inbox::Event;
 use crate::link::{Link, duration};
@@ -132,6 +133,20 @@ impl Link {
     #[napi]
     pub fn action_context(&self, call: u32) -> Option<String> {
         self.calls.get(call)?.action_context()
+    }
+
+    /// Who makes a call, as somebody has verified.
+    #[napi]
+    pub fn principal(&self, call: u32) -> Option<String> {
+        let who = self.calls.get(call)?.principal()?;
+        Some(who.as_str().to_owned())
+    }
+
+    /// Whether that was granted to who makes a call.
+    #[napi]
+    pub fn has_scope(&self, call: u32, scope: String) -> bool {
+        let who = self.calls.get(call).and_then(Underway::principal);
+        who.is_some_and(|who| who.has_scope(&scope))
     }
 }
 

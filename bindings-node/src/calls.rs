@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mcpbolt::connection::{Call, Progress, Replies, ReplyTo};
+use mcpbolt::connection::{Call, Principal, Progress, Replies, ReplyTo};
 use mcpbolt::handler::{Head, Operation};
 use mcpbolt::mcp::{Era, ErrorKind};
 use mcpbolt::message::Field;
@@ -203,6 +203,12 @@ impl Underway {
     pub fn meta(&self) -> &str {
         let request = self.call.message.as_ref();
         request.raw(Field::Meta).unwrap_or("{}")
+    }
+
+    /// Who makes it, as somebody has verified.
+    pub fn principal(&self) -> Option<&Principal> {
+        let own = self.call.reply.principal();
+        own.or_else(|| self.caller.handle.verified())
     }
 
     /// The process or state that it belongs to, where it is an action and says so.

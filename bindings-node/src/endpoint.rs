@@ -55,6 +55,8 @@ pub struct TlsFiles {
     pub certificate: String,
     /// Its key.
     pub key: String,
+    /// Those of which one has to vouch for each client's.
+    pub clients: Option<String>,
 }
 
 /// The bounds of a connection that JavaScript may set.
@@ -104,7 +106,7 @@ impl EndpointOptions {
         let tls = |tls: &TlsFiles| TlsOptions {
             certificate: tls.certificate.clone().into(),
             key: tls.key.clone().into(),
-            clients: None,
+            clients: tls.clients.clone().map(Into::into),
         };
         let connections = self.max_connections.map(|n| n as usize);
         Ok(ServeOptions {

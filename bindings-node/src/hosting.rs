@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpbolt::connection::{Config, Handle};
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{AnyExecutor, Hosting, ServerHost};
 
 use crate::caller::Caller;
@@ -36,6 +37,10 @@ impl Host {
 impl Hosting for Host {
     fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.served.live.offer().registry.policy().cloned()
     }
 
     fn wants_heads(&self) -> bool {

@@ -1,15 +1,13 @@
 // A server on an address: TLS, pages, counters, worker threads, and calls while a handler holds the loop.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import https from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Client, Server } from 'mcpbolt';
+import { certificate } from './certificate.mjs';
 import { ask, said, Session, stateless, toolCall } from './http.mjs';
 import { until } from './until.mjs';
 
@@ -22,16 +20,6 @@ async function serve(server, options, address = 'http://127.0.0.1:0/mcp') {
     const serving = await server.serve(address, options);
     closing.push(() => serving.close());
     return serving;
-}
-
-/** A certificate for localhost that vouches for itself. */
-function certificate() {
-    const folder = mkdtempSync(join(tmpdir(), 'mcpbolt-tls-'));
-    const tls = { certificate: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-    const words = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost';
-    const more = ['-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'subjectAltName=DNS:localhost', '-keyout', tls.key, '-out', tls.certificate];
-    execFileSync('openssl', [...words.split(' '), ...more], { stdio: 'ignore' });
-    return tls;
 }
 
 test('https and wss are for who trusts the certificate', { timeout: 20_000 }, async () => {

@@ -42,6 +42,11 @@ const server = new Server('typed', '1.0', {
     pageSize: 50,
     cacheLists: { ms: 1000, scope: 'private' },
     taskLimits: { count: 10, ttlMs: 60_000 },
+    policy: {
+        keys: { k: { client: 'alice', scopes: ['read'] }, l: { client: 'bob' } },
+        jwt: { algorithm: 'RS256', key: 'PEM', issuer: 'me', audience: 'here' },
+        scopes: { typed: ['read'] }
+    },
     approval: { typed: (tool, args, ctx) => ctx.state.rows > args.a && tool !== '' },
     sanitise: { '*': async (_tool, args, ctx) => (holds<Equal<typeof ctx, Context<{ rows: number }>>>(), { ...args }) },
     onInitialized: client => holds<Equal<typeof client, ClientInfo>>(),
@@ -55,6 +60,8 @@ server
         holds<Equal<typeof ctx, Context<{ rows: number }>>>();
         ctx.progress(1, 2, 'half');
         ctx.log('info', { rows: ctx.state.rows });
+        holds<Equal<typeof ctx.principal, string | undefined>>();
+        if (!ctx.hasScope('read')) return 0;
         return ctx.signal.aborted ? 'late' : args.a;
     })
     .tool('raw', { inputSchema: { type: 'object', properties: { a: { type: 'number' } } } }, ({ a }) => a)
@@ -101,6 +108,8 @@ server
     })
     .skills('skills')
     .skills(new URL('file:///skills'));
+// @ts-expect-error: no such algorithm
+new Server('unsigned', '1.0', { policy: { jwt: { algorithm: 'none', key: '' } } });
 // @ts-expect-error: no such support of tasks
 server.tool('sometimes', { taskSupport: 'sometimes' }, () => '');
 
@@ -123,7 +132,7 @@ async function serve() {
         origins: ['https://example.com'],
         cors: true,
         limits: { messageBytes: 1 << 20, depth: 64, inFlight: 100, keepaliveMs: 10_000, idleMs: 60_000 },
-        tls: { certificate: 'certificate.pem', key: 'key.pem' },
+        tls: { certificate: 'certificate.pem', key: 'key.pem', clients: 'clients.pem' },
         threads: 2,
         graceMs: 1000,
         signal: AbortSignal.timeout(5),

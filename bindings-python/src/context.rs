@@ -230,6 +230,18 @@ impl Context {
         self.inner.action_context().map(Into::into)
     }
 
+    /// Who calls, as the policy has verified; `None` where nobody knows.
+    #[getter]
+    fn principal(&self) -> Option<&str> {
+        self.inner.principal()
+    }
+
+    /// Whether that was granted to who calls.
+    fn has_scope(&self, scope: &str) -> bool {
+        let who = self.inner.verified();
+        who.is_some_and(|who| who.has_scope(scope))
+    }
+
     /// The protocol revision that the call is served in.
     #[getter]
     fn revision(&self) -> &'static str {

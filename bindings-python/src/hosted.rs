@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcpbolt::connection::{Config, Handle};
 use mcpbolt::io::http::HttpOptions;
 use mcpbolt::io::{ServeOptions, TlsOptions};
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{AnyExecutor, Hosting, ServerHost};
 use pyo3::prelude::*;
 
@@ -26,6 +27,10 @@ impl Hosting for Hosted {
         let live = self.0.catalog.live.clone();
         let bridge = Bridge::new(&self.0, handle.clone());
         ServerHost::live(live, handle, Box::new(bridge))
+    }
+
+    fn policy(&self) -> Option<Arc<Policy>> {
+        self.0.catalog.live.offer().registry.policy().cloned()
     }
 
     fn wants_heads(&self) -> bool {
@@ -53,6 +58,7 @@ pub struct Options {
     heartbeat: Option<f64>,
     /// Certificate and key.
     tls: Option<(PathBuf, PathBuf)>,
+    tls_clients: Option<PathBuf>,
     threads: Option<usize>,
     max_connections: Option<usize>,
 }
@@ -64,7 +70,7 @@ impl Options {
         let tls = |(certificate, key): &(PathBuf, PathBuf)| TlsOptions {
             certificate: certificate.clone(),
             key: key.clone(),
-            clients: None,
+            clients: self.tls_clients.clone(),
         };
         Ok(ServeOptions {
             tls: self.tls.as_ref().map(tls),

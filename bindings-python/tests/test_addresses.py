@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import json
 import os
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,7 @@ from mcpbolt import (
     ServeOptions,
     Server,
 )
-from support import client, coroutine
+from support import certificate, client, coroutine
 
 HTTP = "http://127.0.0.1:0/mcp"
 WEBSOCKET = "ws://127.0.0.1:0/mcp"
@@ -317,30 +315,6 @@ async def test_giving_up_on_the_way_leaves_nothing() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await connecting
             await gone.wait()
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """One that vouches for itself, and its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    encoded = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    (folder / "key.pem").write_bytes(encoded)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])

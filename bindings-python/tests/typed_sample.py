@@ -30,7 +30,9 @@ from mcpbolt import (
     Elicited,
     Icon,
     Image,
+    Jwt,
     McpError,
+    Policy,
     ProtocolError,
     RequestTimeout,
     RetryPolicy,
@@ -102,6 +104,11 @@ server = Server(
     cache_scope="public",
     extensions={"com.example/a": {}},
     task_limits=TaskLimits(ttl=60),
+    policy=Policy(
+        keys={"k": ("alice", ["read"]), "l": ("bob", ())},
+        jwt=Jwt("RS256", "PEM", issuer="me", audience="here"),
+        scopes={"plain": ["read"]},
+    ),
     approval={"plain": approve, "other": lambda tool, arguments, context: context.revision > "2025"},
     sanitise={"*": clean},
     on_initialized=hello,
@@ -135,6 +142,8 @@ async def asks(context: Context) -> str:
 @server.tool(task="optional", icons=["https://a/b.png", Icon("data:,")], meta={"a": 1}, output_schema={})
 async def long(context: Context) -> ToolResult:
     assert_type(context.begin_task(), bool)
+    assert_type(context.principal, str | None)
+    assert_type(context.has_scope("read"), bool)
     assert_type(context.client, ClientInfo)
     context.require("elicitation", "url")
     if context.extension("com.example/a") is None:
@@ -201,6 +210,7 @@ async def main() -> None:
         origins=["https://app.example.com"],
         cors=True,
         tls=("cert.pem", Path("key.pem")),
+        tls_clients=Path("clients.pem"),
         session_ttl=60,
         stall_timeout=5,
         threads=2,

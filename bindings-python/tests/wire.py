@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,9 +61,9 @@ class Wire:
         self.writer = writer
 
     @classmethod
-    async def open(cls, address: str) -> Wire:
+    async def open(cls, address: str, ssl: SSLContext | None = None) -> Wire:
         url = urlsplit(address)
-        return cls(address, *await asyncio.open_connection(url.hostname, url.port))
+        return cls(address, *await asyncio.open_connection(url.hostname, url.port, ssl=ssl))
 
     async def __aenter__(self) -> Wire:
         return self
@@ -90,12 +91,12 @@ class Wire:
     async def post(self, message: object, **headers: str) -> Response:
         return await self.send("POST", json.dumps(message).encode(), **headers)
 
-    async def stateless(self, message: dict[str, Any], **meta: Any) -> Response:
+    async def stateless(self, message: dict[str, Any], _headers: Mapping[str, str] = {}, **meta: Any) -> Response:
         """A request of 2026-07-28, which stands alone."""
         own = {"protocolVersion": STATELESS, "clientCapabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
         meta = {**{f"io.modelcontextprotocol/{name}": value for name, value in own.items()}, **meta}
         params = {**message.get("params", {}), "_meta": meta}
-        headers = {"mcp_protocol_version": STATELESS, "mcp_method": message["method"]}
+        headers = {"mcp_protocol_version": STATELESS, "mcp_method": message["method"], **_headers}
         if "name" in params:
             headers["mcp_name"] = params["name"]
         return await self.post({**message, "params": params}, **headers)

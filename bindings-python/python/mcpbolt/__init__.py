@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from ._asgi import AsgiApp as AsgiApp
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
-    from ._settings import Policy as Policy
+    from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import TaskLimits as TaskLimits
 
 _HOMES = {
@@ -95,6 +95,7 @@ _HOMES = {
     "ConnectOptions": "_auth",
     "ServedAddress": "_loop",
     "Counts": "_loop",
+    "Jwt": "_settings",
     "Policy": "_settings",
     "TaskLimits": "_settings",
     "Task": "_task",

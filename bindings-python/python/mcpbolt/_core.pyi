@@ -329,6 +329,13 @@ class Context:
         """The process or state that an action belongs to, as its client names it."""
 
     @property
+    def principal(self) -> str | None:
+        """Who calls, as the policy has verified; `None` where nobody knows."""
+
+    def has_scope(self, scope: str) -> bool:
+        """Whether that was granted to who calls: to filter what it may see."""
+
+    @property
     def revision(self) -> str:
         """The protocol revision that the call is served in."""
 

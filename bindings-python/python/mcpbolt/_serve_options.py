@@ -32,6 +32,8 @@ class ServeOptions:
             again, it is taken for dead.
         tls: Files with the certificate (and those that vouch for it) and its key, in PEM: for `https:` and
             `wss:`.
+        tls_clients: A file with the certificates, in PEM, of which one has to vouch for that of each client (mutual
+            TLS); by default clients are not asked for any.
         threads: Threads that wait for sockets, of their own; by default one at a time does, which is best until
             one processor is not enough for the traffic.
         max_connections: Connections at a time; further ones wait to be taken.
@@ -53,6 +55,7 @@ class ServeOptions:
         "websocket",
         "heartbeat",
         "tls",
+        "tls_clients",
         "threads",
         "max_connections",
     )
@@ -75,6 +78,7 @@ class ServeOptions:
         websocket: bool | None = None,
         heartbeat: float | None = None,
         tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
+        tls_clients: str | PathLike[str] | None = None,
         threads: int | None = None,
         max_connections: int | None = None,
     ) -> None:
@@ -93,6 +97,7 @@ class ServeOptions:
         self.websocket = websocket
         self.heartbeat = heartbeat
         self.tls = tls
+        self.tls_clients = tls_clients
         self.threads = threads
         self.max_connections = max_connections
 

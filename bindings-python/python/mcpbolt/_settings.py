@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import to_json
 
@@ -46,6 +46,36 @@ class TaskLimits:
         self.poll_interval = poll_interval
 
 
+class Jwt:
+    """What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ
+    by 60 s.
+
+    Args:
+        algorithm: How it is signed.
+        key: The secret of HS256, or else the public key in PEM.
+        issuer: Who has to have issued it (`iss`).
+        audience: Whom it has to be for (`aud`); without it, nobody in particular.
+    """
+
+    __slots__ = ("algorithm", "key", "issuer", "audience")
+
+    def __init__(
+        self,
+        algorithm: Literal["HS256", "RS256", "ES256"],
+        key: str,
+        *,
+        issuer: str | None = None,
+        audience: str | None = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.key = key
+        self.issuer = issuer
+        self.audience = audience
+
+    def wire(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
 class Policy:
     """What a server allows, bounds, masks and writes down, whoever asks.
 
@@ -62,6 +92,12 @@ class Policy:
             `QUOTA_EXCEEDED`.
         tool_timeout: Seconds that a call of any tool may take.
         timeouts: The same by tool.
+        keys: The API keys that clients are known by: whose each is, and the scopes that were granted with it. With these,
+            with `jwt` or with both, who is not known is refused: over HTTP with status 401, by `X-API-Key` and
+            `Authorization: Bearer`; elsewhere by the `auth` of an action's metadata, or of the `_meta` of a request:
+            `{"type": "api_key", "key": …}`, `{"type": "bearer", "token": …}`.
+        jwt: The signed tokens that clients are known by: `sub` is who bears one, `scope` what was granted.
+        scopes: The scopes that a tool takes, by its name. Who lacks one is told which: over HTTP with status 403.
         secrets: What is masked wherever it stands.
         audit: Called with a dict for each call, read, prompt, completion and subscription when it is answered:
             `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`. On a
@@ -82,6 +118,9 @@ class Policy:
         quota: tuple[int, float] | None = None,
         tool_timeout: float | None = None,
         timeouts: Mapping[str, float] = {},
+        keys: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+        jwt: Jwt | None = None,
+        scopes: Mapping[str, Sequence[str]] = {},
         secrets: Iterable[str] = (),
         audit: Callable[[dict[str, Any]], object] | None = None,
         audit_arguments: bool = False,
@@ -91,6 +130,7 @@ class Policy:
 
         said: dict[str, Any] = {
             "timeouts": {tool: ms(seconds) for tool, seconds in timeouts.items()},
+            "scopes": dict(scopes),
             "secrets": list(secrets),
             "auditArguments": audit_arguments,
         }
@@ -100,6 +140,10 @@ class Policy:
             said["rate"] = {"burst": rate[0], "perSecond": rate[1]}
         if quota is not None:
             said["quota"] = {"calls": quota[0], "period": ms(quota[1])}
+        if keys is not None:
+            said["keys"] = {key: {"client": client, "scopes": granted} for key, (client, granted) in keys.items()}
+        if jwt is not None:
+            said["jwt"] = jwt.wire()
         if tool_timeout is not None:
             said["toolTimeout"] = ms(tool_timeout)
         self.json = to_json(said)

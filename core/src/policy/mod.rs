@@ -26,6 +26,7 @@
 //! ```
 
 mod audit;
+mod clients;
 mod glob;
 #[cfg(feature = "jwt")]
 mod jwt;

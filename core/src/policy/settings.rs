@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::clients::{self, Client, Tokens};
 use super::{Permissions, Policy, Redaction};
 use crate::limits::{Quota, Rate};
 
@@ -19,6 +20,9 @@ struct Settings {
     secrets: Vec<String>,
     audit_arguments: bool,
     audit_to_tracing: bool,
+    keys: Option<BTreeMap<String, Client>>,
+    jwt: Option<Tokens>,
+    scopes: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -38,15 +42,22 @@ struct PerPeriod {
 impl Policy {
     /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `quota` with
     /// `calls` and the `period` in milliseconds; `toolTimeout`, and `timeouts` by tool, in
-    /// milliseconds; `secrets` to be masked; `auditArguments` and `auditToTracing`. Every member may
-    /// be left out.
+    /// milliseconds; `secrets` to be masked; `auditArguments` and `auditToTracing`; `scopes` that
+    /// tools take, by tool. Every member may be left out.
+    ///
+    /// Who asks is [verified](Self::verifier) by API keys, by signed tokens, or by either: `keys` are
+    /// objects by the key, with the `client` and its `scopes`; `jwt` has the `algorithm` (`HS256`,
+    /// `RS256` or `ES256`), the `key` (the secret, or the public key in PEM), `issuer` and `audience`, and
+    /// needs the feature of that name.
     ///
     /// ```
     /// use mcpbolt::policy::Policy;
     /// let policy = Policy::from_json(r#"{
     ///     "permissions": {"tools": {"allowed": ["search"]}},
     ///     "rate": {"burst": 20, "perSecond": 5},
-    ///     "timeouts": {"search": 2000}
+    ///     "timeouts": {"search": 2000},
+    ///     "keys": {"k-1f9a": {"client": "alice", "scopes": ["files:read"]}},
+    ///     "scopes": {"search": ["files:read"]}
     /// }"#)?;
     /// # Ok::<(), serde_json::Error>(())
     /// ```
@@ -65,6 +76,8 @@ impl Policy {
             bounded = bounded.quota(Quota { calls, period });
         }
         Ok(Self {
+            verifier: clients::verifier(said.keys, said.jwt)?,
+            scopes: said.scopes,
             permissions: said.permissions,
             tool_timeout: said.tool_timeout.map(Duration::from_millis),
             timeouts: timeouts
@@ -102,6 +115,14 @@ mod tests {
             r#"{"rates":{}}"#,
             r#"{"rate":{"burst":-1,"perSecond":1}}"#,
             r#"{"quota":{"calls":9}}"#,
+            r#"{"keys":{"k":"alice"}}"#,
+            r#"{"keys":{"":{"client":"alice"}}}"#,
+            r#"{"keys":{"k":{"scopes":[]}}}"#,
+            r#"{"scopes":{"write":"notes:write"}}"#,
+            r#"{"jwt":{"algorithm":"none","key":"s"}}"#,
+            r#"{"jwt":{"algorithm":"HS256","key":""}}"#,
+            r#"{"jwt":{"algorithm":"RS256","key":"s"}}"#,
+            r#"{"jwt":{"algorithm":"HS256"}}"#,
         ] {
             assert!(Policy::from_json(wrong).is_err(), "{wrong}");
         }

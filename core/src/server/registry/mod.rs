@@ -320,6 +320,11 @@ impl Registry {
         self.changed();
     }
 
+    /// What everything is held against, for a [`Hosting`](crate::server::Hosting) of one's own.
+    pub fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
+    }
+
     /// Declares something as `experimental`, with these settings, a JSON object.
     ///
     /// # Errors

@@ -1,0 +1,178 @@
+//! Who is known to a policy that is data: by keys, by signed tokens, or by either.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::Error;
+
+use super::verifier::{ApiKeys, Credentials, Verifier};
+use crate::connection::Principal;
+
+/// Whose a key is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Client {
+    client: String,
+    #[serde(default)]
+    scopes: Vec<String>,
+}
+
+/// Who verifies, if anybody is to.
+///
+/// # Errors
+/// When a key is none.
+pub(super) fn verifier(
+    keys: Option<BTreeMap<String, Client>>,
+    tokens: Option<Tokens>,
+) -> Result<Option<Verifier>, Error> {
+    let keys = keys.map(by_key).transpose()?;
+    let tokens = tokens.map(Tokens::verifier).transpose()?;
+    Ok(match (keys, tokens) {
+        (Some(keys), Some(tokens)) => Some(Verifier::new(move |credentials| match credentials {
+            Credentials::ApiKey(_) => keys.verify(credentials),
+            Credentials::Bearer(_) => tokens.verify(credentials),
+            _ => Err("an API key or a bearer token is needed".into()),
+        })),
+        (keys, tokens) => keys.or(tokens),
+    })
+}
+
+fn by_key(clients: BTreeMap<String, Client>) -> Result<Verifier, Error> {
+    if clients.contains_key("") {
+        return Err(Error::custom("a key of `keys` is empty"));
+    }
+    let clients = clients.into_iter();
+    let keys = clients.fold(ApiKeys::new(), |keys, (key, Client { client, scopes })| {
+        keys.key(&key, Principal::new(client).with_scopes(scopes))
+    });
+    Ok(Verifier::new(move |credentials| keys.verify(credentials)))
+}
+
+/// How tokens are signed, and by whom for whom.
+#[cfg(feature = "jwt")]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tokens {
+    algorithm: Algorithm,
+    key: String,
+    issuer: Option<String>,
+    audience: Option<String>,
+}
+
+#[cfg(feature = "jwt")]
+#[derive(Deserialize)]
+enum Algorithm {
+    HS256,
+    RS256,
+    ES256,
+}
+
+#[cfg(feature = "jwt")]
+impl Tokens {
+    fn verifier(self) -> Result<Verifier, Error> {
+        use super::Jwt;
+        let key = self.key.as_bytes();
+        let tokens = match self.algorithm {
+            Algorithm::HS256 => Jwt::secret(key),
+            Algorithm::RS256 => Jwt::rsa(key),
+            Algorithm::ES256 => Jwt::ecdsa(key),
+        };
+        let mut tokens = tokens.map_err(|why| Error::custom(format!("the key of `jwt`: {why}")))?;
+        if let Some(issuer) = &self.issuer {
+            tokens = tokens.issuer(issuer);
+        }
+        if let Some(audience) = &self.audience {
+            tokens = tokens.audience(audience);
+        }
+        Ok(Verifier::new(move |credentials| tokens.verify(credentials)))
+    }
+}
+
+/// What cannot be read here.
+#[cfg(not(feature = "jwt"))]
+#[derive(Deserialize)]
+pub(super) struct Tokens(#[allow(dead_code)] serde::de::IgnoredAny);
+
+#[cfg(not(feature = "jwt"))]
+impl Tokens {
+    fn verifier(self) -> Result<Verifier, Error> {
+        Err(Error::custom("`jwt` needs the feature of that name"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mcp::Method;
+    use crate::policy::{Credentials, Policy};
+
+    const KEYS: &str =
+        r#""keys":{"k-alice":{"client":"alice","scopes":["write"]},"k-bob":{"client":"bob"}}"#;
+
+    fn who(policy: &Policy, credentials: &Credentials<'_>) -> Result<String, String> {
+        let who = policy.verify(credentials)?;
+        let write = policy.lacks(Method::CallTool, "note.write", Some(&who));
+        let granted = write.map_or_else(String::new, |scopes| format!(" lacks {scopes}"));
+        Ok(format!("{}{granted}", who.as_str()))
+    }
+
+    /// R-AUX-03, R-PER-05
+    #[test]
+    fn keys_are_read_with_what_is_granted() {
+        let json = format!(r#"{{{KEYS},"scopes":{{"note.write":["write"]}}}}"#);
+        let policy = Policy::from_json(&json).unwrap();
+        let said = |credentials: Credentials<'_>| who(&policy, &credentials);
+        assert_eq!(said(Credentials::ApiKey("k-alice")).unwrap(), "alice");
+        assert_eq!(
+            said(Credentials::ApiKey("k-bob")).unwrap(),
+            "bob lacks write"
+        );
+        for wrong in [
+            Credentials::ApiKey("k-eve"),
+            Credentials::Bearer("k-alice"),
+            Credentials::None,
+        ] {
+            assert!(said(wrong).is_err(), "{wrong:?}");
+        }
+        let nobody = Policy::from_json(r#"{"keys":{}}"#).unwrap();
+        assert!(nobody.has_verifier() && who(&nobody, &Credentials::None).is_err());
+        assert!(!Policy::from_json("{}").unwrap().has_verifier());
+    }
+
+    /// R-AUX-03: beside keys or alone; the issuer and the audience count.
+    #[cfg(feature = "jwt")]
+    #[test]
+    fn tokens_are_read_beside_keys() {
+        use jsonwebtoken::{EncodingKey, Header, encode};
+        let claims = serde_json::json!({"sub": "carol", "scope": "read write", "exp": 4_000_000_000_u64, "iss": "me", "aud": "here"});
+        let key = EncodingKey::from_secret(b"s");
+        let token = encode(&Header::default(), &claims, &key).unwrap();
+        let jwt = |more: &str| format!(r#""jwt":{{"algorithm":"HS256","key":"s",{more}}}"#);
+        let good = jwt(r#""issuer":"me","audience":"here""#);
+        let bearer = Credentials::Bearer(&token);
+        for json in [format!("{{{good}}}"), format!("{{{KEYS},{good}}}")] {
+            let policy = Policy::from_json(&json).unwrap();
+            assert_eq!(who(&policy, &bearer).unwrap(), "carol", "{json}");
+            let alice = who(&policy, &Credentials::ApiKey("k-alice"));
+            assert_eq!(alice.is_ok(), json.contains("k-alice"));
+            assert!(who(&policy, &Credentials::Bearer("a.b.c")).is_err());
+            assert!(who(&policy, &Credentials::None).is_err());
+        }
+        for other in [
+            r#""issuer":"you","audience":"here""#,
+            r#""audience":"there""#,
+            r#""issuer":"me""#,
+        ] {
+            let policy = Policy::from_json(&format!("{{{}}}", jwt(other))).unwrap();
+            assert!(who(&policy, &bearer).is_err(), "{other}");
+        }
+    }
+
+    #[cfg(not(feature = "jwt"))]
+    #[test]
+    fn tokens_need_their_feature() {
+        let json = r#"{"jwt":{"algorithm":"HS256","key":"s"}}"#;
+        let error = Policy::from_json(json).unwrap_err();
+        assert!(error.to_string().contains("feature"), "{error}");
+    }
+}
