@@ -2,6 +2,7 @@ import type { Completer } from './complete';
 import type { Context } from './context';
 import type { McpError } from './errors';
 import type { NativeDelegate } from './native';
+import type { Results } from './kept';
 import type { Integers } from './numbers';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
@@ -223,6 +224,13 @@ export interface ToolDefinition<Args = any> {
     taskSupport?: TaskSupport;
     /** What `mcp.get_schema` of the action dialect shows of it besides. */
     action?: ActionNotes;
+    /** Whether it is undone where it fails: its handler notes each step with how it is taken back. See `Steps`. */
+    atomic?: boolean;
+    /**
+     * Where its results are kept: the same call gets the same answer until its time is over or it is forgotten, without
+     * the handler. Failures are not kept.
+     */
+    kept?: Results;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
 }

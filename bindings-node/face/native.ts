@@ -32,6 +32,25 @@ export interface NativeSkillFile {
     bytes: Uint8Array;
 }
 
+/** @internal What a handler gave back, as its call is answered with it. */
+export interface NativeMade {
+    kind: number;
+    text: string;
+}
+
+/** @internal */
+export interface NativeKeptCall {
+    found(): NativeMade | null;
+    keep(made: NativeMade): void;
+}
+
+/** @internal */
+export interface NativeKeptResults {
+    forget(tool: string): void;
+    forgetAll(): void;
+    ask(tool: string, args: string, who?: string): NativeKeptCall | null;
+}
+
 /** @internal */
 export interface NativeOffer {
     tool(json: string): number;
@@ -48,6 +67,7 @@ export interface NativeOffer {
     resourceUpdated(uri: string): void;
     /** Why arguments break the schema of the tool of that number. */
     misfit(number: number, json: string): string | null;
+    isGood(number: number, made: NativeMade): boolean;
     /** With a delegate: lists that the engine answers from now on, or does not any more. */
     keep(method: string, revision: string, result: string): void;
     forget(method: string): void;
@@ -269,6 +289,7 @@ interface Native {
         options: NativeOfferOptions,
         audit?: (event: string) => void
     ) => NativeOffer;
+    KeptResults: new (ttlMs: number, isPublic: boolean) => NativeKeptResults;
     decodeMessage(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array, index: number): void;
     decodeBatch(bytes: Uint8Array, maxDepth: number | undefined, table: Int32Array): number;
     methodNames(): string[];

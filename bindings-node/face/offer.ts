@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { lookedAt, type Hooks } from './approval';
+import { answered, attempted, type Steps } from './attempt';
+import { print, type Report } from './carry';
 import { Completers, completionAnswer } from './complete';
 import type { Context } from './context';
 import type {
@@ -11,14 +13,14 @@ import type {
 } from './definitions';
 import { guarded, ToolError } from './errors';
 import type { Outbound } from './link';
-import { native, type NativeOffer, type NativeOfferOptions } from './native';
+import { native, type NativeMade, type NativeOffer, type NativeOfferOptions } from './native';
 import { objectAnswer, promptAnswer, resourceAnswer, structuredAnswer, toolAnswer } from './results';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
 import { describe, readSchema, type Check } from './schema';
 import { skillFolders } from './skillfolders';
 
 type Awaitable<T> = T | Promise<T>;
-type Handler = (args: any, context: Context<any>) => unknown;
+type Handler = (args: any, context: Context<any>, steps: Steps) => unknown;
 type Answer = [kind: Outbound, text: string];
 
 /** @internal One entry of the registry: how to call it and how to say what it gave. */
@@ -27,7 +29,7 @@ export interface Entry {
     isTool: boolean;
     /** The number of a tool with an output schema, counted from one: what it gives back is held against it. */
     checked?: number;
-    call: Handler;
+    call: (args: any, context: Context<any>) => unknown;
     answer: (value: unknown, args: any) => Answer;
 }
 
@@ -48,6 +50,7 @@ export abstract class Offer<State> {
     /** @internal */
     readonly offer: NativeOffer;
     readonly #hooks: Hooks;
+    readonly #report: Report;
     readonly #completers = new Completers();
     /** By the numbers of the engine's operations, which are not given twice. */
     readonly #entries = new Map<number, Entry>();
@@ -55,6 +58,7 @@ export abstract class Offer<State> {
     /** @internal */
     protected constructor(name: string, version: string, options: ServerOptions<State>) {
         this.#hooks = options;
+        this.#report = options.onError ?? print;
         const { audit } = options.policy ?? {};
         const told = audit && ((event: string) => audit(JSON.parse(event)));
         this.offer = guarded(() => new native.Offer(name, version, offered(options), told));
@@ -75,23 +79,26 @@ export abstract class Offer<State> {
     tool<Args = Record<string, any>>(
         name: string,
         definition: ToolDefinition<Args>,
-        handler: (args: Args, context: Context<State>) => Awaitable<ToolOutput>
+        handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>
     ): this {
-        const { inputSchema, outputSchema, ...rest } = definition;
+        const { inputSchema, outputSchema, kept, ...rest } = definition;
         const { json, check } = inputSchema ? readSchema(inputSchema) : {};
         const schemas = {
+            ...(kept && { keptMs: Math.round(kept.ttlMs) }),
             ...(inputSchema && { inputSchema: json }),
             ...(outputSchema && { outputSchema: readSchema(outputSchema, 'output').json })
         };
         const number = this.#add('tool', { name, ...rest, ...schemas });
         const misfit = (json: string) => this.offer.misfit(number, json);
-        const call = lookedAt(name, this.#hooks, check ? checked(handler, check) : handler, misfit);
-        const entry = { what: `tool ${name}`, isTool: true, call };
-        return this.#enter(
-            Kind.Tool,
-            number,
-            outputSchema ? { ...entry, answer: structuredAnswer, checked: number + 1 } : { ...entry, answer: toolAnswer }
-        );
+        const what = `tool ${name}`;
+        const answer = outputSchema ? structuredAnswer : toolAnswer;
+        const isGood = (made: NativeMade) => this.offer.isGood(number, made);
+        const failed = (error: unknown) => this.#report(error, what);
+        const care = { atomic: rest.atomic, kept, answer, isGood, failed };
+        const attempt = attempted(name, check ? checked(handler, check) : handler, care);
+        const call = lookedAt(name, this.#hooks, attempt, misfit);
+        const entry = { what, isTool: true, call, answer: kept || rest.atomic ? answered(answer) : answer };
+        return this.#enter(Kind.Tool, number, outputSchema ? { ...entry, checked: number + 1 } : entry);
     }
 
     /** Adds a resource. */
@@ -232,11 +239,11 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
 
 /** A handler behind a library's own check of the arguments. */
 function checked(handler: Handler, check: Check): Handler {
-    return (args, context) => {
+    return (args, context, steps) => {
         const outcome = check(args);
         const go = (result: Awaited<typeof outcome>) => {
             if (result.issues) throw new ToolError(`invalid arguments: ${describe(result.issues)}`);
-            return handler(result.value, context);
+            return handler(result.value, context, steps);
         };
         return outcome instanceof Promise ? outcome.then(go) : go(outcome);
     };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mcpbolt::connection::{Replies, ReplyTo, ResultWriter};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
-use mcpbolt::server::{Live, TaskCall, ToolResult};
+use mcpbolt::server::{Live, Registry, TaskCall, ToolResult};
 
 use crate::offer::Templates;
 use crate::submit::Kind;
@@ -84,12 +84,21 @@ fn is_error(kind: &Kind, text: &str) -> bool {
     }
 }
 
+/// Whether that is no failure of tool `number`, and fits its output schema.
+pub fn is_good(registry: &Registry, number: u32, kind: &Kind, text: &str) -> bool {
+    !is_error(kind, text) && unfit(registry, number, kind, text).is_none()
+}
+
 /// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
 /// tool's number, counted from one (R-STR-01).
 fn misfit(live: &Live<Templates>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
     if tool == 0.0 {
         return None;
     }
+    unfit(&live.offer().registry, tool as u32 - 1, kind, text)
+}
+
+fn unfit(registry: &Registry, number: u32, kind: &Kind, text: &str) -> Option<String> {
     let structured = match kind {
         Kind::Structured => Some(text),
         Kind::Object => reader::find(text, "structuredContent"),
@@ -101,8 +110,7 @@ fn misfit(live: &Live<Templates>, kind: &Kind, text: &str, tool: f64) -> Option<
         is_error: is_error(kind, text),
         ..ToolResult::default()
     };
-    let registry = live.offer().registry;
-    registry.check_result(tool as u32 - 1, &result).err()
+    registry.check_result(number, &result).err()
 }
 
 fn write(result: &mut ResultWriter<'_>, kind: &Kind, text: &str) {

@@ -1,5 +1,7 @@
 //! What JavaScript registers, as the JSON it comes in.
 
+use std::time::Duration;
+
 use mcpbolt::server::{Prompt, PromptArgument, Resource, TaskSupport, Tool};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,6 +21,10 @@ pub struct ToolDefinition {
     meta: Option<Box<RawValue>>,
     action: Option<Box<RawValue>>,
     task_support: Option<String>,
+    #[serde(default)]
+    atomic: bool,
+    /// For how long its results are kept, in ms.
+    kept_ms: Option<u64>,
 }
 
 /// A resource, or a template.
@@ -87,7 +93,13 @@ impl ToolDefinition {
         if let Some(name) = definition.task_support {
             tool.task_support = TaskSupport::parse(&name)?;
         }
-        Some(tool)
+        if definition.atomic {
+            tool = tool.atomic();
+        }
+        Some(match definition.kept_ms {
+            None => tool,
+            Some(ms) => tool.kept_for(Duration::from_millis(ms)),
+        })
     }
 }
 

@@ -30,6 +30,7 @@ mod error;
 mod executor;
 mod hosting;
 mod inbox;
+mod kept;
 mod leaving;
 mod link;
 mod mount;

@@ -19,10 +19,13 @@ use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::answers;
 use crate::definition::{PromptDefinition, ResourceDefinition, ToolDefinition};
 use crate::delegate::{Delegate, DelegateOptions};
 use crate::error::{self, Result, error};
+use crate::kept::Made;
 use crate::link::duration;
+use crate::submit::Kind;
 
 /// How a server is offered, besides what.
 #[napi(object)]
@@ -293,6 +296,18 @@ impl Offer {
         registry.check_arguments(number, &json).err()
     }
 
+    /// Whether what the tool of that number gave back, a kind and a text as `submit` has them, is no
+    /// failure, and fits its output schema.
+    #[napi]
+    pub fn is_good(&self, number: u32, made: Made) -> bool {
+        let Some(kind) = Kind::at(made.kind) else {
+            return false;
+        };
+        let served = self.live().map(|live| live.offer().registry);
+        let registry = served.as_deref().unwrap_or(&self.registry);
+        answers::is_good(registry, number, kind, &made.text)
+    }
+
     /// Tells the clients that subscribed to it that a resource is another now.
     #[napi]
     pub fn resource_updated(&self, uri: String) -> Result<()> {
@@ -358,7 +373,8 @@ fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
     serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))
 }
 
-fn scope(is_public: bool) -> CacheScope {
+/// Whom what is kept may be shown to.
+pub fn scope(is_public: bool) -> CacheScope {
     match is_public {
         true => CacheScope::Public,
         false => CacheScope::Private,

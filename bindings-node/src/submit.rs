@@ -57,6 +57,12 @@ impl Kind {
         Self::Partial,
     ];
 
+    /// The one of that number.
+    pub fn at(number: u32) -> Option<&'static Self> {
+        static ALL: [Kind; 11] = Kind::ALL;
+        ALL.get(number as usize)
+    }
+
     fn is_answer(&self) -> bool {
         !matches!(
             self,
@@ -100,7 +106,7 @@ pub fn submit(
             break;
         };
         let piece = pieces.next(units as usize);
-        let Some(kind) = Kind::ALL.get(kind as usize) else {
+        let Some(kind) = Kind::at(kind as u32) else {
             continue;
         };
         let number = number as u32;

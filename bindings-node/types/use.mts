@@ -1,7 +1,7 @@
 // What users write must compile, and what is wrong must not. Nothing here runs.
 import { createServer } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
-import { ActionError, Client, McpError, ProtocolError, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
+import { ActionError, Client, McpError, ProtocolError, Results, Server, ToolError, image, prompt, resource, text } from 'mcpbolt';
 import type {
     ActionAnswer,
     CallToolResult,
@@ -69,6 +69,7 @@ server
     .tool('sum', { outputSchema: z.object({ sum: z.number() }) }, () => ({ sum: 3 }))
     .tool('blocks', {}, () => [text('a'), image(new Uint8Array(), 'image/png'), resource('x:y', 'z')])
     .tool('result', {}, (): CallToolResult => ({ content: [{ type: 'text', text: 'a' }], isError: true }))
+    .tool('books', { atomic: true, kept: new Results(1000, { scope: 'public' }) }, (_, _ctx, steps) => steps.taken(async () => {}))
     .tool('refuses', {}, () => {
         throw new ToolError('no');
     })

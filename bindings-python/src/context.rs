@@ -21,7 +21,7 @@ pub struct Context {
     pub session: Arc<Session>,
     pub inner: server::Context,
     /// The request.
-    message: Message,
+    pub message: Message,
 }
 
 impl Context {

@@ -7,6 +7,7 @@ use mcpbolt::server::{Prompt, PromptArgument, Resource, Template, Tool};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::kept::Results;
 use crate::target::{Lane, Target};
 
 /// An entry. What is JSON is text.
@@ -35,6 +36,8 @@ pub struct Definition {
     integers: Vec<Py<PyString>>,
     lower: Py<PyAny>,
     is_looked_at: bool,
+    is_atomic: bool,
+    kept: Option<Py<Results>>,
 }
 
 /// An argument of a prompt: its name, title and description, and whether it is needed.
@@ -56,7 +59,13 @@ impl Definition {
         tool.meta = self.meta.clone();
         tool.action = self.action.clone();
         tool.task_support = self.task_support();
-        tool
+        if self.is_atomic {
+            tool = tool.atomic();
+        }
+        match &self.kept {
+            None => tool,
+            Some(results) => tool.kept_for(results.get().ttl),
+        }
     }
 
     pub fn resource(&self) -> Resource {

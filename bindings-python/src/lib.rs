@@ -29,6 +29,7 @@ mod hosted;
 mod hub;
 mod inbox;
 mod introduction;
+mod kept;
 mod kernel;
 mod lists;
 mod native;
@@ -92,6 +93,8 @@ mod _core {
     use crate::engine::message::Message;
     #[pymodule_export]
     use crate::exchange::Exchange;
+    #[pymodule_export]
+    use crate::kept::{Finished, KeptCall, Results};
     #[pymodule_export]
     use crate::kernel::{Line, Owed};
     #[pymodule_export]

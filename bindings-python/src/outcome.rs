@@ -13,7 +13,8 @@ use crate::blocks::fitted_messages;
 use crate::hub::Event;
 use crate::kernel::News;
 use crate::outbox::Outbox;
-use crate::session::Work;
+use crate::session::{Session, Work};
+use crate::target::Target;
 use crate::tool_answer::{ToolAnswer, write_text};
 use crate::write;
 
@@ -35,7 +36,7 @@ pub fn answer(
     if let Operation::CallTool(number) = operation {
         let made = outcome.and_then(|value| ToolAnswer::of(&work.target, value));
         return match &made {
-            Ok(made) => match misfit(work, number, made) {
+            Ok(made) => match misfit(&work.session, &work.target, number, made) {
                 None => settle(work, outbox, made.is_error(), |out| made.write(out)),
                 Some(why) => refuse(work, outbox, &Failure::of(ErrorKind::Internal, why)),
             },
@@ -196,8 +197,13 @@ fn typed(py: Python<'_>, error: &PyErr) -> Option<HandlerError> {
 }
 
 /// What is wrong with what a tool gave back, by its output schema (R-STR-01).
-fn misfit(work: &Work, number: u32, made: &ToolAnswer<'_>) -> Option<String> {
-    if !work.target.is_checked {
+pub fn misfit(
+    session: &Session,
+    target: &Target,
+    number: u32,
+    made: &ToolAnswer<'_>,
+) -> Option<String> {
+    if !target.is_checked {
         return None;
     }
     let result = ToolResult {
@@ -205,7 +211,7 @@ fn misfit(work: &Work, number: u32, made: &ToolAnswer<'_>) -> Option<String> {
         is_error: made.is_error(),
         ..ToolResult::default()
     };
-    let registry = work.session.hub.catalog.live.offer().registry;
+    let registry = session.hub.catalog.live.offer().registry;
     registry.check_result(number, &result).err()
 }
 

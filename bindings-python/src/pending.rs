@@ -9,9 +9,11 @@ use pyo3::types::PyDict;
 
 use crate::answer::exception;
 use crate::context::Context;
-use crate::outcome::errors;
+use crate::kept::{Finished, KeptCall, Results};
+use crate::outcome::{self, errors};
 use crate::session::Work;
 use crate::target::Target;
+use crate::tool_answer::ToolAnswer;
 use crate::{call, write};
 
 /// The call, its arguments as they came or as they were cleaned.
@@ -62,6 +64,24 @@ impl Pending {
             number: self.number,
             context: self.context.clone_ref(py),
             arguments,
+        })
+    }
+
+    /// The same call where results are kept, unless that of this one is not to be.
+    fn ask(&self, results: &Results) -> Option<KeptCall> {
+        let context = self.context.get();
+        let name = context.message.as_ref().name()?;
+        results.ask(&name, &self.arguments, context.inner.principal())
+    }
+
+    /// What the function gave back, as the result of the call.
+    fn finished(&self, value: Bound<'_, PyAny>) -> PyResult<Finished> {
+        let made = ToolAnswer::of(&self.target, value)?;
+        let session = &self.context.get().session;
+        let misfit = outcome::misfit(session, &self.target, self.number, &made);
+        Ok(Finished {
+            is_good: misfit.is_none() && !made.is_error(),
+            lowered: made.into_lowered(),
         })
     }
 

@@ -114,16 +114,7 @@ impl ServerSetup {
             registry.set_page_size(size.ok_or_else(none)?);
         }
         if let Some(ttl) = self.cache_lists {
-            let scope = match self.cache_scope.as_str() {
-                "public" => CacheScope::Public,
-                "private" => CacheScope::Private,
-                _ => {
-                    return Err(PyValueError::new_err(
-                        "a scope is \"public\" or \"private\"",
-                    ));
-                }
-            };
-            registry.set_list_cache(seconds(ttl)?, scope);
+            registry.set_list_cache(seconds(ttl)?, scope(&self.cache_scope)?);
         }
         if let Some(limits) = &self.task_limits {
             let own = TaskLimits::default();
@@ -163,12 +154,23 @@ impl ServerSetup {
     }
 }
 
+/// Whom what is kept may be shown to.
+pub fn scope(name: &str) -> PyResult<CacheScope> {
+    match name {
+        "public" => Ok(CacheScope::Public),
+        "private" => Ok(CacheScope::Private),
+        _ => Err(PyValueError::new_err(
+            "a scope is \"public\" or \"private\"",
+        )),
+    }
+}
+
 /// What cannot be registered.
 pub fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn seconds(seconds: f64) -> PyResult<Duration> {
+pub fn seconds(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| PyValueError::new_err("a time is a positive number of seconds"))
 }

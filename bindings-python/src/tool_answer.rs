@@ -1,11 +1,14 @@
 //! What a tool gave back, as its result.
 
+use std::sync::Arc;
+
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::json::string;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::blocks::fitted;
+use crate::kept::Finished;
 use crate::target::Target;
 use crate::write;
 
@@ -15,6 +18,8 @@ pub enum ToolAnswer<'py> {
     Text(Bound<'py, PyString>),
     /// Anything else.
     Lowered(Lowered),
+    /// What was made of it already.
+    Made(Arc<Lowered>),
 }
 
 /// A result in JSON.
@@ -44,6 +49,9 @@ impl<'py> ToolAnswer<'py> {
                 ..Lowered::default()
             }));
         }
+        if let Ok(finished) = value.cast::<Finished>() {
+            return Ok(Self::Made(finished.get().lowered.clone()));
+        }
         let lowered = target.lower.bind(value.py()).call1((&value,))?;
         let lowered = lowered.cast::<PyTuple>()?;
         let part = |index| -> PyResult<Option<String>> {
@@ -59,14 +67,19 @@ impl<'py> ToolAnswer<'py> {
     }
 
     pub fn is_error(&self) -> bool {
-        matches!(self, Self::Lowered(lowered) if lowered.is_error)
+        self.lowered().is_some_and(|lowered| lowered.is_error)
     }
 
     /// Its structured content.
     pub fn structured(&self) -> Option<&str> {
+        self.lowered()?.structured.as_deref()
+    }
+
+    fn lowered(&self) -> Option<&Lowered> {
         match self {
             Self::Text(_) => None,
-            Self::Lowered(lowered) => lowered.structured.as_deref(),
+            Self::Lowered(lowered) => Some(lowered),
+            Self::Made(lowered) => Some(lowered),
         }
     }
 
@@ -74,11 +87,35 @@ impl<'py> ToolAnswer<'py> {
         match self {
             Self::Text(text) => write_text(result, text.to_str().unwrap_or_default(), false),
             Self::Lowered(lowered) => lowered.write(result),
+            Self::Made(lowered) => lowered.write(result),
+        }
+    }
+
+    /// The same, to be kept.
+    pub fn into_lowered(self) -> Arc<Lowered> {
+        match self {
+            Self::Text(text) => {
+                let mut content = Vec::new();
+                append_text(&mut content, text.to_str().unwrap_or_default());
+                Arc::new(Lowered {
+                    content: String::from_utf8(content).ok(),
+                    ..Lowered::default()
+                })
+            }
+            Self::Lowered(lowered) => Arc::new(lowered),
+            Self::Made(lowered) => lowered,
         }
     }
 }
 
 impl Lowered {
+    /// What it takes in memory, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        let parts = [&self.content, &self.structured, &self.meta];
+        let parts: usize = parts.into_iter().flatten().map(String::len).sum();
+        size_of::<Self>() + parts
+    }
+
     fn write(&self, result: &mut ResultWriter<'_>) {
         let rules = result.revision().rules();
         match (&self.content, &self.structured) {

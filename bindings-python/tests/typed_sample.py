@@ -35,6 +35,7 @@ from mcpbolt import (
     Policy,
     ProtocolError,
     RequestTimeout,
+    Results,
     RetryPolicy,
     Root,
     Sampled,
@@ -43,6 +44,7 @@ from mcpbolt import (
     ServedAddress,
     Server,
     Skill,
+    Steps,
     Task,
     TaskInfo,
     TaskLimits,
@@ -96,6 +98,7 @@ def clean(tool: str, arguments: dict[str, Any], context: Context) -> dict[str, A
     return {**arguments, "b": ""}
 
 
+kept = Results(60, scope="public")
 server = Server(
     "sample",
     "1.0",
@@ -114,6 +117,13 @@ server = Server(
     on_initialized=hello,
 )
 server.add_skills("skills")
+
+
+@server.tool(kept=kept)
+def booked(room: str, steps: Steps) -> str:
+    steps.taken(lambda: kept.forget("booked"))
+    kept.forget_all()
+    return room
 
 
 @server.tool

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from ._ask import Asked as Asked
     from ._completion import CompletionRequest as CompletionRequest
-    from ._core import Context as Context
+    from ._core import Context as Context, Results as Results
     from ._errors import (
         McpError as McpError,
         ToolError as ToolError,
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from ._serve_options import ServeOptions as ServeOptions
     from ._settings import Jwt as Jwt, Policy as Policy
     from ._settings import TaskLimits as TaskLimits
+    from ._steps import Steps as Steps
 
 _HOMES = {
     "Server": "_server",
@@ -104,6 +105,8 @@ _HOMES = {
     "SkillFile": "_skill",
     "Icon": "_icon",
     "Context": "_core",
+    "Results": "_core",
+    "Steps": "_steps",
     "Client": "_client",
     "ActionAnswer": "_actions",
     "BreakerPolicy": "_actions",

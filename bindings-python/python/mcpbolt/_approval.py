@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from . import _core
+from ._attempt import attempt
 from ._entry import Entry
 from ._errors import ToolError
 from ._settings import Settings
 from ._signature import Function, is_coroutine_function
 
 
-def look(entry: Entry, settings: Settings) -> None:
-    """Has the hooks that are there for a tool look at its calls first."""
+def look(entry: Entry, settings: Settings, steps: str | None) -> None:
+    """Has the hooks that are there for a tool look at its calls first; what is kept, or undone, is after them."""
     hooks = [of.get(entry.name, of.get("*")) for of in (settings.sanitise, settings.approval)]
-    if hooks == [None, None]:
+    function, name, kept = entry.function, entry.name, entry.kept
+    if hooks == [None, None] and kept is None and steps is None:
         return
-    function, name = entry.function, entry.name
     is_async = any(hook is not None and is_coroutine_function(hook) for hook in [function, *hooks])
 
-    def looked_at(run: Callable[..., Any], pending: _core.Pending) -> Coroutine[Any, Any, Any]:
-        return _looked_at(name, pending, hooks, function, run)
+    async def call(run: Callable[..., Any], pending: _core.Pending) -> Any:
+        asked = None if kept is None else pending.ask(kept)
+        if asked is None and steps is None:
+            return await run(function, **pending.taken())
+        found = asked and asked.found()
+        if found is not None:
+            return found
+        return await attempt(run, pending, function, steps, asked)
+
+    async def looked_at(run: Callable[..., Any], pending: _core.Pending) -> Any:
+        return await call(run, await _looked_at(name, pending, hooks, run))
 
     async def beside(pending: _core.Pending) -> Any:
         return await looked_at(_beside, pending)
@@ -37,8 +47,8 @@ def look(entry: Entry, settings: Settings) -> None:
 
 
 async def _looked_at(
-    name: str, pending: _core.Pending, hooks: list[Function | None], function: Function, run: Callable[..., Any]
-) -> Any:
+    name: str, pending: _core.Pending, hooks: list[Function | None], run: Callable[..., Any]
+) -> _core.Pending:
     clean, approve = hooks
     if clean is not None:
         arguments = await run(clean, name, pending.arguments(), pending.context)
@@ -51,7 +61,7 @@ async def _looked_at(
             raise TypeError(f"what approves {name} gave {is_approved!r}, which is no bool")
         if not is_approved:
             raise ToolError("the call was not approved")
-    return await run(function, **pending.taken())
+    return pending
 
 
 async def _here(function: Function, /, *arguments: Any, **named: Any) -> Any:

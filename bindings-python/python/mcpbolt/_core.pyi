@@ -26,7 +26,9 @@ __all__ = [
     "Context",
     "Endpoint",
     "Exchange",
+    "Finished",
     "Job",
+    "KeptCall",
     "Line",
     "Link",
     "Message",
@@ -39,6 +41,7 @@ __all__ = [
     "Relay",
     "RemoteTask",
     "Request",
+    "Results",
     "Serving",
     "Stray",
     "Stream",
@@ -673,6 +676,32 @@ class Pending:
     def arguments(self) -> dict[str, Any]: ...
     def cleaned(self, arguments: dict[str, Any]) -> Pending: ...
     def taken(self) -> dict[str, Any]: ...
+    def ask(self, results: Results) -> KeptCall | None: ...
+    def finished(self, value: object) -> Finished: ...
+
+@final
+class KeptCall:
+    def found(self) -> Finished | None: ...
+    def keep(self, finished: Finished) -> None: ...
+
+@final
+class Finished:
+    @property
+    def is_good(self) -> bool: ...
+
+@final
+class Results:
+    """Results of tools that are kept for so many seconds: see `Server.tool`. Those of the scope "private" are for who
+    asked alone, and not kept where nobody knows who that is; "public" ones are for everybody. At most 1024 are held, of
+    16 MiB together; the oldest gives way.
+    """
+
+    def __new__(cls, ttl: float, *, scope: Literal["public", "private"] = "private") -> Results: ...
+    def forget(self, tool: str) -> None:
+        """Forgets those of a tool. What a function that is under way meanwhile comes to is not kept."""
+
+    def forget_all(self) -> None:
+        """The same for those of all tools."""
 
 @final
 class RemoteTask:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from ._content import Wire
-from ._core import to_json
+from ._core import Results, to_json
 from ._icon import Icon
 from ._signature import Function, Signature, description
 
@@ -30,6 +30,8 @@ class Entry:
     integers: list[str] = []
     lower: Function
     is_looked_at = False
+    is_atomic = False
+    kept: Results | None = None
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from . import _core, _lower
 from ._entry import Entry, Icons, TaskSupport, json
 from ._errors import Misuse
 from ._signature import Function, Signature
+from ._steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Offer:
         meta: Mapping[str, Any] | None = None,
         action: Mapping[str, Any] | None = None,
         task: TaskSupport = "forbidden",
+        kept: _core.Results | None = None,
         inline: bool = False,
     ) -> Callable[[_F], _F]: ...
 
@@ -65,6 +67,7 @@ class Offer:
         meta: Mapping[str, Any] | None = None,
         action: Mapping[str, Any] | None = None,
         task: TaskSupport = "forbidden",
+        kept: _core.Results | None = None,
         inline: bool = False,
     ) -> Any:
         """Offers a function as a tool. Its schemas come from its hints, its description from its
@@ -79,6 +82,11 @@ class Offer:
             action: What `mcp.get_schema` of the action dialect shows of it besides: any of `examples`, `errors` (types of
                 them), `help_url`, `deprecated` (a notice), `atomic` (whether it is undone where it fails), and more.
             task: Whether its calls may, or must, go on as tasks: see `Context.begin_task`.
+            kept: Where its results are kept: the same call gets the same answer until its time is over or it is
+                forgotten, without the function. Failures are not kept.
+
+        A parameter with the hint `Steps` makes it atomic: what the function notes there is taken back unless the call
+        comes to a good end.
 
         Raises:
             TypeError: A parameter has a hint that JSON cannot carry.
@@ -86,6 +94,7 @@ class Offer:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
+            steps = signature.takes(Steps)
             entry = Entry(
                 "tool", signature, name=name, title=title, text=description, icons=icons, meta=meta, inline=inline
             )
@@ -104,10 +113,12 @@ class Offer:
             entry.action = json(action)
             entry.task = task
             entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
-            if self._settings.approval or self._settings.sanitise:
+            entry.is_atomic = steps is not None
+            entry.kept = kept
+            if self._settings.approval or self._settings.sanitise or kept or steps:
                 from ._approval import look
 
-                look(entry, self._settings)
+                look(entry, self._settings, steps)
             self._add(entry)
             return function
 

@@ -24,10 +24,14 @@ class Signature:
         self.parameters, self.is_async = _parameters(function)
         home = function if hasattr(function, "__code__") or hasattr(function, "__func__") else type(function).__call__
         self.hints: dict[str, Any] = _schema.hints_of(getattr(home, "func", home))
-        contexts = [name for name in self.parameters if self.hints.get(name) is _core.Context]
-        self.context: str | None = contexts[0] if contexts else None
-        if self.context:
-            del self.parameters[self.context]
+        self.context = self.takes(_core.Context)
+
+    def takes(self, hint: type) -> str | None:
+        """The parameter of that hint, which is no argument."""
+        name = next((name for name in self.parameters if self.hints.get(name) is hint), None)
+        if name is not None:
+            del self.parameters[name]
+        return name
 
     def schema(self) -> tuple[str, Function | None]:
         """The JSON Schema of the arguments, and what converts them where that is needed."""

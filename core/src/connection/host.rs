@@ -325,7 +325,7 @@ impl ReplyTo {
 
     /// Who asks, where the request itself has proven it.
     #[cfg(feature = "server")]
-    pub(crate) fn principal(&self) -> Option<&Principal> {
+    pub fn principal(&self) -> Option<&Principal> {
         self.watch.as_ref()?.principal()
     }
 

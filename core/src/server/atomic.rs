@@ -123,12 +123,7 @@ impl Builder {
         R: IntoToolResult,
     {
         let output = Output::of(&tool);
-        let described = tool.description.clone().unwrap_or_default();
-        let described = format!("{described} Atomic: what it did is undone where it fails.");
-        let tool = tool
-            .noted("atomic", "transactional".into())
-            .description(described.trim_start());
-        self.tool(tool, move |arguments: A, context| {
+        self.tool(tool.atomic(), move |arguments: A, context| {
             let attempt = Attempt::default();
             let made = handler(arguments, context, attempt.0.clone());
             let output = output.clone();

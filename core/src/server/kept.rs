@@ -17,21 +17,28 @@ use crate::json::writer;
 use crate::limits::{CHECK_HERE_BYTES, MAX_KEPT_BYTES, MAX_KEPT_RESULTS, later};
 
 /// Results that are kept for so long: see [`Builder::kept_tool`]. Cheap to clone; a handler that
-/// changes what they tell of has them forgotten.
-#[derive(Clone)]
-pub struct Results {
+/// changes what they tell of has them forgotten. `T` is what an executor of one's own has for a result.
+pub struct Results<T = ToolResult> {
     ttl: Duration,
     scope: CacheScope,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<Kept<T>>>,
+}
+
+impl<T> Clone for Results<T> {
+    fn clone(&self) -> Self {
+        Self {
+            kept: self.kept.clone(),
+            ..*self
+        }
+    }
 }
 
 /// What was asked: the tool, its arguments and, where it matters, by whom.
 type Key = Arc<(String, String, Option<String>)>;
 
 /// As many as may be; the oldest gives way.
-#[derive(Default)]
-struct Kept {
-    results: HashMap<Key, One>,
+struct Kept<T> {
+    results: HashMap<Key, One<T>>,
     /// In the order in which they came. Those that were replaced are still here.
     order: VecDeque<(Instant, Key)>,
     /// What all of them take.
@@ -40,20 +47,32 @@ struct Kept {
     forgotten: u64,
 }
 
-struct One {
+struct One<T> {
     until: Instant,
-    result: ToolResult,
+    result: T,
     bytes: usize,
 }
 
-impl Kept {
-    fn find(&self, key: &Key, now: Instant) -> Option<ToolResult> {
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self {
+            results: HashMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            forgotten: 0,
+        }
+    }
+}
+
+impl<T: Clone> Kept<T> {
+    fn find(&self, key: &Key, now: Instant) -> Option<T> {
         let one = self.results.get(key)?;
         (now < one.until).then(|| one.result.clone())
     }
 
-    fn keep(&mut self, key: Key, until: Instant, result: ToolResult) {
-        let bytes = key.0.len() + key.1.len() + result.held_bytes();
+    /// `held` bytes are the result's.
+    fn keep(&mut self, key: Key, until: Instant, result: T, held: usize) {
+        let bytes = key.0.len() + key.1.len() + held;
         if bytes > MAX_KEPT_BYTES {
             return;
         }
@@ -96,7 +115,7 @@ impl Kept {
     }
 }
 
-impl Results {
+impl<T: Clone> Results<T> {
     /// None yet. Those of [`Public`](CacheScope::Public) scope are for everybody, others for who
     /// asked alone, and not kept where nobody knows who that is. Nor are those of arguments of more
     /// than [`CHECK_HERE_BYTES`]. At most [`MAX_KEPT_RESULTS`] are held, of [`MAX_KEPT_BYTES`]
@@ -119,29 +138,65 @@ impl Results {
         self.with(|kept| kept.forget(|_| true));
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
-        act(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What a call asks; `None` when its result is not to be kept.
-    fn key(&self, context: &Context) -> Option<Key> {
+    /// What a call asks, for an executor of one's own: a tool with these arguments, raw JSON, by
+    /// whom somebody knows. `None` when its result is not to be kept.
+    pub fn ask(&self, tool: &str, given: &str, who: Option<&str>) -> Option<KeptCall<T>> {
         let whose = match self.scope {
             CacheScope::Public => None,
-            CacheScope::Private => Some(context.principal()?.to_owned()),
+            CacheScope::Private => Some(who?.to_owned()),
         };
-        let message = context.message()?;
-        let given = message.arguments().unwrap_or("{}");
         if given.len() > CHECK_HERE_BYTES {
             return None;
         }
         let mut arguments = Vec::new();
         writer::append_compact(&mut arguments, given);
         let arguments = String::from_utf8(arguments).ok()?;
-        Some(Arc::new((message.name()?.into_owned(), arguments, whose)))
+        Some(KeptCall {
+            results: self.clone(),
+            key: Arc::new((tool.to_owned(), arguments, whose)),
+            forgotten: self.with(|kept| kept.forgotten),
+        })
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Kept<T>) -> R) -> R {
+        act(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl fmt::Debug for Results {
+/// A call whose result is kept, or may be. See [`Results::ask`].
+pub struct KeptCall<T = ToolResult> {
+    results: Results<T>,
+    key: Key,
+    /// As it was when the call came.
+    forgotten: u64,
+}
+
+impl<T: Clone> KeptCall<T> {
+    /// The result of the same call before.
+    pub fn found(&self) -> Option<T> {
+        let now = Instant::now();
+        self.results.with(|kept| kept.find(&self.key, now))
+    }
+
+    /// Keeps its result, which takes so many bytes, unless something was forgotten since the call
+    /// came: it may tell of what was before.
+    pub fn keep(&self, result: T, bytes: usize) {
+        let until = later(Instant::now(), self.results.ttl);
+        self.results.with(|kept| {
+            if kept.forgotten == self.forgotten {
+                kept.keep(self.key.clone(), until, result, bytes);
+            }
+        });
+    }
+}
+
+impl<T> fmt::Debug for KeptCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptCall").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Results<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Results")
             .field("ttl", &self.ttl)
@@ -182,18 +237,15 @@ impl Builder {
         R: IntoToolResult,
     {
         let results = results.clone();
-        let ttl = results.ttl.as_millis() as u64;
         let output = Output::of(&tool);
-        let tool = tool.noted("cache", serde_json::json!({ "ttl_ms": ttl }));
+        let tool = tool.kept_for(results.ttl);
         self.tool(tool, move |arguments: A, context: Context| {
-            let (results, output) = (results.clone(), output.clone());
-            let key = results.key(&context);
-            let (found, forgotten) = results.with(|kept| {
-                let key = key.as_ref();
-                let found = key.and_then(|key| kept.find(key, Instant::now()));
-                (found, kept.forgotten)
+            let output = output.clone();
+            let asked = context.message().and_then(|message| {
+                let given = message.arguments().unwrap_or("{}");
+                results.ask(&message.name()?, given, context.principal())
             });
-            let made = match found {
+            let made = match asked.as_ref().and_then(KeptCall::found) {
                 Some(result) => Err(result),
                 None => Ok(handler(arguments, context)),
             };
@@ -202,14 +254,8 @@ impl Builder {
                     Err(found) => return found,
                     Ok(made) => made.await.into_tool_result(),
                 };
-                if let Some(key) = key.filter(|_| output.is_good(&result)) {
-                    let until = later(Instant::now(), results.ttl);
-                    results.with(|kept| {
-                        // It may tell of what was before.
-                        if kept.forgotten == forgotten {
-                            kept.keep(key, until, result.clone());
-                        }
-                    });
+                if let Some(asked) = asked.filter(|_| output.is_good(&result)) {
+                    asked.keep(result.clone(), result.held_bytes());
                 }
                 result
             }
@@ -225,11 +271,16 @@ mod tests {
         Arc::new(("t".into(), arguments.into(), None))
     }
 
+    fn keep(kept: &mut Kept<ToolResult>, arguments: &str, until: Instant, result: ToolResult) {
+        let bytes = result.held_bytes();
+        kept.keep(key(arguments), until, result, bytes);
+    }
+
     #[test]
     fn results_are_found_until_their_time_is_over() {
         let (mut kept, now) = (Kept::default(), Instant::now());
         let until = now + Duration::from_secs(5);
-        kept.keep(key("a"), until, ToolResult::text("1"));
+        keep(&mut kept, "a", until, ToolResult::text("1"));
         assert_eq!(kept.find(&key("a"), now), Some(ToolResult::text("1")));
         assert_eq!(kept.find(&key("b"), now), None);
         assert_eq!(kept.find(&key("a"), until), None);
@@ -240,9 +291,9 @@ mod tests {
         let (mut kept, now) = (Kept::default(), Instant::now());
         let until = |n: usize| now + Duration::from_secs(1000 + n as u64);
         for n in 0..MAX_KEPT_RESULTS + 10 {
-            kept.keep(key(&n.to_string()), until(n), ToolResult::text("x"));
+            keep(&mut kept, &n.to_string(), until(n), ToolResult::text("x"));
             // One that comes again and again takes one place among the results.
-            kept.keep(key("again"), until(n), ToolResult::text("y"));
+            keep(&mut kept, "again", until(n), ToolResult::text("y"));
         }
         assert!(kept.results.len() <= MAX_KEPT_RESULTS);
         assert!(kept.order.len() <= MAX_KEPT_RESULTS);
@@ -255,14 +306,19 @@ mod tests {
         let (mut kept, now) = (Kept::default(), Instant::now());
         let until = |n: u64| now + Duration::from_secs(1000 + n);
         let large = |bytes| ToolResult::text("x".repeat(bytes));
-        kept.keep(key("huge"), until(0), large(MAX_KEPT_BYTES));
+        keep(&mut kept, "huge", until(0), large(MAX_KEPT_BYTES));
         assert!(kept.results.is_empty());
         for n in 0..10 {
-            kept.keep(key(&n.to_string()), until(n), large(MAX_KEPT_BYTES / 4));
+            keep(
+                &mut kept,
+                &n.to_string(),
+                until(n),
+                large(MAX_KEPT_BYTES / 4),
+            );
             assert!(kept.bytes <= MAX_KEPT_BYTES);
         }
         assert!(kept.find(&key("9"), now).is_some() && kept.find(&key("6"), now).is_none());
-        kept.keep(key("9"), until(20), ToolResult::text("small"));
+        keep(&mut kept, "9", until(20), ToolResult::text("small"));
         assert!(
             kept.bytes < MAX_KEPT_BYTES / 4 * 3,
             "it has taken its own place"

@@ -74,7 +74,7 @@ pub use definition::{Prompt, PromptArgument, Resource, Tool};
 pub use executor::HandlerExecutor;
 pub use host::ServerHost;
 pub use hosting::{AnyExecutor, Hosting};
-pub use kept::Results;
+pub use kept::{KeptCall, Results};
 pub use live::{Live, Offer, View};
 pub use output::{IntoToolResult, Json};
 pub use registry::{Registry, RegistryError};

@@ -1,5 +1,7 @@
 //! Tools as `tools/list` shows them.
 
+use std::time::Duration;
+
 use super::ObjectWriter;
 use crate::mcp::{Revision, TaskForm, TaskSupport};
 
@@ -121,8 +123,26 @@ impl Tool {
         self
     }
 
+    /// Says, in its description and to clients of the action dialect, that it is undone where it fails: for an executor of one's
+    /// own that sees to it, as [`atomic_tool`](crate::server::Builder::atomic_tool) does (R-ACT-18).
+    #[must_use]
+    pub fn atomic(self) -> Self {
+        let described = self.description.clone().unwrap_or_default();
+        let described = format!("{described} Atomic: what it did is undone where it fails.");
+        self.noted("atomic", "transactional".into())
+            .description(described.trim_start())
+    }
+
+    /// Says to clients of the action dialect for how long its results are kept: for an executor of one's own that sees to it, as
+    /// [`kept_tool`](crate::server::Builder::kept_tool) does.
+    #[must_use]
+    pub fn kept_for(self, ttl: Duration) -> Self {
+        let ttl = ttl.as_millis() as u64;
+        self.noted("cache", serde_json::json!({ "ttl_ms": ttl }))
+    }
+
     /// Adds a note for clients of the action dialect, unless there is one of that name.
-    pub(in crate::server) fn noted(mut self, name: &str, note: serde_json::Value) -> Self {
+    fn noted(mut self, name: &str, note: serde_json::Value) -> Self {
         let notes = serde_json::from_str(self.action.as_deref().unwrap_or("{}"));
         // What is no object is told of when the tool is registered.
         if let Ok(serde_json::Value::Object(mut notes)) = notes {
