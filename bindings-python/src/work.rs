@@ -9,6 +9,7 @@ use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
 /// Something under way.
+#[expect(clippy::large_enum_variant, reason = "the small one is rare")]
 pub enum Work {
     /// A request, the most frequent.
     Asking(Asking),
