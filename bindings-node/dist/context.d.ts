@@ -30,6 +30,10 @@ export declare class Context<State = unknown> {
     partial(data: unknown): void;
     /** The process or state that an action belongs to, as its client names it. */
     get actionContext(): string | undefined;
+    /** Who calls, as the policy has verified; `undefined` where nobody knows. */
+    get principal(): string | undefined;
+    /** Whether that was granted to who calls: to filter what it may see. */
+    hasScope(scope: string): boolean;
     /**
      * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
      * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call

@@ -1,6 +1,7 @@
 import type { Completer } from './complete';
 import type { Context } from './context';
 import type { McpError } from './errors';
+import type { Results } from './kept';
 import type { Integers } from './numbers';
 import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskSupport, ToolAnnotations, Trace } from './protocol';
 import type { Schema } from './schema';
@@ -113,12 +114,37 @@ export interface Policy {
     toolTimeout?: number;
     /** The same by tool. */
     timeouts?: Readonly<Record<string, number>>;
+    /**
+     * The API keys that clients are known by, and what was granted to each. With these, with `jwt` or with both, who is
+     * not known is refused: over HTTP with status 401, by `X-API-Key` and `Authorization: Bearer`; elsewhere by the `auth`
+     * of an action's metadata, or of the `_meta` of a request: `{ type: 'api_key', key }`, `{ type: 'bearer', token }`.
+     */
+    keys?: Readonly<Record<string, Granted>>;
+    /** The signed tokens that clients are known by: `sub` is who bears one, `scope` what was granted. */
+    jwt?: Jwt;
+    /** The scopes that a tool takes, by its name. Who lacks one is told which: over HTTP with status 403. */
+    scopes?: Readonly<Record<string, readonly string[]>>;
     /** What is masked wherever it stands. */
     secrets?: readonly string[];
     /** Whether the audit is shown arguments, credentials masked. */
     auditArguments?: boolean;
     /** Called for each call, read, prompt, completion and subscription when it is answered. */
     audit?: (event: AuditEvent) => void;
+}
+/** Whose a key is, and what was granted. */
+export interface Granted {
+    client: string;
+    scopes?: readonly string[];
+}
+/** What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ by 60 s. */
+export interface Jwt {
+    algorithm: 'HS256' | 'RS256' | 'ES256';
+    /** The secret of HS256, or else the public key in PEM. */
+    key: string;
+    /** Who has to have issued it (`iss`). */
+    issuer?: string;
+    /** Whom it has to be for (`aud`); without it, nobody in particular. */
+    audience?: string;
 }
 /** One request, and what came of it. */
 export interface AuditEvent {
@@ -194,6 +220,13 @@ export interface ToolDefinition<Args = any> {
     taskSupport?: TaskSupport;
     /** What `mcp.get_schema` of the action dialect shows of it besides. */
     action?: ActionNotes;
+    /** Whether it is undone where it fails: its handler notes each step with how it is taken back. See `Steps`. */
+    atomic?: boolean;
+    /**
+     * Where its results are kept: the same call gets the same answer until its time is over or it is forgotten, without
+     * the handler. Failures are not kept.
+     */
+    kept?: Results;
     icons?: readonly Icon[];
     _meta?: Readonly<Record<string, unknown>>;
 }

@@ -50,10 +50,14 @@ export interface EndpointOptions {
 }
 /** How a server is served on an address; what its carrier has no word for is left out. */
 export interface ServeOptions extends EndpointOptions {
-    /** Files in PEM, for `https:` and `wss:`: the certificate with those that vouch for it, and its key. */
+    /**
+     * Files in PEM, for `https:` and `wss:`: the certificate with those that vouch for it, and its key; with `clients`
+     * also the certificates of which one has to vouch for that of each client (mutual TLS).
+     */
     tls?: {
         certificate: string;
         key: string;
+        clients?: string;
     };
     /** Whether clients may go on as WebSockets at the same path; they may by default. */
     websocket?: boolean;

@@ -1,3 +1,4 @@
+import { type Steps } from './attempt';
 import type { Context } from './context';
 import type { PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition } from './definitions';
 import type { PromptOutput, ResourceOutput, ToolOutput } from './results';
@@ -6,7 +7,7 @@ type Awaitable<T> = T | Promise<T>;
 export declare abstract class Offer<State> {
     #private;
     /** Adds a tool. Arguments that break its schema never reach the handler. */
-    tool<Args = Record<string, any>>(name: string, definition: ToolDefinition<Args>, handler: (args: Args, context: Context<State>) => Awaitable<ToolOutput>): this;
+    tool<Args = Record<string, any>>(name: string, definition: ToolDefinition<Args>, handler: (args: Args, context: Context<State>, steps: Steps) => Awaitable<ToolOutput>): this;
     /** Adds a resource. */
     resource(uri: string, definition: ResourceDefinition, handler: (uri: string, context: Context<State>) => Awaitable<ResourceOutput>): this;
     /** Adds resources by URI template; the handler takes the URI and the template's variables. */
