@@ -68,7 +68,7 @@ test('who asks over HTTP is known by headers (R-AUX-03, R-PER-05, R-ACT-22, R-AC
     }
     for (const auth of wrong()) {
         const refused = await Client.connect(serving.address, { auth: carried(auth) }).catch(error => error);
-        assert.deepEqual([refused.code, refused.status], ['ERR_MCP_CARRIER', 401]);
+        assert.deepEqual([refused.code, refused.cause.code, refused.cause.status], ['ERR_MCP_CLOSED', 'ERR_MCP_CARRIER', 401]);
     }
     const json = { 'content-type': 'application/json' };
     const action = { method: 'POST', headers: json, body: '{"action":"note.write","params":{}}' };
