@@ -93,6 +93,10 @@ fn broken(error: hyper::Error) -> io::Error {
     let source = error.source();
     match source.and_then(|source| source.downcast_ref::<io::Error>()) {
         Some(why) => io::Error::new(why.kind(), why.to_string()),
+        None if error.is_canceled() => {
+            let why = "the server closed the connection before it answered";
+            io::Error::new(io::ErrorKind::ConnectionAborted, why)
+        }
         None => io::Error::other(error),
     }
 }
