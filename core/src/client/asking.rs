@@ -119,17 +119,18 @@ impl Future for Asking {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(self.poll_message(cx))?;
         let answer = message.as_ref();
-        let result = answer.result().unwrap_or("{}");
-        // By what the newest revision says of it, or by what is there (2025-11-25).
-        let is_task = answer.result_type().as_deref() == Some("task");
-        let has_task = || reader::find(result, "task").is_some();
-        if !(self.hands_over && is_task) {
+        // By what the newest revision says of it.
+        let is_task = self.hands_over && answer.result_type().as_deref() == Some("task");
+        if !is_task {
             complete(&message)?;
         }
-        if let Some(method) = self.checked
-            && !(self.hands_over && (is_task || has_task()))
-        {
-            shapes::check(method, result)?;
+        if let Some(method) = self.checked {
+            let result = answer.result().unwrap_or("{}");
+            // By what is there (2025-11-25).
+            let is_task = is_task || self.hands_over && reader::find(result, "task").is_some();
+            if !is_task {
+                shapes::check(method, result)?;
+            }
         }
         Poll::Ready(Ok(message))
     }
