@@ -211,7 +211,7 @@ async def used(served: Any, revision: str | None = None) -> None:
         with pytest.raises(RequestTimeout):
             await here.call_tool("nap", {"seconds": 30}, timeout=0.05)
         with pytest.raises(PeerError):
-            await here.request("no/such")
+            await here.request("no/such_method")
         assert (await here.call_tool("nap", {"seconds": 0})).text == "slept"
 
 

@@ -32,7 +32,11 @@ fn oblige(mut stream: TcpStream) {
                 "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
                 "serverInfo": {"name": "obliging", "version": "1"},
             }),
-            _ => asked["params"]["arguments"].clone(),
+            // Arguments of prompts are texts.
+            _ => match asked["params"]["arguments"]["result"].as_str() {
+                Some(result) => serde_json::from_str(result).unwrap(),
+                None => json!({}),
+            },
         };
         let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
         if asked.get("id").is_some() && writeln!(stream, "{answer}").is_err() {
@@ -88,9 +92,11 @@ fn a_malformed_result_is_refused_where_that_is_wanted() {
             json!({"messages": {}}),
             Some("prompts/get: messages: it is no array"),
         ),
-        ("acme/own", json!({"content": 7}), None),
+        ("no/such_method", json!({"content": 7}), None),
     ] {
-        let params = json!({"name": "x", "uri": "a:b", "arguments": result}).to_string();
+        let params =
+            json!({"name": "x", "uri": "a:b", "arguments": {"result": result.to_string()}});
+        let params = params.to_string();
         let ask = |client: &Client| {
             let asking = client.request(method, Some(&params), RequestOptions::default());
             block_on(asking.unwrap()).map(|answer| {
