@@ -26,6 +26,7 @@ from mcpbolt import (
     ElicitationRequest,
     Misuse,
     PeerError,
+    Policy,
     RequestTimeout,
     Sampled,
     SamplingRequest,
@@ -689,3 +690,38 @@ def test_nothing_of_trio_is_imported_on_asyncio() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
     assert (done.stdout, done.stderr) == ("1\nset()\n", "")
+
+
+@on_trio
+async def test_calls_are_looked_at_and_bounded_by_a_policy() -> None:
+    """Plain hooks beside coroutine functions run on threads, with the variables of the call."""
+    CONTEXT.set("of the server")
+    threads: list[tuple[str, bool]] = []
+
+    def approve(tool: str, arguments: dict[str, Any], context: Context) -> bool:
+        threads.append((CONTEXT.get(), threading.current_thread() is threading.main_thread()))
+        return bool(arguments["seconds"] >= 0)
+
+    async def clean(tool: str, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        await trio.sleep(0)
+        return {"seconds": arguments["seconds"] - 1}
+
+    server = Server("disk", approval={"nap": approve}, sanitise={"nap": clean}, policy=Policy(timeouts={"nap": 0.2}))
+    ends: list[str] = []
+
+    @server.tool
+    async def nap(seconds: float) -> str:
+        try:
+            await trio.sleep(seconds)
+        except trio.Cancelled:
+            ends.append("cancelled")
+            raise
+        return "slept"
+
+    async with Client(server) as client:
+        assert (await client.call_tool("nap", {"seconds": 1})).text == "slept"
+        assert (await client.call_tool("nap", {"seconds": 0})).text == "the call was not approved"
+        assert threads == [("of the server", False)] * 2
+        assert (await client.call_tool("nap", {"seconds": 60})).is_error
+        while ends != ["cancelled"]:
+            await trio.sleep(0.01)
