@@ -195,7 +195,7 @@ fn data_that_are_too_long_are_referred_to() {
     use mcpbolt::connection::ActOptions;
 
     let rows = json!({"rows": vec!["\"é\n"; 5000]});
-    let (longest, ttl) = (8192, Duration::from_millis(300));
+    let (longest, ttl) = (8192, Duration::from_secs(3));
     let given = rows.clone();
     let server = Server::builder("archive", "1")
         .references(longest, ttl)
