@@ -1,10 +1,13 @@
 //! What the interpreter keeps for a thread of the engine's.
+//!
+//! A1: the interpreter counts the users of a thread's state. The count is raised once and lowered once, on
+//! that thread, both times while it is attached.
 
 use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE};
 use pyo3::prelude::*;
 
 /// Runs on the interpreter, whose state for this thread stays until the thread ends: made anew for each
-/// visit, it took a mapping of memory and its pages with it, a fifth of a call that comes alone.
+/// visit, it took a mapping of memory and its pages with it.
 ///
 /// `None` when the interpreter is shutting down.
 pub fn visit<T>(run: impl FnOnce(Python<'_>) -> T) -> Option<T> {
