@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::access::subject;
 use super::content::ToolResult;
-use super::host::{ServerHost, missing, unknown_tool};
+use super::host::ServerHost;
+use super::operations::{missing, unknown_tool};
 use super::registry::Registry;
 use crate::connection::{
     Answer, Batch, CallKey, Disposition, Incoming, Principal, Watch, is_secret,

@@ -3,12 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::builder::{Handlers, Server, ToolHandler};
+use super::builder::Server;
 use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult, write_contents};
 use super::context::Context;
-use super::host::missing_data;
+use super::handlers::{Handlers, ToolHandler};
 use super::live::{Offer, View};
+use super::operations::missing_data;
 use super::registry::Registry;
 use super::rounds::Attended;
 use super::seal::Seal;

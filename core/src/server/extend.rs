@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::access::Access;
 use super::arguments::FromArguments;
-use super::builder::{Builder, Handler};
+use super::builder::Builder;
 use super::context::Context;
+use super::handlers::Handler;
 use crate::connection::Handle;
 use crate::handler::HandlerError;
 

@@ -1,0 +1,194 @@
+//! What a server offers: its tools, resources, prompts and completions, each with its handler.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use super::arguments::FromArguments;
+use super::builder::Builder;
+use super::completion::{CompletionRequest, Completions};
+use super::content::{PromptResult, ResourceContents, ToolResult};
+use super::context::Context;
+use super::definition::{Prompt, Resource, Tool};
+use super::handlers::{Handler, InlineTool, ToolHandler};
+use super::output::IntoToolResult;
+use super::template::Template;
+use crate::handler::HandlerError;
+use crate::json::{JsonStr, reader};
+
+impl Builder {
+    /// Adds a tool. Its handler takes the arguments, as a type of yours whose JSON Schema
+    /// becomes the tool's or as raw [`Arguments`](super::Arguments), and a [`Context`].
+    ///
+    /// The handler runs on the spawner; dropped at its next `await` when the call is cancelled.
+    /// A panic becomes an error without its text.
+    pub fn tool<A, F, R>(
+        mut self,
+        mut tool: Tool,
+        handler: impl Fn(A, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: FromArguments,
+        F: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
+        let handler = Arc::new(handler);
+        let made: Handler<ToolResult> = Arc::new(move |call, context| {
+            let handler = handler.clone();
+            Box::pin(async move {
+                let arguments =
+                    A::from_arguments(call.message.as_ref().arguments().unwrap_or("{}"));
+                drop(call);
+                match arguments {
+                    Ok(arguments) => handler(arguments, context).await.into_tool_result(),
+                    Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
+                }
+            })
+        });
+        match self.registry.add_tool(tool) {
+            Ok(number) => {
+                let tools = &mut self.handlers.tools;
+                tools.insert(number, ToolHandler::Spawned(made));
+            }
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a tool that runs on the driver's thread, before anything else is read: for handlers
+    /// that take microseconds and never wait.
+    pub fn inline_tool<A, R>(
+        mut self,
+        mut tool: Tool,
+        handler: impl Fn(A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: FromArguments,
+        R: IntoToolResult,
+    {
+        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
+        let made: InlineTool = Arc::new(move |arguments| match A::from_arguments(arguments) {
+            Ok(arguments) => handler(arguments).into_tool_result(),
+            Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
+        });
+        match self.registry.add_tool(tool) {
+            Ok(number) => {
+                let tools = &mut self.handlers.tools;
+                tools.insert(number, ToolHandler::Inline(made));
+            }
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a resource. Its handler gives what is read there.
+    pub fn resource<F>(
+        mut self,
+        resource: Resource,
+        handler: impl Fn(String, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
+    {
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+            let made = handler(uri, context);
+            Box::pin(async move { Ok(vec![made.await?]) })
+        });
+        match self.registry.add_resource(resource) {
+            Ok(number) => self.handlers.resources.insert(number, made),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds resources by URI template. The handler takes the URI and the template's variables.
+    pub fn resource_template<F>(
+        mut self,
+        template: Resource,
+        handler: impl Fn(String, HashMap<String, String>, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResourceContents, HandlerError>> + Send + 'static,
+    {
+        let parsed = Template::parse(&template.uri);
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let uri = call.message.as_ref().uri().unwrap_or_default().into_owned();
+            let variables = parsed
+                .as_ref()
+                .ok()
+                .and_then(|template| template.match_uri(&uri));
+            let variables = variables.unwrap_or_default().into_iter().collect();
+            let made = handler(uri, variables, context);
+            Box::pin(async move { Ok(vec![made.await?]) })
+        });
+        match self.registry.add_template(template) {
+            Ok(number) => self.handlers.templates.insert(number, made),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Adds a prompt. Its handler takes the arguments by name.
+    pub fn prompt<F>(
+        mut self,
+        prompt: Prompt,
+        handler: impl Fn(HashMap<String, String>, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<PromptResult, HandlerError>> + Send + 'static,
+    {
+        let made: Handler<_> = Arc::new(move |call, context| {
+            let arguments = call.message.as_ref().arguments().unwrap_or("{}");
+            let pair = |(key, value): (JsonStr<'_>, &str)| {
+                let value = reader::as_str(value)?.into_owned();
+                Some((key.decode().ok()?.into_owned(), value))
+            };
+            Box::pin(handler(
+                reader::members(arguments).filter_map(pair).collect(),
+                context,
+            ))
+        });
+        match self.registry.add_prompt(prompt) {
+            Ok(number) => self.handlers.prompts.insert(number, made),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Completes the arguments of prompts and resource templates.
+    ///
+    /// ```
+    /// # use mcpbolt::server::{Completions, Prompt, PromptResult, Server};
+    /// let server = Server::builder("greeter", "1.0.0")
+    ///     .prompt(Prompt::new("greet").argument("lang", "Which language", true), |_, _| async {
+    ///         Ok(PromptResult::user("Greet me."))
+    ///     })
+    ///     .completion(|request, _| async move {
+    ///         let all = ["english", "esperanto", "greek"].map(String::from);
+    ///         Ok(all.into_iter().filter(|lang| lang.starts_with(&request.value)).collect::<Vec<_>>())
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn completion<F, C>(
+        mut self,
+        handler: impl Fn(CompletionRequest, Context) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<C, HandlerError>> + Send + 'static,
+        C: Into<Completions>,
+    {
+        self.registry.offer_completion();
+        self.handlers.completion = Some(Arc::new(move |call, context| {
+            let params = call.message.as_ref().params().unwrap_or("{}");
+            let profile = context.connection().config().profile;
+            let request = CompletionRequest::parse(params, profile.in_revision(context.revision()))
+                .map_err(HandlerError::new);
+            let made = request.map(|request| handler(request, context));
+            Box::pin(async move { Ok(made?.await?.into()) })
+        }));
+        self
+    }
+}
