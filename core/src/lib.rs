@@ -71,3 +71,5 @@ pub mod scan;
 pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+mod unguessable;

@@ -30,11 +30,13 @@ async def called(function: Function, arguments: dict[str, Any]) -> Any:
     return await function(**arguments)
 
 
-async def settled(job: _core.Job, call: Awaitable[Any]) -> None:
-    """Answers with what comes of a call."""
+async def settled(
+    job: _core.Job, call: Awaitable[Any], cancelled: type[BaseException] = asyncio.CancelledError
+) -> None:
+    """Answers with what comes of a call; `cancelled` is what a loop cancels it with."""
     try:
         value = await call
-    except asyncio.CancelledError:
+    except cancelled:
         job.fail(ToolError("the server cancelled the call"))
         raise
     except BaseException as error:

@@ -16,7 +16,8 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled, current_trio_token, spawn_system_task, wait_readable
 
 from . import _core
-from ._errors import RequestCancelled, ToolError
+from ._carrier import settled
+from ._errors import RequestCancelled
 
 if TYPE_CHECKING:
     from ._event_loop import Future as AnyFuture
@@ -124,7 +125,7 @@ class Calls:
         self, job: _core.Job, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]
     ) -> trio.CancelScope:
         """Starts a call; gives what cancels it."""
-        return _started(_settle(job, function, arguments), self._context.copy(), function)
+        return _started(settled(job, _called(function, arguments), trio.Cancelled), self._context.copy(), function)
 
     def close(self) -> None:
         """Nothing is kept that would have to end."""
@@ -135,17 +136,9 @@ def shielded(future: AnyFuture[_T]) -> Awaitable[_T]:
     return future.waited()
 
 
-async def _settle(job: _core.Job, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> None:
-    try:
-        await checkpoint_if_cancelled()
-        value = await function(**arguments)
-    except trio.Cancelled:
-        job.fail(ToolError("the server cancelled the call"))
-        raise
-    except BaseException as error:
-        job.fail(error)
-    else:
-        job.settle(value)
+async def _called(function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+    await checkpoint_if_cancelled()
+    return await function(**arguments)
 
 
 def _started(work: Coroutine[Any, Any, None], context: Context, name: object = None) -> trio.CancelScope:

@@ -48,6 +48,10 @@ pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
+/// Where an endpoint of HTTP has the streams of actions, behind its own path (R-ACT-24).
+#[cfg(any(feature = "http", feature = "http-client"))]
+pub(crate) const STREAM: &str = "/stream";
+
 /// The one member of data that are not there themselves, but referred to (R-ACT-29).
 #[cfg(any(feature = "client", feature = "server"))]
 pub(crate) const REFERENCE: &str = "mcp.reference";

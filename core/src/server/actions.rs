@@ -90,9 +90,7 @@ pub(super) fn schemas<'a>(
     let own = tools
         .clone()
         .map(|tool| entry(&tool.name, &|out| tool.write_action(out)));
-    let standard = STANDARD
-        .iter()
-        .filter(|[name, ..]| refers || *name != GET_DATA)
+    let standard = standards(refers)
         .filter(|[name, ..]| tools.clone().all(|tool| tool.name != *name))
         .map(|[name, description, params, data]| {
             entry(name, &|out| standard(out, description, params, data))
@@ -109,6 +107,12 @@ pub(super) fn schemas<'a>(
         String::from_utf8(out).unwrap_or_default().into()
     });
     pages.collect()
+}
+
+/// Those of them that a server has; whether its answers refer to data.
+fn standards(refers: bool) -> impl Iterator<Item = &'static [&'static str; 4]> {
+    let all = STANDARD.iter();
+    all.filter(move |[name, ..]| refers || *name != GET_DATA)
 }
 
 fn standard(out: &mut Vec<u8>, description: &str, params: &str, data: &str) {
@@ -130,10 +134,8 @@ fn schema(registry: &Registry, name: &str) -> Option<String> {
     match number.and_then(|number| registry.tool_at(number)) {
         Some(tool) => tool.write_action(&mut out),
         None => {
-            let [_, description, params, data] = STANDARD
-                .iter()
-                .filter(|[own, ..]| registry.references.is_some() || *own != GET_DATA)
-                .find(|[own, ..]| *own == name)?;
+            let mut own = standards(registry.references.is_some());
+            let [_, description, params, data] = own.find(|[own, ..]| *own == name)?;
             standard(&mut out, description, params, data);
         }
     }

@@ -27,9 +27,7 @@ pub trait Hosting: Send + Sync + 'static {
 
     /// The rules that who asks is held against before a request of HTTP is read: as they are when
     /// the server begins.
-    fn policy(&self) -> Option<Arc<Policy>> {
-        None
-    }
+    fn policy(&self) -> Option<Arc<Policy>>;
 
     /// Whether its executors are told of the [`Head`] of each request of HTTP, which costs a copy of
     /// its headers.

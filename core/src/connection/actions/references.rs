@@ -16,6 +16,7 @@ use crate::action::encode;
 use crate::json::{number, string};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_BYTES, later};
 use crate::message::Dialect;
+use crate::unguessable;
 
 /// Shortest part of data, in bytes: less than that is always answered whole.
 const LEAST: usize = 1024;
@@ -89,9 +90,7 @@ impl References {
         if data.len() > MAX_REFERRED_BYTES {
             return None;
         }
-        let mut chance = [0; 16];
-        getrandom::fill(&mut chance).ok()?;
-        let id: Arc<str> = format!("{:032x}", u128::from_be_bytes(chance)).into();
+        let id = unguessable::name()?;
         let mut kept = self.kept(now);
         while kept.all.len() >= MAX_REFERENCES || kept.bytes + data.len() > MAX_REFERRED_BYTES {
             kept.drop_oldest();

@@ -23,18 +23,15 @@ use super::guard::{self, Refusal};
 use super::headers;
 use super::identify::challenge;
 use super::options::HttpOptions;
-use super::route::SESSION;
+use super::route::{LAST_EVENT, SESSION};
 use crate::action::encode::{self, ActionError, AnswerMetadata};
-use crate::action::{self, ErrorType, Kind, Record, Version, negotiate};
+use crate::action::{self, ErrorType, Kind, Record, STREAM, Version, negotiate};
 use crate::buffer::Input;
 use crate::json::{reader, string, writer};
 use crate::message::Frame;
 
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-version");
 const MIN_VERSION: HeaderName = HeaderName::from_static("mcp-min-version");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// Behind the path of the endpoint.
-const STREAM: &str = "/stream";
 /// How many levels of a body are looked at to see what it is.
 const MAX_DEPTH: usize = 512;
 

@@ -23,11 +23,12 @@ use super::log::Position;
 use super::options::HttpOptions;
 use super::reader::{Greeting, Reader, Said};
 use super::route::{
-    Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route, session,
+    LAST_EVENT, Opening, Route, SESSION, is_legacy_stream, legacy_query, legacy_session, route,
+    session,
 };
 use super::running::{Resumed, Running};
 use super::session::{STANDING, Session};
-use super::sessions::{self, Sessions};
+use super::sessions::Sessions;
 use super::spare::Spare;
 use super::timekeeper::Timekeeper;
 use super::wait::Alarm;
@@ -43,8 +44,7 @@ use crate::io::trace::traced;
 use crate::mcp::Era;
 use crate::policy::Policy;
 use crate::server::Hosting;
-
-const LAST_EVENT: &str = "last-event-id";
+use crate::unguessable;
 
 /// Where a request comes from: put into its extensions by who has its connection.
 #[derive(Clone, Copy, Debug)]
@@ -384,7 +384,7 @@ impl Endpoint {
     }
 
     fn begin(&self, principal: Option<&Principal>) -> Result<Arc<Session>, Refusal> {
-        let name = sessions::name().ok_or(FULL)?;
+        let name = unguessable::name().ok_or(FULL)?;
         let (hosting, config) = (&*self.hosting, &self.handshake);
         let (principal, replay_bytes) = (principal.cloned(), self.options.replay_bytes);
         let session = Session::new(name, hosting, config, principal, replay_bytes);

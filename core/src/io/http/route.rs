@@ -16,6 +16,7 @@ use crate::mcp::{Era, Method, Revision, Revisions};
 use crate::message::{self, Envelope, Field, Frame, MessageRef};
 
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What the headers of a POST say.
 pub enum Route {

@@ -24,9 +24,9 @@ use super::events::{Encoder, Message, Source};
 use super::exchange::{Answering, Moved};
 use super::log::Log;
 use super::options::HttpOptions;
-use super::sessions::name;
 use crate::connection::{Principal, StreamId};
 use crate::limits::MAX_LEFT_BYTES;
+use crate::unguessable;
 
 /// The streams of one endpoint that a client may come back to.
 pub struct Running {
@@ -102,7 +102,7 @@ impl Running {
             log.stream = None;
         }
         let stream = Arc::new(Stream {
-            name: name().unwrap_or_default(),
+            name: unguessable::name().unwrap_or_default(),
             principal: principal.cloned(),
             state: Mutex::new(State {
                 answering,

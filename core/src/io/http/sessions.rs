@@ -8,8 +8,6 @@ use super::session::Session;
 use crate::connection::Principal;
 use crate::error::ConnectionError;
 
-/// Bytes of chance in the name of a session (R-SES-02).
-const NAME_BYTES: usize = 16;
 /// How many sessions in use are looked at for one that is not: who opens many does not keep the
 /// others waiting. The next who wants one looks at others.
 const LOOKS: usize = 64;
@@ -113,11 +111,4 @@ impl Sessions {
         };
         all.into_iter().for_each(|session| session.drain(grace));
     }
-}
-
-/// A name that nobody guesses; `None` when the system gives no chance.
-pub fn name() -> Option<Arc<str>> {
-    let mut bytes = [0; NAME_BYTES];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(format!("{:032x}", u128::from_be_bytes(bytes)).into())
 }

@@ -12,7 +12,6 @@ mod task;
 mod time;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,6 +24,7 @@ use crate::connection::Handle;
 use crate::correlate::CancelToken;
 use crate::limits::{MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, TASK_POLL_INTERVAL};
 use crate::mcp::{ErrorKind, Revision, TaskForm};
+use crate::unguessable;
 
 /// The tasks of one server.
 #[derive(Debug)]
@@ -100,8 +100,7 @@ impl Tasks {
         cancel: CancelToken,
     ) -> Option<Arc<Task>> {
         // R-TSK-07, R-TSX-18
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).ok()?;
+        let name = unguessable::name()?;
         let (now, clock) = (Instant::now(), SystemTime::now());
         let mut kept = self.kept();
         kept.tasks.retain(|_, task| keeps(task, now));
@@ -110,15 +109,10 @@ impl Tasks {
         }
         kept.last += 1;
         let number = kept.last;
-        let mut id = format!("{number}-");
-        for byte in random {
-            // Writing to a string does not fail.
-            let _ = write!(id, "{byte:02x}");
-        }
         let is_core = revision.rules().tasks == Some(TaskForm::Core);
         let ttl = asked.map_or(self.limits.ttl, |asked| asked.min(self.limits.ttl));
         let task = Arc::new(Task {
-            id: id.into(),
+            id: format!("{number}-{name}").into(),
             revision,
             owner: is_core.then(|| owner.clone()),
             cancel,

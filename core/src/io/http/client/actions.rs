@@ -20,14 +20,12 @@ use super::events::Events;
 use super::follow::Stream;
 use super::link::{Link, refused};
 use super::options::HttpClientOptions;
-use crate::action::{Version, is_streamed};
+use crate::action::{STREAM, Version, is_streamed};
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::wait::{Alarm, Bell};
 use crate::json::{number, reader};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-version");
-/// Behind the path of the endpoint.
-const STREAM: &str = "/stream";
 
 /// Carries the actions of one client.
 pub struct Actions {
