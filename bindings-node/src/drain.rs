@@ -28,6 +28,7 @@ use napi::{Env, JsString};
 use crate::delegate::Whose;
 use crate::error::{self, Result};
 use crate::offer::Templates;
+use crate::utf16;
 
 /// Integers before the rows.
 const HEAD: usize = 3;
@@ -125,10 +126,7 @@ impl Text {
     /// Counts what was appended since it was last counted: where the text ends now.
     fn measure(&mut self) -> i32 {
         let piece = self.text.get(self.counted..).unwrap_or_default();
-        self.units += match piece.is_ascii() {
-            true => piece.len(),
-            false => piece.encode_utf16().count(),
-        } as i32;
+        self.units += utf16::len(piece) as i32;
         self.counted = self.text.len();
         self.units
     }
@@ -269,10 +267,7 @@ impl<'a> Rows<'a> {
             *waits = i32::from(more);
             *arguments = begin;
         }
-        let made = match units as usize == text.text.len() {
-            true => env.create_string_latin1(text.text.as_bytes()),
-            false => env.create_string(text.text.as_str()),
-        };
+        let made = utf16::string(env, &text.text, units as usize);
         made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
     }
 }

@@ -52,4 +52,5 @@ mod slots;
 mod sockets;
 mod submit;
 mod tasks;
+mod utf16;
 mod wire;

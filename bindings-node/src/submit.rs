@@ -12,6 +12,7 @@ use crate::answers::Answer;
 use crate::caller::Caller;
 use crate::calls::{Calls, Underway};
 use crate::offer::Templates;
+use crate::utf16;
 
 const ROW: usize = 5;
 
@@ -142,12 +143,12 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
         }
         Kind::Partial => replies.partial(call.reply(), piece),
         Kind::Notice => {
-            let (method, params) = piece.split_at(boundary(piece, a as usize));
+            let (method, params) = piece.split_at(utf16::boundary(piece, a as usize));
             replies.notify(call.reply(), method, (!params.is_empty()).then_some(params));
         }
         _ => {
             let level = LogLevel::ALL.get(a as usize).copied();
-            let (logger, data) = piece.split_at(boundary(piece, b as usize));
+            let (logger, data) = piece.split_at(utf16::boundary(piece, b as usize));
             let logger = (!logger.is_empty()).then_some(logger);
             replies.log(call.reply(), level.unwrap_or(LogLevel::Info), logger, data);
         }
@@ -177,22 +178,10 @@ impl<'a> Pieces<'a> {
     fn next(&mut self, units: usize) -> &'a str {
         let end = match self.ascii {
             true => units,
-            false => boundary(self.rest, units),
+            false => utf16::boundary(self.rest, units),
         };
         let (piece, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
         self.rest = rest.get(1..).unwrap_or_default();
         piece
     }
-}
-
-/// The byte at which the first `units` UTF-16 units of a text end.
-fn boundary(text: &str, units: usize) -> usize {
-    let mut left = units;
-    for (at, c) in text.char_indices() {
-        if left == 0 {
-            return at;
-        }
-        left = left.saturating_sub(c.len_utf16());
-    }
-    text.len()
 }

@@ -1,0 +1,58 @@
+//! Texts as JavaScript has them: in UTF-16 units, one for the first byte of each character and one more
+//! for each of those beyond the basic plane.
+
+use encoding_rs::mem::{convert_str_to_utf16, encode_latin1_lossy, is_str_latin1};
+use napi::{Env, JsString, Result};
+
+/// Bytes whose units fit into a byte: they are at most as many.
+const COUNTED_BYTES: usize = 192;
+
+/// How many units a text has.
+pub fn len(text: &str) -> usize {
+    text.as_bytes().chunks(COUNTED_BYTES).map(count).sum()
+}
+
+/// A text of so many units as a string of JavaScript's. Its engine takes units, or Latin-1, several times
+/// faster than it decodes UTF-8.
+pub fn string<'env>(env: &'env Env, text: &str, units: usize) -> Result<JsString<'env>> {
+    if units == text.len() {
+        return env.create_string_latin1(text);
+    }
+    if is_str_latin1(text) {
+        return env.create_string_latin1(encode_latin1_lossy(text));
+    }
+    let mut wide = vec![0; text.len()];
+    let written = convert_str_to_utf16(text, &mut wide);
+    env.create_string_utf16(wide.get(..written).unwrap_or_default())
+}
+
+/// The byte at which the first `units` units of a text end.
+pub fn boundary(text: &str, units: usize) -> usize {
+    let (mut at, mut left) = (0, units);
+    for chunk in text.as_bytes().chunks(COUNTED_BYTES) {
+        let units = count(chunk);
+        if units > left {
+            break;
+        }
+        left -= units;
+        at += chunk.len();
+    }
+    let rest = text.as_bytes().get(at..).unwrap_or_default();
+    let first = |byte: &u8| {
+        let units = of(*byte);
+        let is_behind = units > 0 && left == 0;
+        left = left.saturating_sub(units.into());
+        is_behind
+    };
+    at + rest.iter().position(first).unwrap_or(rest.len())
+}
+
+/// Of [`COUNTED_BYTES`] at most.
+fn count(bytes: &[u8]) -> usize {
+    bytes.iter().copied().map(of).sum::<u8>().into()
+}
+
+#[inline]
+fn of(byte: u8) -> u8 {
+    u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
+}
