@@ -31,6 +31,8 @@ export interface ServerOptions<State = unknown> {
     extensions?: Readonly<Record<string, object>>;
     /** How much is kept of tasks. */
     taskLimits?: TaskLimits;
+    /** When answers of the action dialect refer to their data instead of holding them; never by default. */
+    references?: References;
     /**
      * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
      * the same to processes that a client may reach in turn, and keep it secret.
@@ -176,6 +178,17 @@ export interface TaskLimits {
     ttlMs?: number;
     /** How often clients are told to ask how far a task is, in ms; 500 by default. */
     pollMs?: number;
+}
+/**
+ * When answers of the action dialect refer to their data instead of holding them: clients have those in parts, by
+ * `mcp.get_data`. At most 64 MiB are kept in all, the oldest give way; what is longer still, and what batches give, is
+ * answered whole.
+ */
+export interface References {
+    /** Data of more bytes than this are referred to. */
+    overBytes: number;
+    /** How long they are kept, in ms; 60,000 by default. */
+    ttlMs?: number;
 }
 /** What a client said of itself: for display only. */
 export interface ClientInfo {

@@ -26,6 +26,7 @@ export type {
     Policy,
     Profile,
     PromptDefinition,
+    References,
     ResourceDefinition,
     ResourceTemplateDefinition,
     RunOptions,

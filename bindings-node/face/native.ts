@@ -15,6 +15,7 @@ export interface NativeOfferOptions {
     experimental?: string;
     delegate?: NativeDelegate;
     tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
+    references?: { overBytes: number; ttlMs?: number };
 }
 
 /** @internal Another library's server, as clients are told of it. */

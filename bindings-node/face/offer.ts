@@ -218,7 +218,7 @@ export abstract class Offer<State> {
 }
 
 function offered(options: ServerOptions<any>): NativeOfferOptions {
-    const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks, delegate } = options;
+    const { instructions, pageSize, cacheLists, extensions, stateKey, taskLimits: tasks, references, delegate } = options;
     const { profile, policy, experimental } = options;
     return {
         listChanges: options.listChanges ?? false,
@@ -233,7 +233,8 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
         ...(profile && { profile }),
         ...(policy && { policy: JSON.stringify({ ...policy, audit: undefined }) }),
         ...(experimental && { experimental: JSON.stringify(Object.entries(experimental)) }),
-        ...(tasks && { tasks })
+        ...(tasks && { tasks }),
+        ...(references && { references })
     };
 }
 

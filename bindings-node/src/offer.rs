@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
@@ -27,6 +28,9 @@ use crate::kept::Made;
 use crate::link::duration;
 use crate::submit::Kind;
 
+/// How long data that answers refer to are kept, where that is not said.
+const KEPT: Duration = Duration::from_secs(60);
+
 /// How a server is offered, besides what.
 #[napi(object)]
 pub struct OfferOptions {
@@ -46,6 +50,8 @@ pub struct OfferOptions {
     pub extensions: Option<String>,
     /// How much is kept of tasks.
     pub tasks: Option<TaskOptions>,
+    /// When answers of the action dialect refer to their data instead of holding them.
+    pub references: Option<ReferenceOptions>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
     /// Whose reading of the protocol is spoken.
@@ -81,6 +87,15 @@ impl TaskOptions {
             poll_interval: self.poll_ms.map_or(Ok(usual.poll_interval), duration)?,
         })
     }
+}
+
+/// What is referred to, and for how long.
+#[napi(object)]
+pub struct ReferenceOptions {
+    /// Data of more bytes than this.
+    pub over_bytes: f64,
+    /// How long they are kept, in ms.
+    pub ttl_ms: Option<f64>,
 }
 
 /// Hands each event of an audit to JavaScript, as JSON; does not keep the process alive.
@@ -176,6 +191,10 @@ impl Offer {
         }
         if let Some(tasks) = options.tasks {
             registry.set_task_limits(tasks.limits()?);
+        }
+        if let Some(references) = options.references {
+            let ttl = references.ttl_ms.map_or(Ok(KEPT), duration)?;
+            registry.set_references(references.over_bytes as usize, ttl);
         }
         let seal = match options.state_key {
             None => Seal::random(),

@@ -117,6 +117,48 @@ test('a batch says of each operation what became of it (R-ACT-16, R-ACT-17)', as
     await client.close();
 });
 
+/** Refers to its data, and says so on a connection of its own that is read as it is. */
+async function archive(ttlMs) {
+    const rows = { rows: Array.from({ length: 10_000 }, (_, row) => row) };
+    const server = new Server('archive', '1', { references: { overBytes: 8192, ttlMs } }).tool('rows.read', {}, () => rows);
+    const serving = await server.serve('http://127.0.0.1:0/mcp');
+    const act = async (action, params) => {
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(serving.address, { method: 'POST', headers, body: JSON.stringify({ action, params }) });
+        return answer.json();
+    };
+    return { rows, server, serving, act };
+}
+
+test('long data are referred to, and had in parts (R-ACT-29)', async () => {
+    const { rows, server, serving, act } = await archive(60_000);
+    const said = await act('rows.read', {});
+    const { id, bytes } = said.data['mcp.reference'];
+    let [whole, offset] = ['', 0];
+    while (offset !== undefined) {
+        const { data } = await act('mcp.get_data', { reference: id, offset });
+        assert.ok(data.part.length <= 8192);
+        [whole, offset] = [whole + data.part, data.next_offset];
+    }
+    assert.equal(whole.length, bytes);
+    assert.deepEqual(JSON.parse(whole), rows);
+    const client = await acting(server);
+    assert.deepEqual((await client.action('rows.read')).data, rows);
+    assert.ok('mcp.get_data' in (await client.actionSchemas()));
+    await client.close();
+    await serving.close();
+});
+
+test('data that were referred to are gone after their time (R-ACT-29)', async () => {
+    const { serving, act } = await archive(50);
+    const said = await act('rows.read', {});
+    await sleep(100);
+    const gone = await act('mcp.get_data', { reference: said.data['mcp.reference'].id, offset: 0 });
+    assert.equal(gone.error.type, 'RESOURCE_NOT_FOUND');
+    await serving.close();
+    assert.throws(() => new Server('archive', '1', { references: { overBytes: 1, ttlMs: -1 } }), failsWith('ERR_MCP_MISUSE'));
+});
+
 test('what may pass is tried again, and what keeps failing left alone (R-ACT-35, R-ACT-36)', async () => {
     const calls = {};
     const server = new Server('flaky', '1').tool('flaky', {}, ({ type, until }) => {

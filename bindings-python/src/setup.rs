@@ -29,6 +29,7 @@ pub struct ServerSetup {
     cache_scope: String,
     extensions: Vec<(String, String)>,
     task_limits: Option<Limits>,
+    references: Option<References>,
     state_key: Option<Vec<u8>>,
     pub completion_entry: Option<Definition>,
     pub skills: Vec<SkillFolder>,
@@ -65,6 +66,13 @@ struct Limits {
     bytes: Option<usize>,
     ttl: Option<f64>,
     poll_interval: Option<f64>,
+}
+
+/// From how many bytes on data are referred to, and for how many seconds they are kept.
+#[derive(FromPyObject)]
+struct References {
+    over_bytes: usize,
+    ttl: f64,
 }
 
 /// A skill: its manifest, the folder it is within, and its other files: path, MIME type, bytes.
@@ -125,6 +133,9 @@ impl ServerSetup {
                 ttl: time(limits.ttl, own.ttl)?,
                 poll_interval: time(limits.poll_interval, own.poll_interval)?,
             });
+        }
+        if let Some(references) = &self.references {
+            registry.set_references(references.over_bytes, seconds(references.ttl)?);
         }
         for (id, settings) in &self.extensions {
             registry.add_extension(id, settings).map_err(wrong)?;

@@ -20,6 +20,7 @@ from mcpbolt import (
     InvalidParams,
     McpError,
     PeerError,
+    References,
     RetryPolicy,
     Server,
     ToolResult,
@@ -133,6 +134,51 @@ async def test_a_batch_says_of_each_operation_what_became_of_it() -> None:
         assert summed == {"result": 3}
         assert (answer.data["success_count"], answer.data["error_count"]) == (1, 1)
         assert [type(result) for result in (await client.action_batch(calls)).results()] == [ActionError]
+
+
+ARCHIVE = """
+from mcpbolt import References, Server
+
+server = Server("archive", references=References(8192, ttl=%s))
+
+
+@server.tool(name="rows.read")
+def read() -> dict[str, list[int]]:
+    return {"rows": list(range(10_000))}
+
+
+server.run()
+"""
+
+
+def test_long_data_are_referred_to_and_had_in_parts() -> None:
+    """R-ACT-29."""
+    with Raw(ARCHIVE % 60) as raw:
+        raw.send({"action": "rows.read", "params": {}})
+        reference = raw.receive()["data"]["mcp.reference"]
+        whole, offset = "", 0
+        while offset is not None:
+            raw.send({"action": "mcp.get_data", "params": {"reference": reference["id"], "offset": offset}})
+            part = raw.receive()["data"]
+            assert len(part["part"]) <= 8192
+            whole, offset = whole + part["part"], part.get("next_offset")
+    assert len(whole) == reference["bytes"] and json.loads(whole) == {"rows": list(range(10_000))}
+
+
+@coroutine
+async def test_a_client_has_long_data_whole_while_they_are_kept() -> None:
+    """R-ACT-29."""
+    with Raw(ARCHIVE % 0.05) as raw:
+        raw.send({"action": "rows.read", "params": {}})
+        reference = raw.receive()["data"]["mcp.reference"]
+        await asyncio.sleep(0.1)
+        raw.send({"action": "mcp.get_data", "params": {"reference": reference["id"], "offset": 0}})
+        assert raw.receive()["error"]["type"] == "RESOURCE_NOT_FOUND"
+    async with acting([sys.executable, "-c", ARCHIVE % 60]) as client:
+        assert (await client.action("rows.read")).data == {"rows": list(range(10_000))}
+        assert "mcp.get_data" in await client.action_schemas()
+    with pytest.raises(ValueError, match="seconds"):
+        await acting(Server("archive", references=References(1, ttl=-1))).open()
 
 
 @coroutine

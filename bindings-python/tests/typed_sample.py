@@ -34,6 +34,7 @@ from mcpbolt import (
     McpError,
     Policy,
     ProtocolError,
+    References,
     RequestTimeout,
     Results,
     RetryPolicy,
@@ -107,6 +108,7 @@ server = Server(
     cache_scope="public",
     extensions={"com.example/a": {}},
     task_limits=TaskLimits(ttl=60),
+    references=References(1 << 20, ttl=60),
     policy=Policy(
         keys={"k": ("alice", ["read"]), "l": ("bob", ())},
         jwt=Jwt("RS256", "PEM", issuer="me", audience="here"),

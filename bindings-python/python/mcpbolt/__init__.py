@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from ._loop import Counts as Counts, ServedAddress as ServedAddress
     from ._serve_options import ServeOptions as ServeOptions
     from ._settings import Jwt as Jwt, Policy as Policy
-    from ._settings import TaskLimits as TaskLimits
+    from ._settings import References as References, TaskLimits as TaskLimits
     from ._steps import Steps as Steps
 
 _HOMES = {
@@ -98,6 +98,7 @@ _HOMES = {
     "Counts": "_loop",
     "Jwt": "_settings",
     "Policy": "_settings",
+    "References": "_settings",
     "TaskLimits": "_settings",
     "Task": "_task",
     "TaskInfo": "_task",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from . import _core
 from ._offer import Offer
-from ._settings import Policy, Settings, TaskLimits
+from ._settings import Policy, References, Settings, TaskLimits
 
 Profile = Literal["official", "seed-001", "seed-002", "seed-003", "seed-004"]
 
@@ -44,6 +44,7 @@ class Server(Offer):
         extensions: Extensions that are offered, from 2026-07-28 on: settings by name. See
             `Context.extension`.
         task_limits: What is kept of tasks.
+        references: When answers of the action dialect refer to their data instead of holding them; never by default.
         state_key: 32 bytes that sign what clients keep between the rounds of a call; random by
             default. Give the same to processes that a client may reach in turn; keep it secret.
         on_initialized: Called with a `ClientInfo` when a client of a revision before 2026-07-28 has
@@ -81,6 +82,7 @@ class Server(Offer):
         cache_scope: Literal["public", "private"] = "private",
         extensions: Mapping[str, Mapping[str, Any]] = {},
         task_limits: TaskLimits | None = None,
+        references: References | None = None,
         state_key: bytes | None = None,
         on_initialized: Hook | None = None,
         on_roots_changed: Hook | None = None,
@@ -104,6 +106,7 @@ class Server(Offer):
                 cache_scope=cache_scope,
                 extensions=extensions,
                 task_limits=task_limits,
+                references=references,
                 state_key=state_key,
                 on_initialized=on_initialized,
                 on_roots_changed=on_roots_changed,

@@ -46,6 +46,23 @@ class TaskLimits:
         self.poll_interval = poll_interval
 
 
+class References:
+    """When answers of the action dialect refer to their data instead of holding them: clients have those in parts, by
+    `mcp.get_data`. At most 64 MiB are kept in all, the oldest give way; what is longer still, and what batches give, is
+    answered whole.
+
+    Args:
+        over_bytes: Data of more than this are referred to.
+        ttl: Seconds that they are kept.
+    """
+
+    __slots__ = ("over_bytes", "ttl")
+
+    def __init__(self, over_bytes: int, *, ttl: float = 60.0) -> None:
+        self.over_bytes = over_bytes
+        self.ttl = ttl
+
+
 class Jwt:
     """What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ
     by 60 s.
@@ -166,6 +183,7 @@ class Settings:
         cache_scope: str = "private",
         extensions: Mapping[str, Mapping[str, Any]] = {},
         task_limits: TaskLimits | None = None,
+        references: References | None = None,
         state_key: bytes | None = None,
         on_initialized: Hook | None = None,
         on_roots_changed: Hook | None = None,
@@ -186,6 +204,7 @@ class Settings:
         self.cache_scope = cache_scope
         self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
         self.task_limits = task_limits
+        self.references = references
         self.state_key = state_key
         self.on_initialized = on_initialized
         self.on_roots_changed = on_roots_changed
