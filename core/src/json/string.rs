@@ -186,6 +186,10 @@ const SHORT: usize = 192;
 /// Appends `text` as a JSON string, quotes included.
 pub fn append(out: &mut Vec<u8>, text: &str) {
     let start = out.len();
+    if let Some(chunk) = quoted(text.as_bytes()) {
+        out.extend_from_slice(&chunk);
+        return out.truncate(start + text.len() + 2);
+    }
     out.reserve(text.len() + 18);
     out.push(b'"');
     if text.len() > SHORT || !append_plain(out, text.as_bytes()) {
@@ -193,6 +197,20 @@ pub fn append(out: &mut Vec<u8>, text: &str) {
         escape_into(out, text);
     }
     out.push(b'"');
+}
+
+/// A text between its quotes, if both fit into sixteen bytes and nothing needs an escape, as with most
+/// names.
+#[inline]
+fn quoted(text: &[u8]) -> Option<[u8; 16]> {
+    if text.len() > 14 {
+        return None;
+    }
+    let chunk = last_chunk(text, text.len());
+    let is_plain = scan::stops(&chunk).mask.trailing_zeros() as usize >= text.len();
+    let behind = u128::from(b'"') << (8 * (text.len() + 1));
+    let word = u128::from(b'"') | u128::from_le_bytes(chunk) << 8 | behind;
+    is_plain.then(|| word.to_le_bytes())
 }
 
 /// Appends `text` if nothing in it needs an escape; otherwise, `false`, some of it. Always whole
