@@ -110,12 +110,26 @@ pub fn failed(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetada
 
 /// Appends an answer, or the end of a stream, up to its metadata, which [`close`] appends.
 pub(crate) fn open_success(out: &mut Vec<u8>, streamed: bool, data: Option<&str>) {
-    out.extend_from_slice(match streamed {
-        true => b"{\"type\":\"complete\",\"status\":\"success\"",
-        false => b"{\"status\":\"success\"",
-    });
+    out.extend_from_slice(succeeded(streamed));
     if let Some(data) = data {
         member(out, "data", data);
+    }
+}
+
+/// The same, with data of one member.
+pub(crate) fn open_success_of(out: &mut Vec<u8>, streamed: bool, name: &str, value: &str) {
+    out.extend_from_slice(succeeded(streamed));
+    out.extend_from_slice(b",\"data\":{");
+    string::append(out, name);
+    out.push(b':');
+    writer::append_compact(out, value);
+    out.push(b'}');
+}
+
+fn succeeded(streamed: bool) -> &'static [u8] {
+    match streamed {
+        true => b"{\"type\":\"complete\",\"status\":\"success\"",
+        false => b"{\"status\":\"success\"",
     }
 }
 

@@ -75,13 +75,10 @@ fn kept(
     if is_error == Some("true") {
         return failure(out, streamed, structured, content);
     }
-    let wrapped = |name: &str, value: &str| format!("{{\"{name}\":{value}}}");
     match (structured, content) {
         (Some(data), _) if data.starts_with('{') => encode::open_success(out, streamed, Some(data)),
-        (Some(value), _) => encode::open_success(out, streamed, Some(&wrapped("result", value))),
-        (None, Some(content)) => {
-            encode::open_success(out, streamed, Some(&wrapped("content", content)));
-        }
+        (Some(value), _) => encode::open_success_of(out, streamed, "result", value),
+        (None, Some(content)) => encode::open_success_of(out, streamed, "content", content),
         (None, None) => encode::open_success(out, streamed, Some(object)),
     }
 }
