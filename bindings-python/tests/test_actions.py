@@ -178,7 +178,8 @@ async def test_a_client_has_long_data_whole_while_they_are_kept() -> None:
         assert (await client.action("rows.read")).data == {"rows": list(range(10_000))}
         assert "mcp.get_data" in await client.action_schemas()
     with pytest.raises(ValueError, match="seconds"):
-        await acting(Server("archive", references=References(1, ttl=-1))).open()
+        async with acting(Server("archive", references=References(1, ttl=-1))):
+            pass
 
 
 @coroutine
