@@ -16,6 +16,7 @@ export interface NativeOfferOptions {
     delegate?: NativeDelegate;
     tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
     references?: { overBytes: number; ttlMs?: number };
+    lookedAt: string[];
 }
 
 /** @internal Another library's server, as clients are told of it. */

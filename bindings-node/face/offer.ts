@@ -224,6 +224,7 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
         listChanges: options.listChanges ?? false,
         subscriptions: options.subscriptions ?? false,
         cacheIsPublic: cacheLists?.scope === 'public',
+        lookedAt: [options.approval, options.sanitise].flatMap(hooks => Object.keys(hooks ?? {})),
         ...(instructions !== undefined && { instructions }),
         ...(pageSize !== undefined && { pageSize }),
         ...(cacheLists && { cacheMs: cacheLists.ms }),

@@ -103,7 +103,7 @@ pub fn mount(
     let mut options = options.http()?;
     // Whoever hands requests on has decided where they belong.
     "*".clone_into(&mut options.path);
-    let served = offer.serve();
+    let served = offer.serve()?;
     let side = Side::Server(served.live.clone());
     let inbox = Arc::new(Inbox::new(&wake)?);
     let grace = options.grace;

@@ -50,6 +50,8 @@ pub struct OfferOptions {
     pub extensions: Option<String>,
     /// How much is kept of tasks.
     pub tasks: Option<TaskOptions>,
+    /// The tools whose calls JavaScript looks at first.
+    pub looked_at: Vec<String>,
     /// When answers of the action dialect refer to their data instead of holding them.
     pub references: Option<ReferenceOptions>,
     /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
@@ -122,6 +124,7 @@ pub struct Offer {
     registry: Registry,
     templates: Templates,
     seal: Option<Seal>,
+    looked_at: Vec<String>,
     delegate: Option<(DelegateOptions, Arc<Delegate>)>,
     served: Option<Served>,
 }
@@ -210,6 +213,7 @@ impl Offer {
             registry,
             templates: Templates::new(),
             seal,
+            looked_at: options.looked_at,
             delegate: options.delegate.map(DelegateOptions::begin),
             served: None,
         })
@@ -359,23 +363,26 @@ impl Offer {
     }
 
     /// What connections are served from, from now on.
-    pub fn serve(&mut self) -> Served {
-        let Self { name, version, .. } = self;
-        let served = self.served.get_or_insert_with(|| {
-            let registry = mem::take(&mut self.registry);
-            let mut config = registry.config(name, version);
-            config.instructions = self.instructions.as_deref().map(Into::into);
-            if let Some((options, _)) = &self.delegate {
-                options.apply(&mut config);
-            }
-            Served {
-                live: Arc::new(Live::new(registry, mem::take(&mut self.templates))),
-                config: Arc::new(config),
-                seal: self.seal.clone(),
-                delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),
-            }
-        });
-        served.clone()
+    pub fn serve(&mut self) -> Result<Served> {
+        if let Some(served) = &self.served {
+            return Ok(served.clone());
+        }
+        let looked_at = self.looked_at.iter().map(String::as_str);
+        let known = self.registry.knows_tools(looked_at);
+        known.map_err(|why| error::registry(&why))?;
+        let registry = mem::take(&mut self.registry);
+        let mut config = registry.config(&self.name, &self.version);
+        config.instructions = self.instructions.as_deref().map(Into::into);
+        if let Some((options, _)) = &self.delegate {
+            options.apply(&mut config);
+        }
+        let served = Served {
+            live: Arc::new(Live::new(registry, mem::take(&mut self.templates))),
+            config: Arc::new(config),
+            seal: self.seal.clone(),
+            delegate: self.delegate.as_ref().map(|(_, delegate)| delegate.clone()),
+        };
+        Ok(self.served.insert(served).clone())
     }
 
     /// What is offered at each moment, once it is served.

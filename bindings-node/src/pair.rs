@@ -25,7 +25,7 @@ pub fn pair(
     options: ClientOptions,
     wake_client: Function<'_, (), ()>,
 ) -> Result<Vec<Link>> {
-    let served = offer.serve();
+    let served = offer.serve()?;
     let (inbox, client_inbox) = (
         Arc::new(Inbox::new(&wake_server)?),
         Arc::new(Inbox::new(&wake_client)?),

@@ -30,7 +30,7 @@ pub fn serve_stdio(
     signals: bool,
     trace: bool,
 ) -> Result<Link> {
-    let served = offer.serve();
+    let served = offer.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let options = StdioOptions {
         grace: duration(grace_ms)?,

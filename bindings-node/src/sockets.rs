@@ -84,7 +84,7 @@ pub fn serve_address(
         .map_err(|why| error::error("ERR_MCP_MISUSE", why))?;
     let options = options.serve()?;
     let grace = options.http.grace;
-    let served = offer.serve();
+    let served = offer.serve()?;
     let inbox = Arc::new(Inbox::new(&wake)?);
     let running = Arc::new(Running::default());
     let (stopping, counting) = (running.clone(), running.clone());

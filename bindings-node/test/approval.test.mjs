@@ -1,7 +1,7 @@
 // Calls that wait for approval, and arguments that are cleaned before a tool sees them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Server } from 'mcpbolt';
+import { Client, Server } from 'mcpbolt';
 import { until } from './until.mjs';
 import { connect, failsWith, spawned } from './wire.mjs';
 
@@ -96,6 +96,18 @@ for (const isAsync of [false, true]) {
         assert.deepEqual((await client.action('told')).data.ran, ['erase']);
     });
 }
+
+test('hooks of tools that there are not are refused (R-S14-05)', async () => {
+    for (const hooks of [{ approval: { earse: () => true } }, { sanitise: { '*': (_, args) => args, earse: (_, args) => args } }]) {
+        const server = new Server('disk', '1', hooks).tool('erase', {}, () => 'erased');
+        const misspelt = error => failsWith('ERR_MCP_MISUSE')(error) && /no tool is called "earse"/.test(error.message);
+        await assert.rejects(Client.connect(server), misspelt);
+        await assert.rejects(server.serve('http://127.0.0.1:0/mcp'), misspelt);
+        const client = await Client.connect(new Server('disk', '1', { ...hooks, listChanges: true }));
+        assert.deepEqual(await client.listTools(), []);
+        await client.close();
+    }
+});
 
 test('the user may be asked; `*` is every tool that is not named (R-S14-05)', async () => {
     const form = { type: 'object', properties: { yes: { type: 'boolean' } }, required: ['yes'] };

@@ -52,6 +52,8 @@ impl Catalog {
         for entry in entries.into_iter().chain(setup.completion_entry.take()) {
             targets.add(&mut registry, entry).map_err(wrong)?;
         }
+        let looked_at = setup.looked_at.iter().map(String::as_str);
+        registry.knows_tools(looked_at).map_err(wrong)?;
         let seal = setup.seal()?;
         for folder in setup.skills.iter() {
             registry.add_skill(folder.read()?).map_err(wrong)?;

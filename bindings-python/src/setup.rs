@@ -33,6 +33,8 @@ pub struct ServerSetup {
     state_key: Option<Vec<u8>>,
     pub completion_entry: Option<Definition>,
     pub skills: Vec<SkillFolder>,
+    /// The tools whose calls the program looks at.
+    pub looked_at: Vec<String>,
     pub kernel: Option<Py<PyAny>>,
     implementation: Option<String>,
     profile: String,

@@ -210,6 +210,19 @@ async def test_the_user_may_be_asked(is_async: bool, revision: str) -> None:
     assert len(asked) == 2 and ran == [1]
 
 
+@pytest.mark.parametrize("hooks", [{"approval": {"earse": bool}}, {"sanitise": {"*": dict, "earse": dict}}])
+@coroutine
+async def test_hooks_of_tools_that_there_are_not_are_refused(hooks: dict[str, Any]) -> None:
+    """R-S14-05: a misspelt name would leave a sensitive tool to anybody."""
+    server = Server("disk", **hooks)
+    server.tool(lambda: "erased", name="erase")
+    with pytest.raises(ValueError, match='no tool is called "earse"'):
+        async with Client(server):
+            pass
+    async with Client(Server("disk", list_changes=True, **hooks)) as caller:
+        assert await caller.list_tools() == []
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @coroutine
 async def test_a_hook_that_takes_long_holds_up_nobody(is_async: bool) -> None:

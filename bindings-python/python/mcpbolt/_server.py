@@ -64,7 +64,8 @@ class Server(Offer):
             fit the schema, too, or raises. The audit is told what came.
 
             Both may be coroutine functions; plain ones run on a worker thread, and so does a tool of theirs with
-            `inline=True`. What bounds the time of a tool bounds them, too.
+            `inline=True`. What bounds the time of a tool bounds them, too. A name that no tool has is a `ValueError`
+            when the server is served, unless `list_changes`.
         experimental: What is declared as `experimental`: settings by name. `batch` lets clients of
             "seed-003" send several requests as one.
     """

@@ -213,6 +213,7 @@ class Settings:
         self.policy = policy
         self.approval = approval
         self.sanitise = sanitise
+        self.looked_at = [*approval, *sanitise]
         self.experimental = [(name, to_json(settings)) for name, settings in experimental.items()]
         self.kernel: object = None
         self.implementation: str | None = None

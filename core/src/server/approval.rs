@@ -39,6 +39,10 @@ impl Marked {
         Self(tools.into_iter().map(Into::into).collect())
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Whether what a request asks for is one of them.
     pub fn covers(&self, message: &MessageRef<'_>) -> bool {
         let is_one = |name: &str| self.0.iter().any(|own| own == name || own == "*");
@@ -71,6 +75,9 @@ impl Builder {
     /// in order; a call that is not approved is a failure for the model to read. Asks the program, or
     /// through the [`Context`] the user: by [`elicit`](Context::elicit), for example. What bounds the time of a
     /// tool bounds this, too.
+    ///
+    /// A name that no tool has is an error of [`build`](Self::build), unless [tools may come
+    /// later](Self::list_changes).
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Server, Tool};

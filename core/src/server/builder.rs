@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::approval::Marked;
 use super::cache::CacheScope;
 use super::handlers::Handlers;
 use super::live::Live;
@@ -349,6 +350,7 @@ impl Builder {
         let once = self.single_use;
         let seal = seal.map(|seal| if once { seal.single_use() } else { seal });
         let (registry, handlers) = self.into_parts()?;
+        registry.knows_tools(handlers.marked().flat_map(Marked::names))?;
         Ok(Server {
             seal,
             live: Arc::new(Live::new(registry, handlers)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::approval::Approval;
+use super::approval::{Approval, Marked};
 use super::completion::Completions;
 use super::content::{PromptResult, ResourceContents, ToolResult};
 use super::context::Context;
@@ -58,10 +58,14 @@ pub(super) struct Handlers {
 impl Handlers {
     /// Whether the program looks at such a call before its handler does.
     pub(super) fn looks_at(&self, message: &MessageRef<'_>) -> bool {
+        self.marked().any(|tools| tools.covers(message))
+    }
+
+    /// The tools whose calls it looks at.
+    pub(super) fn marked(&self) -> impl Iterator<Item = &Marked> {
         let approval = self.approval.as_ref().map(|approval| &approval.tools);
         let sanitiser = self.sanitiser.as_ref().map(|sanitiser| &sanitiser.tools);
-        let mut marked = approval.into_iter().chain(sanitiser);
-        marked.any(|tools| tools.covers(message))
+        approval.into_iter().chain(sanitiser)
     }
 
     /// Forgets those of what `registry` offers no more.

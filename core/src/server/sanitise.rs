@@ -63,7 +63,8 @@ impl Builder {
     /// has to fit as well, or refuses the call, which is a failure for the model to read unless the
     /// error is one of the [protocol](HandlerError::protocol). What waits for
     /// [approval](Self::approval) and what is kept of results are the clean ones; guards and the audit
-    /// see what came. What bounds the time of a tool bounds this, too.
+    /// see what came. What bounds the time of a tool bounds this, too. A name that no tool has is an error of
+    /// [`build`](Self::build), unless [tools may come later](Self::list_changes).
     ///
     /// ```
     /// use mcpbolt::handler::HandlerError;

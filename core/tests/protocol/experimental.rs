@@ -392,6 +392,29 @@ fn arguments_are_cleaned_before_a_tool_sees_them() {
     assert_eq!(act("say", "gone")["error"]["type"], "VALIDATION_ERROR");
 }
 
+/// R-S14-05: a misspelt name would leave a sensitive tool to anybody.
+#[test]
+fn calls_are_looked_at_only_of_tools_that_there_are() {
+    let offer =
+        || Server::builder("s", "1").tool(Tool::new("erase"), |_: Arguments, _| async { "erased" });
+    let approve = |_, _| async { true };
+    let clean = |pending: mcpbolt::server::Pending, _| async move { Ok(pending.arguments) };
+    let errors = [
+        offer().approval(["erase", "earse"], approve).build(),
+        offer().sanitise(["earse"], clean).build(),
+    ];
+    for built in errors {
+        let error = built.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "no tool is called \"earse\", whose calls are to be approved or sanitised"
+        );
+    }
+    assert!(offer().approval(["*", "erase"], approve).build().is_ok());
+    let later = offer().list_changes().approval(["later"], approve);
+    assert!(later.build().is_ok());
+}
+
 /// R-S14-05: who is asked before a sensitive call decides; others are called at once.
 #[test]
 fn a_sensitive_call_waits_for_approval() {

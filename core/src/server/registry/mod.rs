@@ -55,6 +55,8 @@ pub enum RegistryError {
     Skill(super::skills::InvalidSkill),
     /// The extension's name has no prefix, or its settings are no JSON object.
     Extension(String),
+    /// Calls of that tool are to be looked at first, but there is none, and none may come.
+    UnknownTool(String),
     /// Clients were not told that there may be changes.
     Fixed,
     /// Every number has been given, hundreds of millions of them.
@@ -78,6 +80,10 @@ impl std::fmt::Display for RegistryError {
             Self::Template(error) => write!(f, "{error}"),
             #[cfg(feature = "skills")]
             Self::Skill(error) => write!(f, "{error}"),
+            Self::UnknownTool(name) => write!(
+                f,
+                "no tool is called {name:?}, whose calls are to be approved or sanitised"
+            ),
             Self::Fixed => f.write_str("the server was built without list_changes"),
             Self::Exhausted => f.write_str("there are no numbers left"),
         }
