@@ -49,6 +49,7 @@ export interface ServerOptions<State = unknown> {
      * Who is asked before a tool is called, by its name (`*` is every other tool): called with its name, the arguments,
      * which fit its schema, and the call, by which the user may be asked. `true` has the tool called. `false` is a failure
      * for the model to read; what it throws is told as if the tool had. What bounds the time of a tool bounds this, too.
+     * A name that no tool has is an error when the server is served, unless there are `listChanges`.
      */
     approval?: Readonly<Record<string, Approve<State>>>;
     /**
