@@ -23,8 +23,8 @@ impl Builder {
     /// The handler runs on the spawner; dropped at its next `await` when the call is cancelled.
     /// A panic becomes an error without its text.
     pub fn tool<A, F, R>(
-        mut self,
-        mut tool: Tool,
+        self,
+        tool: Tool,
         handler: impl Fn(A, Context) -> F + Send + Sync + 'static,
     ) -> Self
     where
@@ -32,7 +32,6 @@ impl Builder {
         F: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
-        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
         let handler = Arc::new(handler);
         let made: Handler<ToolResult> = Arc::new(move |call, context| {
             let handler = handler.clone();
@@ -46,37 +45,32 @@ impl Builder {
                 }
             })
         });
-        match self.registry.add_tool(tool) {
-            Ok(number) => {
-                let tools = &mut self.handlers.tools;
-                tools.insert(number, ToolHandler::Spawned(made));
-            }
-            Err(error) => self.fail(error),
-        }
-        self
+        self.taking::<A>(tool, ToolHandler::Spawned(made))
     }
 
     /// Adds a tool that runs on the driver's thread, before anything else is read: for handlers
     /// that take microseconds and never wait.
     pub fn inline_tool<A, R>(
-        mut self,
-        mut tool: Tool,
+        self,
+        tool: Tool,
         handler: impl Fn(A) -> R + Send + Sync + 'static,
     ) -> Self
     where
         A: FromArguments,
         R: IntoToolResult,
     {
-        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
         let made: InlineTool = Arc::new(move |arguments| match A::from_arguments(arguments) {
             Ok(arguments) => handler(arguments).into_tool_result(),
             Err(why) => ToolResult::error(format!("invalid arguments: {why}")),
         });
+        self.taking::<A>(tool, ToolHandler::Inline(made))
+    }
+
+    /// Adds a tool that takes arguments of that type.
+    fn taking<A: FromArguments>(mut self, mut tool: Tool, handler: ToolHandler) -> Self {
+        tool.input_schema = A::schema().unwrap_or(tool.input_schema);
         match self.registry.add_tool(tool) {
-            Ok(number) => {
-                let tools = &mut self.handlers.tools;
-                tools.insert(number, ToolHandler::Inline(made));
-            }
+            Ok(number) => self.handlers.tools.insert(number, handler),
             Err(error) => self.fail(error),
         }
         self

@@ -1,4 +1,5 @@
-//! What a program adds to the protocol itself: methods of its extensions, and a guard.
+//! What a program adds to the protocol itself: methods of its extensions, a guard, and who
+//! looks at calls.
 
 use super::{Registry, RegistryError, take};
 use crate::handler::HandlerError;
@@ -57,5 +58,22 @@ impl Registry {
 
     pub(in crate::server) fn has_guard(&self) -> bool {
         self.guard.is_some()
+    }
+
+    /// That each of these is a tool, so that nobody believes to look at calls of one that has another name;
+    /// `*` is every tool. Where tools may come later, anything goes.
+    ///
+    /// # Errors
+    /// [`RegistryError::UnknownTool`].
+    pub fn knows_tools<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), RegistryError> {
+        let known = |name: &&str| *name == "*" || self.tool(name).is_some();
+        let unknown = names.into_iter().find(|name| !known(name));
+        match unknown.filter(|_| !self.may_change()) {
+            Some(name) => Err(RegistryError::UnknownTool(name.to_owned())),
+            None => Ok(()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Registry, RegistryError, quoted};
+use super::{Registry, quoted};
 use crate::server::content::{Content, ToolResult};
 
 /// Most remarks that are kept.
@@ -50,23 +50,6 @@ impl Registry {
         });
         let noticed = self.remarks.lock().clone();
         names.chain(fetched).chain(noticed).collect()
-    }
-
-    /// That each of these is a tool, so that nobody believes to look at calls of one that has another name;
-    /// `*` is every tool. Where tools may come later, anything goes.
-    ///
-    /// # Errors
-    /// [`RegistryError::UnknownTool`].
-    pub fn knows_tools<'a>(
-        &self,
-        names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), RegistryError> {
-        let known = |name: &&str| *name == "*" || self.tool(name).is_some();
-        let unknown = names.into_iter().find(|name| !known(name));
-        match unknown.filter(|_| !self.may_change()) {
-            Some(name) => Err(RegistryError::UnknownTool(name.to_owned())),
-            None => Ok(()),
-        }
     }
 
     /// Looks at what a tool gave back (R-TOL-13).
