@@ -5,15 +5,16 @@
     python3 interop/run.py --server rust          our Rust server and client
     python3 interop/run.py --only 'node-v2.*2026' the sessions whose names match
     python3 interop/run.py --full                 each revision over each carrier that both have
+    python3 interop/run.py --pages                a page in a browser on our servers
     python3 interop/run.py --table                draws the README's table anew
 
 Every client of others drives our servers, and our clients drive every server of others, in every
 revision that they speak, through every feature that both have: on stdin and stdout, with tee.py in
 between, and on the network, where each server has all its clients one after another; and clients of
 both eras and of the action dialect call one server at the same time (mixed.py). Afterwards
-every message that our side sent is checked against the official schema of its revision; then comes
+every message that our side sent is checked against the shapes of its revision; then comes
 the corpus of bad frames. What the tests of the packages left in `.cache/wire` is held
-against the schemas, too. `--server` takes rust, python or node (ours), or reference (clients of
+against the shapes, too. `--server` takes rust, python or node (ours), or reference (clients of
 others on servers of others, which proves this harness); it may be given several times.
 """
 
@@ -95,28 +96,35 @@ class BadFrames:
 Work = Rules | Session | Traces | BadFrames | Mixed | Visits
 
 
-def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], list[Session | Visit]]:
-    """All there is to do beside sessions, and the sessions."""
-    pairs: list[tuple[tuple[str, peers.Peer], tuple[str, peers.Peer]]] = []
-    pages: list[Visit] = []
-    raw: list[Work] = []
+def visited(languages: list[str], build: bool) -> list[Visit]:
+    """The visits of a page to our servers."""
     chromium = browser.found() if build else "chromium"
     if chromium is None:
-        print("SKIPPED: no browser: no page speaks to our servers (Debian, Ubuntu: apt install chromium)")
+        sys.exit("no browser: no page speaks to our servers (Debian, Ubuntu: apt install chromium)")
+    pages = []
+    for language in languages:
+        diagnostic = peers.diagnostic(language) if build else ["python3"]
+        pages += browser.visits(language, peers.ours(language, diagnostic[0])[1], chromium)
+    return pages
+
+
+def planned(languages: list[str], build: bool, full: bool) -> tuple[list[Work], list[Session]]:
+    """All there is to do beside sessions, and the sessions."""
+    pairs: list[tuple[tuple[str, peers.Peer], tuple[str, peers.Peer]]] = []
+    raw: list[Work] = []
     for language in languages:
         if language == "reference":
             servers = [server for server in peers.SERVERS.items() if not server[1].script]
             pairs += itertools.product(peers.CLIENTS.items(), servers)
             continue
         diagnostic = peers.diagnostic(language) if build else ["python3"]
-        client, server = peers.ours(language, diagnostic[0], build)
+        client, server = peers.ours(language, diagnostic[0])
         raw += [BadFrames(language, diagnostic), Mixed(language, diagnostic)]
-        pages += browser.visits(language, server, chromium) if chromium else []
         pairs += ((peer, (language, server)) for peer in peers.CLIENTS.items())
         pairs += (((f"our {language}", client), peer) for peer in peers.SERVERS.items())
     traces = install.CACHE.parent / "wire"
     raw += map(Traces, sorted(traces.iterdir()) if traces.is_dir() else [])
-    return [Rules(), *raw], [*pages, *(session for pair in pairs for session in meetings(*pair, full))]
+    return [Rules(), *raw], [session for pair in pairs for session in meetings(*pair, full)]
 
 
 def meetings(client: tuple[str, peers.Peer], server: tuple[str, peers.Peer], full: bool) -> Iterator[Session]:
@@ -144,6 +152,7 @@ def main() -> int:
     parser.add_argument("--server", action="append", metavar="NAME", choices=[*peers.OURS, "reference"])
     parser.add_argument("--only", default="", metavar="REGEX", help="only sessions whose name matches")
     parser.add_argument("--full", action="store_true", help="each revision over each carrier that both have")
+    parser.add_argument("--pages", action="store_true", help="only a page in a browser (Chromium) on our servers")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="sessions at once (default %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the names of the sessions and stop")
     parser.add_argument("--table", action="store_true", help="draw the README's table anew and stop")
@@ -157,7 +166,8 @@ def main() -> int:
         install.install()
         if not os.environ.get("MCPBOLT_INTEROP"):  # the schema validator lives in the environment just made
             os.execve(install.PYTHON, [str(install.PYTHON), *sys.argv], {**os.environ, "MCPBOLT_INTEROP": "1"})
-    raw, sessions = planned(options.server or list(peers.OURS), not options.list, options.full)
+    languages, build = options.server or list(peers.OURS), not options.list
+    raw, sessions = ([], visited(languages, build)) if options.pages else planned(languages, build, options.full)
     raw, sessions = ([one for one in some if re.search(options.only, one.name)] for some in (raw, sessions))
     if options.list:
         print(*(one.name for one in [*raw, *sessions]), sep="\n")
@@ -202,8 +212,7 @@ class Tally:
 def play(work: list[Work], jobs: int) -> int:
     import wire
 
-    if wire.schema_root() is None:
-        print("SKIPPED: no official schemas (../shared or $MCPBOLT_SHARED): messages are not validated")
+    wire.schemas()  # once, before the sessions begin side by side
     into = install.CACHE / "run"
     into.mkdir(exist_ok=True)
     began, used, tally = time.monotonic(), cpu_seconds(), Tally()

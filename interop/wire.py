@@ -1,4 +1,4 @@
-"""Checks what one side sent against the official schemas and the rules of correlation.
+"""Checks what one side sent against the shapes of the protocol and the rules of correlation.
 
     python3 wire.py RECORD client|server      prints what is wrong with that side's messages
     python3 wire.py --traces FOLDER           checks what the tests of a package made it send
@@ -22,6 +22,7 @@ import functools
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,11 +43,12 @@ ON_PURPOSE = "no/such_method"  # what a step asks for
 HANDSHAKE_DEFAULT = "2025-11-25"  # for what is sent before any handshake
 
 
-def schema_root() -> Path | None:
-    """The official schemas, which are not part of this repository."""
-    here = Path(__file__).resolve().parent.parent.parent / "shared"
-    root = Path(os.environ.get("MCPBOLT_SHARED", here)) / "spec" / "schema"
-    return root if root.is_dir() else None
+@functools.cache
+def schemas() -> Path:
+    """The folder of the shapes of all messages, as JSON Schema."""
+    command = [os.environ.get("CARGO", "cargo"), "xtask", "schemas"]
+    done = subprocess.run(command, cwd=Path(__file__).resolve().parent, stdout=subprocess.PIPE, text=True, check=True)
+    return Path(done.stdout.strip())
 
 
 def told(problems: list[str], line: record.Line) -> list[str]:
@@ -70,12 +72,11 @@ class Schema:
     """The definitions of one revision, by method."""
 
     def __init__(self, path: Path) -> None:
-        import jsonschema
+        import jsonschema_rs
 
         self.document = json.loads(path.read_text())
-        self.key = "$defs" if "$defs" in self.document else "definitions"
-        self.definitions = self.document[self.key]
-        self.make = jsonschema.validators.validator_for(self.document)
+        self.definitions = self.document["$defs"]
+        self.make = functools.partial(jsonschema_rs.validator_for, validate_formats=False)
         self.validators: dict[str, object] = {}
         self.known: dict[tuple[str, str], list[str]] = {}
 
@@ -85,9 +86,9 @@ class Schema:
         key = (name, re.sub("(?<=[:,] )[0-9]+", "0", text) if len(text) < LONG else text)
         if key not in self.known:
             if name not in self.validators:
-                self.validators[name] = self.make({"$ref": f"#/{self.key}/{name}", self.key: self.definitions})
+                self.validators[name] = self.make({**self.document, "$ref": f"#/$defs/{name}"})
             found = list(self.validators[name].iter_errors(value))[:3]
-            self.known[key] = [f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in found]
+            self.known[key] = [f"{name}: {'/'.join(map(str, e.instance_path))}: {e.message[:200]}" for e in found]
         return self.known[key]
 
     @functools.cache
@@ -114,18 +115,17 @@ class Schema:
 
 
 @functools.cache
-def schema_of(schemas: Path | None, revision: str) -> Schema | None:
-    """The schema of that revision, if it is known."""
-    if schemas is None or not (schemas / revision).is_dir():
-        return None
-    return Schema(schemas / revision / "schema.json")
+def schema_of(revision: str) -> Schema | None:
+    """The schema of that revision, if there is such a revision."""
+    path = schemas() / f"{revision}.json"
+    return Schema(path) if path.exists() else None
 
 
 class Wire:
     """Follows one recording, and collects what `side` did wrong."""
 
-    def __init__(self, schemas: Path | None, side: str, together: bool = True) -> None:
-        self.schemas, self.side, self.together = schemas, side, together
+    def __init__(self, side: str, together: bool = True) -> None:
+        self.side, self.together = side, together
         self.handshake: str | None = None
         self.handshakes: set[str] = set()  # all there were: an endpoint has many sessions
         self.modern_seen = False
@@ -137,9 +137,6 @@ class Wire:
         self.cancelled: dict[tuple[str, str], int] = {}
         self.messages = 0
         self.problems: list[str] = []
-
-    def schema(self, revision: str) -> Schema | None:
-        return schema_of(self.schemas, revision)
 
     def follow(self, recording: record.Recording) -> None:
         for line in recording.lines:
@@ -252,7 +249,7 @@ class Wire:
                 revision = self.handshake = str(value["result"].get("protocolVersion"))
                 self.handshakes.add(revision)
             return problems + self.validate_result(method, revision, value, asker)
-        schema = self.schema(revision)
+        schema = schema_of(revision)
         if schema is None:
             return problems
         spoken = {revision} if self.together else self.handshakes
@@ -261,7 +258,7 @@ class Wire:
         return problems + schema.errors(schema.first("JSONRPCErrorResponse", "JSONRPCError"), value)
 
     def validate(self, sender: str, kind: str, revision: str, value: dict) -> list[str]:
-        schema = self.schema(revision)
+        schema = schema_of(revision)
         if schema is None:
             return []
         problems = schema.errors(f"JSONRPC{kind}", value)
@@ -273,7 +270,7 @@ class Wire:
         return problems + schema.errors(name, value)
 
     def validate_result(self, method: str | None, revision: str, value: dict, asker: str) -> list[str]:
-        schema = self.schema(revision)
+        schema = schema_of(revision)
         if schema is None:
             return []
         problems = schema.errors(schema.first("JSONRPCResultResponse", "JSONRPCResponse"), value)
@@ -291,7 +288,7 @@ class Wire:
 
 def check(recording: record.Recording, side: str, together: bool = True) -> tuple[int, list[str]]:
     """How many messages `side` sent in the recording, and what is wrong with them."""
-    wire = Wire(schema_root(), side, together)
+    wire = Wire(side, together)
     wire.follow(recording)
     return wire.messages, wire.problems
 
@@ -301,7 +298,7 @@ def check_traces(folder: Path) -> tuple[int, list[str]]:
     count, problems = 0, []
     for path in sorted(folder.iterdir()):
         side, trace = record.read_trace(path)
-        wire = Wire(schema_root(), side, together=False)
+        wire = Wire(side, together=False)
         wire.follow(trace)
         count += wire.messages
         problems += [f"{path.name}: {problem}" for problem in wire.problems]

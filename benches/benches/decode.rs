@@ -1,8 +1,8 @@
 //! Decoding under criterion: `cargo bench -p mcpbolt-benches [--features peers]`.
 //!
-//! Criterion shows how a figure spreads and whether it changed since the last run. It runs one
-//! contender after the other, so ratios are taken from `cargo xtask bench codec`, which takes
-//! turns. Answers are compared before anything is timed.
+//! Criterion shows the spread of a figure and whether it changed since the last run. It runs one
+//! contender after the other, so for ratios use `cargo xtask bench codec`, which interleaves them.
+//! Answers are compared before anything is timed.
 #![allow(
     missing_docs,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The same task for everyone: validate the message and find what a router needs.
+//! The task of every contender: validate the message and find the members that a router needs.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub struct Raw<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// What a router wants of `params`.
+/// The members of `params` that a router needs.
 #[derive(Deserialize)]
 pub struct Routes<'a> {
     /// `name`
@@ -56,7 +56,7 @@ pub struct Routes<'a> {
     pub meta: Option<MetaRoutes<'a>>,
 }
 
-/// What a router wants of `_meta`.
+/// The members of `_meta` that a router needs.
 #[derive(Deserialize)]
 pub struct MetaRoutes<'a> {
     /// `progressToken`
@@ -81,7 +81,7 @@ pub fn raw_routes(bytes: &[u8]) -> (Raw<'_>, Option<Routes<'_>>) {
     (raw, routes)
 }
 
-/// Whether the engine and serde_json find the same things in a message: asked before timing.
+/// Whether the engine and serde_json find the same members in a message; checked before timing.
 pub fn agree(frame: Frame<'_>) -> bool {
     use mcpbolt::message::{Field, MessageRef};
     let mut envelope = Envelope::new();
@@ -144,7 +144,7 @@ pub struct RawAction<'a> {
     pub metadata: Option<&'a RawValue>,
 }
 
-/// What a router wants of `metadata`.
+/// The members of `metadata` that a router needs.
 #[derive(Deserialize)]
 pub struct MetadataRoutes<'a> {
     /// `request_id`
@@ -170,7 +170,7 @@ pub fn raw_action(bytes: &[u8]) -> (RawAction<'_>, Option<MetadataRoutes<'_>>) {
     (raw, routes)
 }
 
-/// Whether the engine and serde_json find the same things in an action.
+/// Whether the engine and serde_json find the same members in an action.
 pub fn agree_on_action(frame: Frame<'_>) -> bool {
     let mut record = Record::new();
     if !engine_of_actions(frame, &mut record) || record.kind() != action::Kind::Request {

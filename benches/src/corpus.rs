@@ -5,7 +5,7 @@ use mcpbolt::message::Frame;
 
 /// One message with its padding.
 pub struct Input {
-    /// The class it stands for.
+    /// The name of its class.
     pub class: &'static str,
     block: Vec<u8>,
     len: usize,
@@ -20,12 +20,12 @@ impl Input {
         Self { class, block, len }
     }
 
-    /// The message alone.
+    /// The message without padding.
     pub fn bytes(&self) -> &[u8] {
         &self.block[..self.len]
     }
 
-    /// The message as the engine wants it.
+    /// The message as a frame for the engine.
     pub fn frame(&self) -> Frame<'_> {
         Frame::new(&self.block, self.len).expect("padded")
     }
@@ -72,7 +72,7 @@ pub fn all() -> Vec<Input> {
     ]
 }
 
-/// Prose with an escape every 25 bytes on average, at gaps that no branch predictor knows.
+/// Prose with an escape every 25 bytes on average, at gaps that a branch predictor cannot learn.
 fn escaped(len: usize) -> String {
     const WORDS: [&str; 6] = ["the", "quick", "brown", "fox", "jumps", "overly"];
     const ESCAPES: [&str; 5] = [r"\n", r#"\""#, r"\\", r"\t", r"\/"];
@@ -107,7 +107,7 @@ fn tools(len: usize, spaced: bool) -> String {
         let tool = format!(
             r#"{{"name":"tool_{i}","title":"Tool {i}","description":"Does the {i}th thing that a client may ask of this server.","inputSchema":{{"type":"object","properties":{{"path":{{"type":"string","description":"Where to look"}},"count":{{"type":"integer","minimum":0,"maximum":{i}}},"force":{{"type":"boolean","default":false}}}},"required":["path","count"]}},"annotations":{{"readOnlyHint":true,"openWorldHint":false}}}}"#
         );
-        // No string of these has a comma or colon, so this only spaces the structure.
+        // None of these strings contains a comma or colon, so this only adds space between tokens.
         let tool = tool
             .replace(',', comma)
             .replace("\":", &format!("\"{colon}"));

@@ -1,17 +1,17 @@
-//! Instructions under callgrind, which the neighbours of a machine do not change.
+//! Instruction counts under callgrind, which do not depend on the load of the machine.
 
 use std::process::Command;
 
-/// How often the counted work is done, to be freed from what a program does besides.
+/// How often the counted work runs. A run without it is subtracted, so only the work itself counts.
 const RUNS: u64 = 200;
 
-/// Instructions per decoded message of a class, counted in the program `instructions` that lies
-/// beside this one; `None` without valgrind or without that program.
+/// Instructions per decoded message of a class, counted in the program `instructions` in the folder of
+/// this one; `None` without valgrind or without that program.
 pub fn instructions(class: &str) -> Option<u64> {
     Some((collected(class, RUNS)?.checked_sub(collected(class, 0)?)?) / RUNS)
 }
 
-/// What callgrind collects when that program decodes `runs` times.
+/// The instructions that callgrind counts when that program decodes `runs` times.
 fn collected(class: &str, runs: u64) -> Option<u64> {
     let program = std::env::current_exe().ok()?.with_file_name("instructions");
     let output = Command::new("valgrind")

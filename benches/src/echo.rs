@@ -1,5 +1,5 @@
-//! An echo through two whole connections in memory: encode, frame, decode, correlate, answer, and
-//! the same way back, with deadlines, limits and cancellation in place. No I/O.
+//! An echo call through two complete connections in memory: encode, frame, decode, correlate, answer, and
+//! the same on the way back, with deadlines, limits and cancellation enabled. No I/O.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,11 +19,11 @@ use mcpbolt::message::Kind;
 pub enum Way {
     /// On the driver's thread, from the borrowed frame.
     Inline,
-    /// As handlers on other threads do: a batch out, answers submitted through the handle.
+    /// As for handlers on other threads: a batch is handed out, and answers are submitted through the handle.
     Deferred,
 }
 
-/// What is spoken.
+/// The dialect of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// MCP of that revision.
@@ -32,9 +32,9 @@ pub enum Language {
     Actions,
 }
 
-/// What is sent to be echoed.
+/// The arguments of each call.
 const ARGUMENTS: &str = r#"{"text":"hello, world"}"#;
-/// The same as the params of a call.
+/// The params of a `tools/call` with these arguments.
 const PARAMS: &str = r#"{"name":"echo","arguments":{"text":"hello, world"}}"#;
 
 struct Echo {
@@ -70,7 +70,7 @@ impl Host for Echo {
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
 }
 
-/// Nobody.
+/// The client's host, which gets no requests.
 struct Nobody;
 
 impl Host for Nobody {
@@ -83,7 +83,7 @@ impl Host for Nobody {
     fn cancelled(&mut self, _key: CallKey, _reason: Option<&str>) {}
 }
 
-/// A client and a server, joined.
+/// A connected client and server.
 pub struct Pair {
     language: Language,
     client: Connection,
@@ -95,7 +95,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Opens both.
+    /// Opens both connections.
     pub fn open(language: Language, way: Way) -> Self {
         let now = Instant::now();
         let mut config = Config::new(Side::Client, "client", "1");
@@ -104,7 +104,8 @@ impl Pair {
             Language::Actions => config.opening = Opening::Actions,
         }
         let mut client = Connection::new(Arc::new(config), now);
-        let config = Config::new(Side::Server, "server", "1");
+        let mut config = Config::new(Side::Server, "server", "1");
+        config.actions = language == Language::Actions;
         let mut server = Connection::new(Arc::new(config), now);
         client.open_stream(Framing::Line);
         server.open_stream(Framing::Line);
@@ -129,7 +130,7 @@ impl Pair {
         pair
     }
 
-    /// Both sides once: what the client has goes over, what the server has comes back.
+    /// Moves the client's output to the server, and the server's output back.
     fn turn(&mut self) {
         self.client.handle_submissions(self.now, &mut Nobody);
         carry(&mut self.client, &mut self.server);
@@ -152,7 +153,7 @@ impl Pair {
         self.waiting.extend(response);
     }
 
-    /// `count` calls at once, each answered and taken.
+    /// Sends `count` calls at once, and takes all their answers.
     pub fn round(&mut self, count: usize) {
         for _ in 0..count {
             self.ask();
@@ -171,7 +172,7 @@ impl Pair {
         assert_eq!(answered, count);
     }
 
-    /// Fails unless one call is answered with what it sent.
+    /// Panics unless a call is answered with the text that it sent.
     pub fn check(&mut self) {
         self.ask();
         self.turn();
@@ -189,10 +190,10 @@ impl Pair {
     }
 }
 
-/// What the answer to an action begins with, if all went well.
+/// The beginning of a successful answer to an action.
 const SUCCESS: &[u8] = br#"{"status":"success","data":{"text":"#;
 
-/// Moves everything written to the other side's input.
+/// Moves all output of one side to the input of the other.
 fn carry(from: &mut Connection, to: &mut Connection) {
     let output = from.output(StreamId::FIRST);
     while !output.is_empty() {

@@ -1,10 +1,10 @@
-//! Interleaved rounds: every contender runs once per round, so that a neighbour on the machine
-//! slows all of them and ratios hold; medians over the rounds of the time on the processor.
+//! Interleaved rounds: every contender runs once per round, so that other load on the machine slows all
+//! of them and ratios stay valid. Figures are medians of the CPU time over the rounds.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Something to be timed; it does its work `n` times.
+/// A function to be timed, which does its work `n` times.
 pub struct Contender<'a> {
     /// Its name in the table.
     pub name: &'static str,
@@ -12,7 +12,7 @@ pub struct Contender<'a> {
 }
 
 impl<'a> Contender<'a> {
-    /// Times `once`, in a loop that is compiled together with it.
+    /// Times `once`, in a loop compiled together with it.
     pub fn new<R>(name: &'static str, mut once: impl FnMut() -> R + 'a) -> Self {
         let run = move |n| {
             for _ in 0..n {
@@ -34,15 +34,15 @@ impl<'a> Contender<'a> {
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was done.
+    /// The class of the input.
     pub class: String,
-    /// By whom.
+    /// The name of the contender.
     pub contender: &'static str,
     /// Size of the input of one operation.
     pub bytes: usize,
     /// Median time of one operation.
     pub median_ns: f64,
-    /// Instructions of one operation under callgrind, where they were counted.
+    /// Instructions of one operation under callgrind, if they were counted.
     pub instructions: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub fn measure(
     let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
     for _ in 0..rounds {
         for ((contender, times), &n) in contenders.iter_mut().zip(&mut times).zip(&counts) {
-            // Each in its own steady state: what the others left in the caches is not its fault.
+            // A warm-up, so that each contender runs with its own data in the caches.
             contender.run((n / 8).max(2));
             let start = on_processor();
             contender.run(n);
@@ -96,7 +96,7 @@ pub fn measure(
     rows.collect()
 }
 
-/// How long this thread has had a processor: what the system gave to others does not count.
+/// The CPU time of this thread.
 fn on_processor() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -115,7 +115,7 @@ fn calibrate(contender: &mut Contender<'_>) -> u64 {
     }
 }
 
-/// Prints the rows of one class, the first contender as the measure of the others.
+/// Prints the rows of one class; the ratios refer to the first contender.
 pub fn print(rows: &[Row]) {
     let Some(first) = rows.first() else { return };
     println!("\n{} ({} bytes)", first.class, first.bytes);
@@ -136,8 +136,8 @@ pub fn save(path: &str, rows: &[Row]) -> std::io::Result<()> {
         .try_for_each(|row| writeln!(file, "{}", row.json()))
 }
 
-/// Time this thread has run, where the system tells; runs longer than a time slice would count
-/// the neighbours' time otherwise.
+/// The total time that this thread has run, or, if the system does not report it, the time since `since`.
+/// Elapsed time over more than a time slice would include other processes.
 pub fn ran(since: Instant) -> Duration {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ran = schedstat.split(' ').next().and_then(|ran| ran.parse().ok());

@@ -1,4 +1,4 @@
-//! What the measuring programs share: inputs, contenders and the harness.
+//! Inputs, contenders and the harness shared by the measuring programs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Decoding by the libraries beside us; each answers whether it could.
+//! Decoding by other libraries; each function returns whether it succeeded, or the decoded value.
 
 /// simd-json's tape, on a copy because it changes its input.
 pub fn simd_json_tape(bytes: &[u8], copy: &mut Vec<u8>) -> bool {
@@ -39,9 +39,9 @@ pub fn sonic_lazy(bytes: &[u8]) -> Option<Lazy<'_>> {
     sonic_rs::from_slice(bytes).ok()
 }
 
-/// What rmcp decodes an incoming message of a server to.
+/// rmcp's type for a message that a server receives.
 pub type RmcpAtServer = rmcp::service::RxJsonRpcMessage<rmcp::RoleServer>;
-/// What rmcp decodes an incoming message of a client to.
+/// rmcp's type for a message that a client receives.
 pub type RmcpAtClient = rmcp::service::RxJsonRpcMessage<rmcp::RoleClient>;
 
 /// rmcp's decode, on the side that receives such a message.
@@ -53,7 +53,7 @@ pub fn rmcp(bytes: &[u8], at_server: bool) -> bool {
     }
 }
 
-/// jsonrpsee's decode of the kind of message it is told to expect.
+/// jsonrpsee's decode, given the kind of message to expect.
 pub fn jsonrpsee(bytes: &[u8], kind: mcpbolt::message::Kind) -> bool {
     use jsonrpsee_types::{Notification, Request, Response};
     use mcpbolt::message::Kind;

@@ -1,4 +1,4 @@
-//! The figures as the README shows them: a table and a plot.
+//! Writes the table and the plot of the README.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use mcpbolt::scan::Isa;
 
 use crate::harness::Row;
 
-/// What the plot and the table show of the others, and by which name.
+/// The other contenders in the plot and the table, by the beginning of their name, and their labels.
 const SHOWN: [(&str, &str); 6] = [
     ("serde_json RawValue+routes", "RawValue + routing"),
     ("serde_json Value", "serde_json Value"),
@@ -19,7 +19,7 @@ const SHOWN: [(&str, &str); 6] = [
     ("rmcp at a", "rmcp"),
 ];
 
-/// Where the table stands in the README.
+/// The lines before and after the table in the README.
 const MARKS: (&str, &str) = ("<!-- codec table -->\n", "<!-- end of codec table -->");
 
 /// Writes the plot and replaces the table between its marks.
@@ -40,7 +40,7 @@ pub fn publish(root: &Path, rows: &[Row]) -> io::Result<()> {
     )
 }
 
-/// The engine's row of each decoded class, and those of the others.
+/// The engine's row of each decode class, with the ratios of the other contenders.
 fn decoded(rows: &[Row]) -> impl Iterator<Item = (&Row, Vec<Option<f64>>)> {
     let classes = rows.iter().filter(|row| {
         let fastest = row.contender.starts_with("mcpbolt") && !row.class.contains(' ');
@@ -64,7 +64,7 @@ fn decoded(rows: &[Row]) -> impl Iterator<Item = (&Row, Vec<Option<f64>>)> {
     })
 }
 
-/// What the figures were taken on, and when.
+/// The machine and date of the figures.
 fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -113,7 +113,7 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
-/// Bars on a logarithmic scale: how many times longer each of the others takes.
+/// A bar chart on a logarithmic scale: how many times longer each other contender takes.
 fn plot(rows: &[Row]) -> String {
     const COLOURS: [&str; 6] = [
         "#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377",

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]: serves what a module exports.
+// mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--anonymous] [--report]: serves what a module exports.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,15 +7,16 @@ import { parseArgs } from 'node:util';
 import { Server } from '../index.mjs';
 import { accelerate } from '../sdk.mjs';
 
-const USAGE = `usage: mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--report]
+const USAGE = `usage: mcpbolt run MODULE[:NAME] [ADDRESS] [--http [HOST]:PORT[/PATH]] [--anonymous] [--report]
 
   mcpbolt run server.mjs                       the server that this file exports, on stdin and stdout
   mcpbolt run server.mjs:weather --http :8000  the export of that name, at http://127.0.0.1:8000/mcp
   mcpbolt run server.mjs unix:/run/mcp.sock    at any address: http:, ws:, tcp:, unix:
 
 A server is one of mcpbolt's, of the official SDK or of fastmcp, or a function that makes one; without a name it is the
-default export, or else the first that is one. The module itself connects or starts nothing. --report tells on stderr,
-when it has ended, what was not served natively, and why.`;
+default export, or else the first that is one. The module itself connects or starts nothing. --anonymous listens where
+other machines reach it, although clients prove nothing. --report tells on stderr, when it has ended, what was not served
+natively, and why.`;
 
 function fail(message, code = 1) {
     console.error(message);
@@ -59,7 +60,7 @@ function addressOf(http, address = 'stdio:') {
 }
 
 async function main() {
-    const options = { http: { type: 'string' }, report: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } };
+    const options = { http: { type: 'string' }, anonymous: { type: 'boolean' }, report: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } };
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
     const [command, target, address] = positionals;
     if (values.help) return console.log(USAGE);
@@ -68,7 +69,7 @@ async function main() {
     const server = await found(target);
     const served = server instanceof Server ? server : accelerate(server);
     if (at !== 'stdio:') {
-        const serving = await served.serve(at);
+        const serving = await served.serve(at, { anonymous: values.anonymous ?? false });
         console.error(`mcpbolt: serving ${serving.address}`);
         await serving.ended;
     } else await served.run();

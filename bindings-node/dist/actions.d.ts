@@ -2,78 +2,78 @@ import { Connection } from './connection';
 import type { Json } from './content';
 import { ActionError } from './errors';
 import { type RequestOptions } from './requests';
-/** How often, and after what waits, a call is tried again whose failure may pass. */
+/** How failures that may pass are retried. */
 export interface RetryPolicy {
-    /** How often it is tried in all; 3 by default. */
+    /** Maximum number of tries, the first included; 3 by default. */
     tries?: number;
-    /** The first wait, 1000 by default; each further one is twice as long, and up to half as much is added by chance. */
+    /** The first wait in ms, 1000 by default. Each further wait is twice as long, plus a random part of up to half. */
     baseMs?: number;
-    /** The longest wait, 30,000 by default. A server that asks for a longer one is not asked again. */
+    /** The longest wait in ms, 30,000 by default. If the server asks for a longer wait, the call is not retried. */
     longestMs?: number;
 }
-/** When a server counts as one that keeps failing. */
+/** A circuit breaker: when to stop sending to a server that keeps failing. */
 export interface BreakerPolicy {
-    /** So many failures in a row, 5 by default; never when 0. */
+    /** Consecutive failures that open the breaker; 5 by default. 0 disables the breaker. */
     failures?: number;
-    /** For how long nothing is sent then; 30,000 by default. */
+    /** How long the breaker stays open, in ms; 30,000 by default. Nothing is sent meanwhile. */
     pauseMs?: number;
 }
 export interface ActionOptions extends Pick<RequestOptions, 'signal' | 'timeout'> {
-    /** The tool, or the namespace, that is asked. */
+    /** The tool, or the namespace, to call. */
     tool?: string;
-    /** The process or state that it belongs to. */
+    /** The process or state that the action belongs to. */
     context?: string;
-    /** More members of its metadata: `client_id`, `auth`, `timestamp`. */
+    /** Additional members of its metadata: `client_id`, `auth`, `timestamp`. */
     metadata?: Readonly<Record<string, unknown>>;
-    /** Told each part of the answer as it comes. */
+    /** Called with each part of the answer as it arrives. */
     onPartial?: (part: any) => void;
-    /** Asks for the answer in parts, which `ActionAnswer.partials` gathers; `onPartial` does so, too. */
+    /** Asks for the answer in parts, which `ActionAnswer.partials` collects; `onPartial` implies it. */
     streamed?: boolean;
     /**
-     * How often it is tried again where that may help. Given, it also says that the action may be carried out twice:
-     * without it, one whose stream broke off under its parts and could not be resumed is not tried again.
+     * Retries failures that may pass. Setting it also declares that the action may run twice: without it, an action is
+     * not retried if its stream broke off after some parts and could not be resumed.
      */
     retry?: RetryPolicy;
-    /** When a server that keeps failing is left alone. */
+    /** When to stop sending to a server that keeps failing. */
     breaker?: BreakerPolicy;
-    /** What is called instead when this fails for good, but for what is wrong with the call itself: its name and params. */
+    /** The name and params of an action to call if this one finally fails, unless the call itself is wrong. */
     fallback?: readonly [name: string, params: object | Json];
 }
-/** What an action answered. */
+/** The answer to an action. */
 export declare class ActionAnswer<Data = any> {
-    /** Its result. */
+    /** The result. */
     readonly data: Data;
-    /** What the server says of the answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
+    /** The metadata of the answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
     readonly metadata: Readonly<Record<string, any>>;
-    /** The parts that came before it, in their order. */
+    /** The parts that came before the result, in order. */
     readonly partials: readonly any[];
-    /** The values of a string member of the parts, joined: what a text was made up of. */
+    /** Joins the string member of that name in all parts, for a text that was streamed. */
     joined(member: string): string;
-    /** What became of each operation of a batch, as far as they were carried out: its data, or its error. */
+    /** The outcome of each operation of a batch that was carried out: its data, or its error. */
     results(): (any | ActionError)[];
 }
-/** What a client with the option `opening: 'actions'` asks a server of the action dialect for. */
+/** Calls to a server of the action dialect; needs the option `opening: 'actions'`. */
 export declare abstract class Actions extends Connection {
     #private;
     /**
-     * Calls an action. Fails with an `ActionError` where the server answers with one; `McpError.forPeople` says any failure
-     * in a sentence for people.
+     * Calls an action. Rejects with an `ActionError` if the server answers with one; `McpError.forPeople` explains any
+     * failure in a sentence for people without technical knowledge.
      */
     action<Data = any>(name: string, params?: object | Json, options?: ActionOptions): Promise<ActionAnswer<Data>>;
     /**
-     * Calls actions, names and params, one after the other in one request, and stops at the first that fails unless it
-     * continues: see `ActionAnswer.results`.
+     * Calls several actions, given by name and params, one after the other in one request. Stops at the first failure
+     * unless `continueOnError` is set: see `ActionAnswer.results`.
      */
     actionBatch(operations: Iterable<readonly [name: string, params: object]>, { continueOnError, ...options }?: ActionOptions & {
         continueOnError?: boolean;
     }): Promise<ActionAnswer>;
     /**
-     * The server's actions by name: `description`, `params_schema`, `data_schema`, `examples` and more. From now on params
-     * are held against them before they are sent: what does not fit fails with `ERR_MCP_INVALID_PARAMS`.
+     * Fetches the server's actions by name: `description`, `params_schema`, `data_schema`, `examples` and more. From
+     * then on params are validated before they are sent: a mismatch fails with `ERR_MCP_INVALID_PARAMS`.
      */
     actionSchemas(): Promise<Record<string, any>>;
-    /** The server's name and version, and the versions of the dialect that it speaks. */
+    /** Fetches the server's name and version, and the versions of the dialect that it supports. */
     actionVersion(): Promise<Record<string, any>>;
-    /** Asks once whether the server is in working order; fails where it is not. */
+    /** Checks once, without retries, whether the server is healthy; rejects if it is not. */
     actionHealth(): Promise<void>;
 }

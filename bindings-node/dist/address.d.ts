@@ -1,5 +1,5 @@
 import type { ClientOptions } from './options';
-/** Credentials that are known beforehand: each with `Authorization`, or a key in a header of its own. */
+/** Static credentials, sent in `Authorization` or, for an API key, in a header of its own. */
 export type Auth = {
     type: 'bearer';
     token: string;
@@ -14,21 +14,30 @@ export type Auth = {
     key: string;
     header?: string;
 };
-/** What a client brings to a server at an address; what its carrier has no word for is left out. */
+/** Options of a connection to an address. Options that do not apply to its transport are ignored. */
 export interface ConnectOptions extends ClientOptions {
-    /** Further headers of every request, for HTTP and WebSocket; sent to no other origin. */
+    /** Additional headers of every request, for HTTP and WebSocket; never sent to another origin. */
     headers?: Readonly<Record<string, string>>;
-    /** For HTTP and WebSocket; sent to no other origin. */
+    /** Credentials for HTTP and WebSocket; never sent to another origin. */
     auth?: Auth;
-    /** The subprotocols that a WebSocket offers, the best first; `mcp` by default. */
+    /** The subprotocols that a WebSocket offers, preferred first; `mcp` by default. */
     protocols?: readonly string[];
-    /** How long it may take until the carrier is there, TLS included, in ms; 30 s by default. */
+    /** Time limit for the transport to connect, TLS included, in ms; 30 s by default. */
     connectMs?: number;
-    /** Silence on a WebSocket after which the server is pinged, and as long again taken for dead, in ms; 20 s by default. */
+    /**
+     * Origins, such as `https://mcp.example.com`, to which a message may be redirected. By default messages are sent to
+     * the origin of the address only: a redirect to any other origin fails the call. Credentials, headers and the
+     * certificate are never sent to another origin.
+     */
+    redirectOrigins?: readonly string[];
+    /**
+     * Silence on a WebSocket after which the server is pinged, in ms; 20 s by default. After as long again without an
+     * answer it is considered dead.
+     */
     heartbeatMs?: number;
-    /** Certificates that are trusted beside those of the system: PEM, one or several. */
+    /** CA certificates to trust in addition to the system's: PEM, one or several. */
     ca?: string | readonly string[];
-    /** What is shown to a server that asks for a certificate, in PEM; with `key`. */
+    /** The client certificate for a server that asks for one, in PEM; requires `key`. */
     cert?: string;
     /** The private key of `cert`, in PEM. */
     key?: string;

@@ -1,14 +1,14 @@
 import type { Client } from './client';
 import type { FormRequest, FormResult, PageRequest, PageResult, Root, SamplingBlock, SamplingRequest, SamplingResult } from './protocol';
 type Awaitable<T> = T | Promise<T>;
-/** Something that the server asks, under way. */
+/** The context of a request that the server makes of the client. */
 export interface Asked {
-    /** Aborted when the server gives up; what the handler gives back then is discarded. */
+    /** Aborts when the server cancels the request; the handler's result is then discarded. */
     readonly signal: AbortSignal;
-    /** The server that asks. It may be called in turn, to any depth. */
+    /** The client that received the request. The handler may call the server through it, to any depth. */
     readonly client: Client;
 }
-/** What the model said; a text is one block of it. */
+/** The model's answer; a string is one text block. */
 export interface SamplingOutput {
     content: string | SamplingBlock | SamplingBlock[];
     /** The model's name. */
@@ -18,19 +18,25 @@ export interface SamplingOutput {
     role?: SamplingResult['role'];
     [more: string]: unknown;
 }
-/** What a client does for servers. A server is told of what there is a handler for, and asks for nothing else. */
+/**
+ * Handlers for requests of the server. The client declares the capabilities that it has handlers for; a server asks for
+ * nothing else.
+ */
 export interface Answers {
-    /** Lets servers ask the model. It decides what the model sees and what of its answer the server gets. */
+    /**
+     * Lets servers use the model. The handler decides what the model sees, and which part of its answer the server
+     * gets.
+     */
     onSampling?: (request: SamplingRequest, asked: Asked) => Awaitable<SamplingOutput>;
-    /** Whether the model may be given the server's tools. */
+    /** Whether the handler can give the server's tools to the model. */
     samplingTools?: boolean;
-    /** Lets servers show the user a form. What is accepted is held against the form before it is sent. */
+    /** Lets servers show a form to the user. Accepted input is validated against the form before it is sent. */
     onElicitation?: (request: FormRequest, asked: Asked) => Awaitable<FormResult>;
-    /** Lets servers send the user to a page. */
+    /** Lets servers ask the user to visit a page. */
     onElicitationUrl?: (request: PageRequest, asked: Asked) => Awaitable<PageResult>;
-    /** Folders and files that servers should keep to, by their `file://` URIs; `setRoots` replaces them later. */
+    /** Folders and files that servers should keep to, as `file://` URIs; `setRoots` replaces them later. */
     roots?: readonly (Root | string)[];
-    /** Told of what these handlers throw; printed to stderr by default, `McpError`s excepted. */
+    /** Called with each exception of these handlers. By default they are printed to stderr, except `McpError`. */
     onError?: (error: unknown, what: string) => void;
 }
 export {};

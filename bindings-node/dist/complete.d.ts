@@ -1,7 +1,7 @@
 import type { Context } from './context';
 import type { Completions } from './protocol';
 /**
- * The values that an argument may take, best first, given how it begins and the other arguments, as far as they are
+ * Suggests values for an argument, best first, given the start of the value and the other arguments that are already
  * decided.
  */
 export type Completer<State = any> = (value: string, args: Record<string, string>, context: Context<State>) => readonly string[] | Completions | Promise<readonly string[] | Completions>;

@@ -1,5 +1,5 @@
 import type { ContentBlock } from './protocol';
-/** One block of content, made by one of the functions of this module. */
+/** One block of content. The functions of this module create blocks. */
 export declare class Block {
     readonly block: ContentBlock;
     toJSON(): ContentBlock;
@@ -8,24 +8,24 @@ export declare class Block {
 export declare function text(value: string): Block;
 /** An image. */
 export declare function image(data: Uint8Array, mimeType: string): Block;
-/** A sound. */
+/** Audio. */
 export declare function audio(data: Uint8Array, mimeType: string): Block;
 /** A resource with its contents, text or bytes. */
 export declare function resource(uri: string, contents: string | Uint8Array, mimeType?: string): Block;
-/** A resource to be read by who wants it. */
+/** A link to a resource that the client may read. */
 export declare function link(uri: string, name: string, mimeType?: string): Block;
-/** A value in JSON, sent as it stands: made by `json`. */
+/** A JSON text that is sent as it is; created by `json`. */
 export declare class Json {
     readonly text: string;
 }
 /**
- * A value that is JSON already, for what JavaScript's own values cannot hold: integers beyond 2^53, long decimals. May
- * be given back by a tool, as its whole structured content, and given to `callTool` and `request` as the arguments.
+ * Wraps a text that is JSON already, for values that JavaScript cannot hold: integers beyond 2^53, long decimals. A
+ * tool may return it as its whole structured content, and `callTool` and `request` accept it as arguments.
  *
- * @throws SyntaxError when it is no JSON.
+ * @throws SyntaxError if the text is not valid JSON.
  */
 export declare function json(text: string): Json;
-/** Messages of a prompt: `prompt.user('…')`, `prompt.assistant('…')`. */
+/** Creates messages of a prompt: `prompt.user('…')`, `prompt.assistant('…')`. */
 export declare const prompt: {
     user: (content: string | Block) => {
         role: "user";

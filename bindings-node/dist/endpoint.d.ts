@@ -1,76 +1,109 @@
 import type { Trace } from './protocol';
-/** Bounds of each connection; what is not said has a default that suits servers on a network. */
+/** Limits of each connection. Every default suits servers on a network. */
 export interface ConnectionLimits {
-    /** Most bytes of one message; 16 MiB by default. */
+    /** Maximum size of one message in bytes; 16 MiB by default. */
     messageBytes?: number;
-    /** How deep its arrays and objects may be nested. */
+    /** Maximum nesting depth of a message's arrays and objects. */
     depth?: number;
-    /** Most requests of one client in flight; further ones are refused as overload. */
+    /** Maximum number of requests that one client may have in flight; further ones are refused as overload. */
     inFlight?: number;
-    /** Silence after which a client is asked for a sign of life, in ms. */
+    /** Silence after which a client is pinged, in ms. */
     keepaliveMs?: number;
-    /** Silence after which its connection ends, in ms. */
+    /** Time without traffic or requests in flight after which a connection is closed, in ms. */
     idleMs?: number;
 }
-/** How a server is reached by HTTP, of whatever it is a part. */
+/** Options of a server on HTTP, whether mounted or at an address. */
 export interface EndpointOptions {
     /**
-     * The names, without port, that requests may be addressed to, and that pages may come from: what another name says
-     * in `Host` or `Origin` is refused, which stops DNS rebinding. `localhost`, `127.0.0.1` and `[::1]` by default; `*`
-     * stands for any. The name in the address that is served comes to them by itself.
+     * Host names, without port, that requests may be addressed to. Any other `Host` is refused, which stops DNS
+     * rebinding. `localhost`, `127.0.0.1` and `[::1]` by default; `*` allows any. The name in the served address is
+     * always allowed.
      */
     hosts?: readonly string[];
-    /** Further origins, whole (`https://example.com`), whose pages may ask. */
-    origins?: readonly string[];
     /**
-     * Whether browsers let these pages, and those of `hosts`, read the answers (CORS); without it they may only ask,
-     * which is the default.
+     * Origins whose pages may send requests, in full: `https://example.com`, or `http://localhost:*` for any port; `*`
+     * allows any. By default the origins of this machine, on any port. A page of the server's own origin is always
+     * allowed; where `hosts` is `*`, only if its origin is `https`, an address or `localhost`. Every request of any
+     * other page is refused with 403.
      */
+    origins?: readonly string[];
+    /** Lets pages of the allowed origins read the answers (CORS). Off by default: they can only send requests. */
     cors?: boolean;
     limits?: ConnectionLimits;
-    /** Whether clients of 2024-11-05 are served, too, who open a stream at the same path first; they are by default. */
+    /** Also serves clients of 2024-11-05 (HTTP with SSE), which open a stream at the same path first; on by default. */
     sse?: boolean;
-    /** Sessions of revisions before 2026-07-28 at a time; the longest unused gives way. 10,000 by default. */
+    /**
+     * Addresses and networks (`10.0.0.0/8`) of proxies whose `Forwarded` or `X-Forwarded-For` header is trusted. A
+     * request from such a proxy counts for the last forwarded address that is not a trusted proxy. None by default:
+     * each request counts for the address that it comes from.
+     */
+    trustedProxies?: readonly string[];
+    /**
+     * Maximum number of sessions of revisions before 2026-07-28; 10,000 by default. When there is no room, the oldest
+     * session without a finished handshake ends; otherwise the least recently used session of the client that has most.
+     */
     maxSessions?: number;
-    /** How long a session is kept that its client does not use, in ms; half an hour by default. */
+    /**
+     * Maximum number of sessions of one client, identified by its principal or else by its address; three quarters of
+     * `maxSessions` by default.
+     */
+    maxSessionsPerPeer?: number;
+    /** How long an unused session is kept, in ms; half an hour by default. */
     sessionTtlMs?: number;
     /**
-     * How long an action goes on whose stream broke off, for a client that comes back for the rest, in ms; 30 s by
-     * default. At 0 it ends with its connection.
+     * How long an action continues after its stream broke off, so that the client can resume it, in ms; 30 s by
+     * default. At 0 the action ends with its connection.
      */
     actionTtlMs?: number;
-    /** Bytes of messages that a session keeps for a client that comes back for them; 256 KiB by default. */
+    /** Bytes of messages that a session keeps for a client that resumes its stream; 256 KiB by default. */
     replayBytes?: number;
-    /** Silence on a stream of events after which a comment keeps it open, in ms; 15 s by default. */
+    /** Silence on an event stream after which a comment keeps it open, in ms; 15 s by default. */
     commentMs?: number;
-    /** How long what is in flight may still take when the server ends, in ms; 5000 by default. */
+    /** How long calls in flight may still take when the server shuts down, in ms; 5000 by default. */
     graceMs?: number;
-    /** Shown each message. */
+    /** Called with each message. */
     trace?: Trace;
 }
-/** How a server is served on an address; what its carrier has no word for is left out. */
+/** Options of a server at an address. Options that do not apply to its transport are ignored. */
 export interface ServeOptions extends EndpointOptions {
     /**
-     * Files in PEM, for `https:` and `wss:`: the certificate with those that vouch for it, and its key; with `clients`
-     * also the certificates of which one has to vouch for that of each client (mutual TLS).
+     * Paths of PEM files, for `https:` and `wss:`: the certificate with its chain, and its key. `clients` is a file of
+     * CA certificates: each client must then present a certificate signed by one of them (mutual TLS).
      */
     tls?: {
         certificate: string;
         key: string;
         clients?: string;
     };
-    /** Whether clients may go on as WebSockets at the same path; they may by default. */
+    /** Lets clients upgrade to WebSocket at the same path; on by default. */
     websocket?: boolean;
-    /** Silence on a WebSocket after which the client is pinged, and as long again taken for dead, in ms; 20 s by default. */
+    /**
+     * Silence on a WebSocket after which the client is pinged, in ms; 20 s by default. A client that stays silent for
+     * as long again is considered dead. On `tcp:` and `unix:` the client gets a `ping` request, if its revision has
+     * one; on HTTP/2, a ping frame.
+     */
     heartbeatMs?: number;
-    /** Threads of the engine's that drive sockets; one by default. */
+    /**
+     * Serves clients without credentials beyond this machine. Otherwise a server whose policy checks no credentials and
+     * that has no `tls.clients` may listen on loopback addresses only; any other address is an error.
+     */
+    anonymous?: boolean;
+    /** Number of engine threads that drive sockets; one by default. */
     threads?: number;
-    /** Connections at a time; further ones wait to be taken. 65,536 by default. */
+    /**
+     * Maximum number of connections; 65,536 by default. A further one replaces the oldest that has not finished its
+     * handshake; if there is none, it is closed at once.
+     */
     maxConnections?: number;
-    /** How long the headers of a request may take, in ms; 30 s by default. */
+    /**
+     * Maximum number of connections from one address (IPv6: one /64 network); three quarters of `maxConnections` by
+     * default. Clients on Unix sockets and trusted proxies are exempt.
+     */
+    maxConnectionsPerPeer?: number;
+    /** How long a client may take to send the headers of a request, in ms; 30 s by default. */
     headerMs?: number;
-    /** Ends the server in good order when it aborts, as `close` does. */
+    /** Shuts the server down gracefully when it aborts, as `close` does. */
     signal?: AbortSignal;
-    /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
+    /** Handle SIGTERM, SIGINT and SIGHUP while the server runs; by default if nothing else listens for them. */
     signals?: boolean;
 }

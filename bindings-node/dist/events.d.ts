@@ -1,16 +1,16 @@
 import type { McpError } from './errors';
 import type { LogMessage } from './protocol';
-/** What a client emits, and what its listeners are given. */
+/** The events of a client, with the arguments of their listeners. */
 export interface ClientEvents {
-    /** The server's tools are others now; likewise its prompts and resources. */
+    /** The server's tools changed; likewise its prompts and resources. */
     toolsChanged: [];
     promptsChanged: [];
     resourcesChanged: [];
-    /** A resource that is subscribed to, or a part of it, is another now. */
+    /** A resource that this client subscribed to, or a part of it, changed. */
     resourceUpdated: [uri: string];
     /** A log message of the server. */
     log: [message: LogMessage];
-    /** The user has done what a page asked for; the errand's name. */
+    /** The user has completed a page; `id` names it. */
     elicitationComplete: [id: string];
     /** Any other notification of the server. */
     notification: [method: string, params: unknown];

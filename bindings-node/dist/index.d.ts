@@ -14,7 +14,7 @@ export type { CompletionTarget } from './client';
 export type { Completer } from './complete';
 export { audio, Block, image, Json, json, link, prompt, resource, text } from './content';
 export type { Context } from './context';
-export type { ActionNotes, Approve, AuditEvent, Clean, ClientInfo, Granted, Jwt, Patterns, Policy, Profile, PromptDefinition, References, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
+export type { ActionNotes, Approve, AuditEvent, AuditQueue, Clean, ClientInfo, Granted, Jwt, JwtKey, Patterns, Policy, Profile, PromptDefinition, References, ResourceDefinition, ResourceTemplateDefinition, RunOptions, RunReport, ServerOptions, TaskLimits, ToolDefinition } from './definitions';
 export type { ConnectionLimits, EndpointOptions, ServeOptions } from './endpoint';
 export { ActionError, McpError, ProtocolError, ToolError } from './errors';
 export type { ActionErrorDetails, CarrierFault, ErrorCode } from './errors';

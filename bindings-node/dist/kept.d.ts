@@ -1,19 +1,19 @@
 /**
- * Results of tools that are kept for so long: see `kept` of a tool. At most 1024 are held, of 16 MiB together; the oldest
- * gives way.
+ * A cache of tool results: see `kept` of a tool. It holds at most 1024 results, of 16 MiB together; the oldest are
+ * evicted first.
  */
 export declare class Results {
-    /** For how long, in ms. */
+    /** How long results are cached, in ms. */
     readonly ttlMs: number;
     /**
-     * Those of the scope `private` are for who asked alone, and not kept where nobody knows who that is, which is the
-     * default; `public` ones are for everybody.
+     * Results of the scope `private`, the default, are cached per caller, and not cached if the caller is unknown;
+     * `public` ones are shared by all callers.
      */
     constructor(ttlMs: number, { scope }?: {
         scope?: 'public' | 'private';
     });
-    /** Forgets those of a tool. What a handler that is under way meanwhile comes to is not kept. */
+    /** Removes the results of a tool. Results of calls in progress are not cached. */
     forget(tool: string): void;
-    /** The same for those of all tools. */
+    /** Removes the results of all tools. Results of calls in progress are not cached. */
     forgetAll(): void;
 }

@@ -1,17 +1,17 @@
 import type { Change } from './protocol';
 /**
- * Changes that a server tells of, one by one: `for await (const change of listening) …`. A change that is told again
- * before it is taken is told once. Ends when the server ends it, when it is closed, when its signal aborts; throws when
- * the connection is lost.
+ * Iterates over the changes that a server reports: `for await (const change of listening) …`. A change that is reported
+ * again before it is read is returned once. Ends when the server ends the stream, when it is closed or when its signal
+ * aborts; throws when the connection is lost.
  */
 export declare class Listening implements AsyncIterableIterator<Change>, AsyncDisposable {
     #private;
     /**
-     * Ends it, at once for this side. Resolves when the server has been told, and before 2026-07-28 has answered: what is
-     * asked from then on finds it not listening any more.
+     * Closes the stream, immediately on this side. Resolves when the server has been told and, before 2026-07-28, has
+     * answered: requests sent after that find it no longer listening.
      */
     close(): Promise<void>;
-    /** Whether nothing is told any more. */
+    /** Whether the stream has ended. */
     get isClosed(): boolean;
     next(): Promise<IteratorResult<Change>>;
     return(): Promise<IteratorResult<Change>>;

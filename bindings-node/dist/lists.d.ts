@@ -1,5 +1,5 @@
 import { type RequestOptions } from './requests';
 export interface ListOptions extends RequestOptions {
-    /** Asks the server also where it has said that the last answer may still be used. */
+    /** Fetches the list even if a cached one is still valid. */
     fresh?: boolean;
 }

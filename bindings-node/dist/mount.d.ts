@@ -1,14 +1,14 @@
 import { type Handler } from './handler';
-/** A server within somebody else's HTTP server. */
+/** A server mounted in an existing HTTP server. */
 export declare class Endpoint {
     #private;
     /**
-     * Serves a request of `node:http` and `node:http2`, or of express and the like, whose body may have been read already. Where the
-     * endpoint cannot be made, `onError` is told why, and the client that the server failed.
+     * Serves a request of `node:http`, `node:http2`, express or a similar framework, even if its body has already been
+     * read. If the endpoint cannot be created, calls `onError` with the reason and answers with status 500.
      */
     readonly handler: Handler;
-    /** Serves a request of the web's standards, as Hono and others hand them on. */
+    /** Serves a web-standard `Request`, as Hono and other frameworks pass it. */
     readonly fetch: (request: Request) => Promise<Response>;
-    /** Streams end in good order; requests that come later are refused. */
+    /** Ends its streams gracefully; later requests are refused. */
     close(): void;
 }

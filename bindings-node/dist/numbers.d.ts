@@ -1,5 +1,5 @@
 /**
- * What integers beyond 2^53 become, which a number of JavaScript's cannot hold: `number` is the nearest double, as
- * `JSON.parse` has it; `bigint` is exact; `text` is the digits in a string. Other numbers are numbers in any case.
+ * How integers beyond 2^53 appear, which a JavaScript number cannot hold: `number` is the nearest double, as in
+ * `JSON.parse`; `bigint` is exact; `text` is a string of the digits. Other numbers are always numbers.
  */
 export type Integers = 'number' | 'bigint' | 'text';

@@ -4,54 +4,56 @@ import type { ClientEvents } from './events';
 import type { Integers } from './numbers';
 import type { Revision, Trace } from './protocol';
 export interface ClientOptions extends Answers {
-    /** The client's name, as the server is told; `mcpbolt` by default. */
+    /** The client's name, as sent to the server; `mcpbolt` by default. */
     name?: string;
-    /** The client's version, as the server is told; `0` by default. */
+    /** The client's version, as sent to the server; `0` by default. */
     version?: string;
     /**
-     * How the connection opens: `probe` asks for the stateless era first and falls back to the handshake, `handshake`
-     * and `stateless` take one for granted; `actions` speaks the action dialect instead: `action` and its like work then,
-     * and nothing of MCP.
+     * How the connection opens: `probe` tries stateless requests (2026-07-28) first and falls back to the handshake;
+     * `handshake` and `stateless` assume one of them. `actions` uses the action dialect instead: only `action` and
+     * related methods work, nothing of MCP.
      */
     opening?: 'probe' | 'handshake' | 'stateless' | 'actions';
-    /** Whose reading of the protocol is spoken, up to 2025-11-25; `official` by default. See `ServerOptions.profile`. */
+    /** The variant of the protocol to speak up to 2025-11-25; `official` by default. See `ServerOptions.profile`. */
     profile?: Profile;
-    /** The one revision to speak; what both sides speak, by default. */
+    /** The only revision to speak; by default any that both sides support. */
     revision?: Revision;
-    /** How long each request waits for news, in ms, unless it says otherwise; 60 s by default. */
+    /** How long a request waits without news, in ms, unless its options say otherwise; 60 s by default. */
     timeout?: number;
     /**
-     * What integers beyond 2^53 become in results, in what the server asks and tells: see `Integers`; `number` by
-     * default. Every `bigint` goes out as the integer that it is.
+     * How integers beyond 2^53 appear in results, and in requests and notifications of the server: see `Integers`;
+     * `number` by default. Every `bigint` is sent as an exact integer.
      */
     integers?: Integers;
-    /** Lets servers make tasks of calls, from 2026-07-28 on: `callTool` waits for what comes of them, see `startTool`. */
+    /** Lets servers turn calls into tasks, from 2026-07-28 on: `callTool` waits for their results; see `startTool`. */
     tasks?: boolean;
     /**
-     * Refuses results that are not what the revisions say of them (`ERR_MCP_BAD_ANSWER` names the member); by default
-     * they are handed on as they come.
+     * Rejects results that do not conform to the protocol revision (`ERR_MCP_BAD_ANSWER` names the member); by default
+     * they are returned as received.
      */
     checkResults?: boolean;
-    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See `capabilities`, too. */
+    /** Extensions that the client declares, from 2026-07-28 on: settings by name. See also `capabilities`. */
     extensions?: Readonly<Record<string, object>>;
-    /** Shown each message. */
+    /** Called with each message. */
     trace?: Trace;
-    /** Listeners that are there before anything is told; `client.on(…)` adds more. */
+    /** Listeners to add before any event is emitted; `client.on(…)` adds more later. */
     on?: {
         readonly [Name in keyof ClientEvents]?: (...args: ClientEvents[Name]) => void;
     };
 }
 export interface SpawnOptions extends ClientOptions {
-    /** The directory that it runs in; ours by default. */
+    /** The working directory of the program; by default the one of this process. */
     cwd?: string;
-    /** Variables besides the few harmless ones that are inherited. */
+    /** Environment variables in addition to the few harmless ones that are inherited. */
     env?: Record<string, string>;
-    /** What becomes of its stderr: as ours, thrown away, or handed over line by line. */
+    /** The program's stderr: shared with this process, discarded, or passed on line by line. */
     stderr?: 'inherit' | 'ignore' | ((line: string) => void);
-    /** How long it may take to end after its stdin is closed, and again after SIGTERM, in ms; 2000 by default. */
+    /**
+     * How long the program may take to exit after its stdin is closed, and again after SIGTERM, in ms; 2000 by default.
+     */
     closeMs?: number;
 }
-/** How a server's process ended. */
+/** The exit status of a server's process. */
 export interface Exit {
     code: number | null;
     signal: number | null;

@@ -1,8 +1,5 @@
 /** How a question is asked. */
 export interface AskOptions {
-    /**
-     * What clients of 2026-07-28 see the question as; the questions of one call have different names. Numbered by
-     * default.
-     */
+    /** The name under which clients of 2026-07-28 see the question, unique within a call. Numbered by default. */
     name?: string;
 }

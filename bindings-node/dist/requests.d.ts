@@ -1,13 +1,13 @@
 import type { Progress } from './protocol';
 export interface RequestOptions {
-    /** Gives the request up, and tells the server. */
+    /** Cancels the request, and tells the server. */
     signal?: AbortSignal;
-    /** How long to wait without news, in ms; progress starts it again. */
+    /** How long to wait without news, in ms; each progress notification that increases restarts it. */
     timeout?: number;
-    /** How long to wait in all, in ms. */
+    /** How long to wait in total, in ms. */
     maxTimeout?: number;
-    /** Asks the server for progress. */
+    /** Asks the server for progress, and is called with it. */
     onProgress?: (progress: Progress) => void;
-    /** More members of the request's `_meta`. */
+    /** Additional members of the request's `_meta`. */
     meta?: Readonly<Record<string, unknown>>;
 }

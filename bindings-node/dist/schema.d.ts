@@ -20,6 +20,6 @@ type StandardResult<Output> = {
         readonly path?: readonly unknown[] | undefined;
     }[];
 };
-/** What a tool's arguments are described by. */
+/** The schema of a tool's arguments. */
 export type Schema<Args> = JsonSchema | StandardSchema<Args>;
 export {};

@@ -1,27 +1,27 @@
 import type { RunReport } from './definitions';
-/** What a server on an address has done so far. */
+/** Counters of a server at an address since it started. */
 export interface Counts {
     openConnections: number;
     connections: number;
-    /** WebSockets; they are connections, too. */
+    /** WebSocket connections; `connections` includes them. */
     webSockets: number;
     httpRequests: number;
-    /** Those of them that were answered with a status of 400 or more. */
+    /** HTTP requests answered with a status of 400 or more; `httpRequests` includes them. */
     httpErrors: number;
-    /** Without those of TLS, as the next. */
+    /** Bytes received, without TLS overhead; likewise `bytesWritten`. */
     bytesRead: number;
     bytesWritten: number;
 }
-/** A server on an address. */
+/** A server that listens at an address. */
 export declare class Serving implements AsyncDisposable {
     #private;
-    /** Where it listens: with the port that the system chose, where the address asked for port 0. */
+    /** The address, with the port that the system chose if port 0 was requested. */
     readonly address: string;
-    /** How it ended, once it has. */
+    /** Resolves with a report once the server has ended. */
     readonly ended: Promise<RunReport>;
-    /** What it has done so far. */
+    /** The counters so far. */
     get counts(): Counts;
-    /** Takes no new connection; what is in flight may still be answered. Resolves when it has ended. */
+    /** Stops accepting connections; calls in flight may still be answered. Resolves when the server has ended. */
     close(): Promise<RunReport>;
     [Symbol.asyncDispose](): Promise<void>;
 }

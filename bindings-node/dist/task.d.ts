@@ -1,38 +1,41 @@
 import type { CallToolResult } from './protocol';
 import type { RequestOptions } from './requests';
 declare const STATUSES: readonly ["working", "input_required", "completed", "failed", "cancelled"];
-/** How far a task is. */
+/** The status of a task. */
 export type TaskStatus = (typeof STATUSES)[number];
-/** What a server says of a task. */
+/** A task as the server describes it. */
 export interface TaskInfo {
     taskId: string;
     status: TaskStatus;
-    /** A sentence on how far it is. */
+    /** A sentence on its progress. */
     statusMessage?: string;
-    /** When it began and when it last changed: ISO 8601. */
+    /** When the task was created and last updated, in ISO 8601. */
     createdAt: string;
     lastUpdatedAt: string;
-    /** How long it is kept from its beginning, in ms; for ever when `null`. */
+    /** How long the task is kept after its creation, in ms; for ever if `null`. */
     ttl: number | null;
-    /** How often to ask, in ms. */
+    /** How often to poll, in ms. */
     pollInterval?: number;
 }
 /**
- * The call of a tool that goes on as a task at the server. `result` and iterating over it ask as often as the server
- * says, and have the handlers of the client's options answer what the task asks meanwhile; both share what they learn.
- * The signal that was given with the call stops that, not the task.
+ * A tool call that runs as a task at the server. `result` and iteration poll at the interval that the server gives, and
+ * answer the task's questions with the handlers in the client's options; both share one poll. The signal that was
+ * passed with the call stops the polling, not the task.
  */
 export declare class ToolTask implements AsyncIterable<TaskInfo> {
     #private;
-    /** Its id, to be kept: `client.task(id)` finds it again. `undefined` when the server answered the call at once. */
+    /** The task's id; `client.task(id)` finds the task again. `undefined` if the server answered the call at once. */
     readonly id: string | undefined;
-    /** What the call comes to. Fails with `ERR_MCP_CANCELLED` when the task is given up, with its error if it fails. */
+    /**
+     * Waits for the result of the call. Rejects with `ERR_MCP_CANCELLED` if the task is cancelled, and with the task's
+     * error if it fails.
+     */
     result(): Promise<CallToolResult>;
-    /** Asks how far it is. */
+    /** Fetches the task's current state. */
     status(options?: RequestOptions): Promise<TaskInfo>;
-    /** Asks the server to give it up. It may be done before it does. */
+    /** Asks the server to cancel the task. The task may still complete first. */
     cancel(options?: RequestOptions): Promise<void>;
-    /** How far it is, whenever that changes, until it has ended. */
+    /** Yields the task's state whenever it changes, until the task has ended. */
     [Symbol.asyncIterator](): AsyncGenerator<TaskInfo, void, void>;
 }
 export {};

@@ -26,7 +26,7 @@ function find(map, path, what) {
     return map.get(path);
 }
 
-const server = new Server('actions', '1.0.0')
+const server = new Server('actions', '1.0.0', { actions: true })
     .tool(
         'calculator.add',
         {

@@ -1,7 +1,7 @@
-/** What is to be done when a signal aborts: one listener per signal, however many calls share it. */
+/** Functions to call when a signal aborts: one listener per signal, however many calls share it. */
 const pending = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** @internal Calls `act` when the signal aborts, unless the function that this gives was called before. */
+/** @internal Calls `act` when the signal aborts, unless the returned function is called before. */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
     const known = pending.get(signal);
     const acts = known ?? new Set();

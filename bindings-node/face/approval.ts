@@ -5,13 +5,13 @@ import { readJson, writeJson } from './numbers';
 
 type Handler = (args: any, context: Context<any>) => unknown;
 
-/** @internal Those who look at the calls of a tool, by its name. */
+/** @internal The hooks that run before a handler, by tool name. */
 export interface Hooks {
     approval?: Readonly<Record<string, Approve>>;
     sanitise?: Readonly<Record<string, Clean>>;
 }
 
-/** @internal A handler behind those who look at the calls of the tool first; `misfit` says why arguments break its schema. */
+/** @internal Runs the hooks of a tool before its handler; `misfit` returns why arguments break the schema. */
 export function lookedAt(
     tool: string,
     { approval, sanitise }: Hooks,
@@ -22,7 +22,7 @@ export function lookedAt(
     if (clean === undefined && approve === undefined) return handler;
     return async (args, context) => {
         let json = context.argumentsJson;
-        // What one of them changes in place is nobody else's.
+        // Each hook gets a copy of its own, so that changes in place affect nothing else.
         const given = () => readJson(json, context.integers);
         if (clean !== undefined) {
             json = cleaned(await clean(tool, args, context));
@@ -35,7 +35,7 @@ export function lookedAt(
             if (typeof isApproved !== 'boolean') throw new TypeError(`what approves ${tool} gave no boolean`);
             if (!isApproved) throw new ToolError('the call was not approved');
         }
-        // It was given up meanwhile: nobody hears of this.
+        // The call was cancelled meanwhile: this error is not reported.
         if (!context.isLive) throw new ToolError('the call was cancelled');
         return handler(given(), context);
     };

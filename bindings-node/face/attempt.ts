@@ -8,14 +8,14 @@ type Called = (args: any, context: Context<any>) => unknown;
 type Answer = [kind: Outbound, text: string];
 
 /**
- * The steps that a call of an `atomic` tool has taken, each with how it is taken back: unless the call comes to a good
- * end, all are, the last one first, before it is answered.
+ * The undo log of one call of an `atomic` tool. Unless the call succeeds, all steps are undone, the last one first,
+ * before it is answered.
  */
 export class Steps {
     readonly #undos: (() => unknown)[] = [];
     #isUndone = false;
 
-    /** Notes how a step that was just taken is taken back; at once, if the call has failed meanwhile. */
+    /** Records how to undo the step that was just taken; undoes it at once if the call has already failed. */
     taken(undo: () => unknown): void {
         if (this.#isUndone) undo();
         else this.#undos.push(undo);
@@ -25,7 +25,7 @@ export class Steps {
     async undo(failed: (error: unknown) => void): Promise<void> {
         this.#isUndone = true;
         for (const undo of this.#undos.splice(0).reverse()) {
-            // One that fails leaves the others their turn.
+            // If one fails, the others are still undone.
             try {
                 await undo();
             } catch (error) {
@@ -35,22 +35,22 @@ export class Steps {
     }
 }
 
-/** @internal How calls of a tool are kept, or undone. */
+/** @internal How results of a tool are cached, and failed calls undone. */
 export interface Care {
     atomic: boolean | undefined;
     kept: Results | undefined;
     answer: (value: unknown) => Answer;
     isGood: (made: NativeMade) => boolean;
-    /** Told of what taking steps back throws. */
+    /** Called with each exception of an undo function. */
     failed: (error: unknown) => void;
 }
 
-/** @internal What is the answer already. */
+/** @internal A result that is encoded already. */
 export class Made {
     constructor(readonly made: NativeMade) {}
 }
 
-/** @internal A handler behind what is kept of its results; what it did is undone where it fails. */
+/** @internal Wraps a handler: returns cached results, and undoes the steps of a call that fails. */
 export function attempted(tool: string, handler: Handler, { atomic, kept, answer, isGood, failed }: Care): Called {
     if (!atomic && kept === undefined) return handler as Called;
     return async (args, context) => {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
-/** What somebody before the endpoint has verified of a request goes along under a name that no client can know. */
+/** A middleware's authentication result is passed along in a header with a random name that no client can guess. */
 const HEADER = `mcpbolt-auth-${randomUUID()}`;
 const verified = new Map<string, unknown>();
 let last = 0;
 
-/** @internal Notes what is known of who sends a request, until the function that this gives is called. */
+/** @internal Stores the authentication result of a request, until the returned function is called. */
 export function noteAuth(auth: unknown, headers: string[]): () => void {
     if (auth === undefined) return () => {};
     const key = String(++last);
@@ -14,7 +14,7 @@ export function noteAuth(auth: unknown, headers: string[]): () => void {
     return () => void verified.delete(key);
 }
 
-/** @internal What was noted of a request, which is taken out of its headers. */
+/** @internal Returns the authentication result of a request, and removes its header. */
 export function takeAuth(headers: [string, string][]): unknown {
     const at = headers.findIndex(([name]) => name === HEADER);
     if (at < 0) return undefined;

@@ -7,11 +7,11 @@ import { arrayOf, type RequestOptions } from './requests';
 import { createdTask, readTask, ToolTask, type TaskInfo } from './task';
 
 export interface StartOptions extends RequestOptions {
-    /** How long the server is to keep the task, in ms, where the client asks for it (2025-11-25). */
+    /** How long the server should keep the task, in ms; only where the client asks for tasks (2025-11-25). */
     ttl?: number;
 }
 
-/** @internal The calls of a client, and what is known of the tools that it has listed. */
+/** @internal Tool calls of a client, and the tools that it has listed. */
 export class Calls {
     readonly #connection: Connection;
     #tools = new Map<string, Tool>();
@@ -20,7 +20,7 @@ export class Calls {
         this.#connection = connection;
     }
 
-    /** Takes a whole list over. */
+    /** Replaces the known tools with a complete list. */
     learn(tools: readonly Tool[]): void {
         this.#tools = new Map(tools.map(tool => [tool.name, tool]));
         const described = tools.filter(({ outputSchema }) => outputSchema !== undefined);
@@ -28,7 +28,7 @@ export class Calls {
         this.#connection.link.native.learnOutputs(JSON.stringify(schemas));
     }
 
-    /** The result; by way of a task where the tool cannot be called otherwise (R-TSK-03). */
+    /** Calls a tool; as a task if the tool cannot be called otherwise (R-TSK-03). */
     call(name: string, args: object | Json, options?: RequestOptions): Promise<CallToolResult> {
         if (this.#asks && this.#supportOf(name) === 'required')
             return this.start(name, args, options).then(task => task.result());
@@ -52,7 +52,7 @@ export class Calls {
         return new ToolTask(connection, undefined, async () => this.#checked(name, answer));
     }
 
-    /** The task of that id, which is a call of the tool, if that is known. */
+    /** The task with that id; `tool` is the tool that it calls, if known. */
     task(id: string, { signal }: Pick<RequestOptions, 'signal'> = {}, tool?: string): ToolTask {
         const connection = this.#connection;
         return new ToolTask(connection, id, async seen => {
@@ -70,7 +70,7 @@ export class Calls {
         return tasks.map(readTask);
     }
 
-    /** Whether tasks are made where the client asks for them (2025-11-25). */
+    /** Whether the client has to ask for tasks (2025-11-25). */
     get #asks(): boolean {
         return this.#connection.opened.tasks === 'core';
     }
@@ -81,7 +81,7 @@ export class Calls {
         return this.#connection.lacks('tasks', 'requests', 'tools', 'call');
     }
 
-    /** What a tool says of tasks, if it was listed. */
+    /** The tool's `taskSupport`, if the tool was listed. */
     #supportOf(name: string): string | undefined {
         const tool = this.#tools.get(name);
         return tool && (tool.execution?.taskSupport ?? 'forbidden');
@@ -91,12 +91,12 @@ export class Calls {
         return this.#tools.get(tool)?.outputSchema !== undefined;
     }
 
-    /** The result, held against the schema of the tool's output if it was listed with one (R-STR-02, R-STR-07). */
+    /** Validates the result against the tool's output schema, if the tool was listed with one (R-STR-02, R-STR-07). */
     #checked(tool: string | undefined, json: string): CallToolResult {
         const { native, integers } = this.#connection.link;
         const result = readJson(json, integers) as CallToolResult;
         if (tool === undefined || !this.#hasOutput(tool) || result.isError) return result;
-        // Digits in a string are no integer to the schema.
+        // As strings of digits, integers would not fit the schema.
         const { structuredContent: content } = integers === 'text' ? readJson(json, 'bigint') : result;
         const wrong = content === undefined ? 'there is none' : native.misfit(tool, writeJson(content)!);
         if (wrong === null) return result;

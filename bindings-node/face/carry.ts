@@ -4,14 +4,14 @@ import { readJson } from './numbers';
 import type { Entry } from './offer';
 import { refuse } from './results';
 
-/** @internal Told of what handlers throw. */
+/** @internal Called with exceptions of handlers. */
 export type Report = (error: unknown, what: string) => void;
 
-/** @internal One operation from its handler to its answer. */
+/** @internal Runs an operation, from its handler to its answer. */
 export function carryOut(entry: Entry, text: string, context: Context<any>, report: Report = print): void {
     const fail = (error: unknown) => {
         context.settle();
-        // What a handler throws because it was cancelled is no news.
+        // A handler that throws because it was cancelled is not reported.
         if (!context.isLive) return;
         refuse(context, error, entry.isTool);
         report(error, entry.what);

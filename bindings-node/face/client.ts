@@ -27,14 +27,18 @@ import type { Server } from './server';
 import { Skills } from './skills';
 import type { TaskInfo, ToolTask } from './task';
 
-/** Which argument is to be completed. */
+/** The prompt or resource template that has the argument to complete. */
 export type CompletionTarget = { prompt: string } | { template: string };
 
 /**
- * A server, seen from the client's side. What it tells without being asked are events: see `ClientEvents`.
+ * A connection to an MCP server. The server's notifications are events: see `ClientEvents`.
  *
- * Where the server has questions to answer before it can (2026-07-28), they are answered by the handlers of the options
- * and the request is repeated, unseen.
+ * In 2026-07-28 a server may ask the client questions before it answers a request. The handlers in the options answer
+ * them, and the request is then repeated automatically.
+ *
+ * A client that nothing refers to any more is closed when it is garbage-collected, unless a request is pending, a
+ * `listen` stream is open or an event has a listener. Collection has no set time, so close clients that you no longer
+ * need.
  */
 export class Client extends Actions {
     readonly #calls = new Calls(this);
@@ -50,7 +54,7 @@ export class Client extends Actions {
         return this;
     }
 
-    /** Starts a server program and connects to it. It ends when the client is closed. */
+    /** Starts a server program and connects to it over stdio. The program ends when the client is closed. */
     static spawn(command: string, args: readonly string[] = [], options: SpawnOptions = {}): Promise<Client> {
         const { cwd, env = {}, stderr = 'inherit', closeMs, ...rest } = options;
         const child = {
@@ -66,8 +70,9 @@ export class Client extends Actions {
     }
 
     /**
-     * Connects to a server at an address, as `https://example.com/mcp`: `http:`, `https:`, `ws:`, `wss:`, `tcp:host:port`,
-     * `unix:/path`, `stdio:COMMAND ARGS`. Or to a server in this process, without a wire: for tests.
+     * Connects to a server by its address, such as `https://example.com/mcp`: `http:`, `https:`, `ws:`, `wss:`,
+     * `tcp:host:port`, `unix:/path` or `stdio:COMMAND ARGS`. For tests, connects to a `Server` in this process, without
+     * a transport.
      */
     static connect(address: string | URL, options?: ConnectOptions): Promise<Client>;
     static connect(server: Server<any>, options?: ClientOptions): Promise<Client>;
@@ -104,8 +109,8 @@ export class Client extends Actions {
     }
 
     /**
-     * The server's tools, all pages. From then on, results are held against the output schemas of this list. This and
-     * the other lists are kept for as long as the server says, or until it tells that they are others.
+     * Lists the server's tools, all pages. From then on, results are validated against the output schemas of this list.
+     * This and the other lists are cached for as long as the server allows, or until it reports that they changed.
      */
     async listTools(options?: ListOptions): Promise<Tool[]> {
         const tools = await this.lists.all<Tool>('tools', options);
@@ -113,50 +118,56 @@ export class Client extends Actions {
         return tools;
     }
 
-    /** The server's tools, page by page. */
+    /** Lists the server's tools, page by page. */
     toolPages(options?: RequestOptions): AsyncGenerator<Tool[], void, void> {
         return this.lists.pages('tools', options);
     }
 
-    /** Calls a tool. A failure of the tool itself is a result with `isError`. What becomes a task is waited for. */
+    /**
+     * Calls a tool. If the tool itself fails, the result has `isError`. If the call becomes a task, waits for its
+     * result.
+     */
     callTool(name: string, args: object | Json = {}, options?: RequestOptions): Promise<CallToolResult> {
         return this.#calls.call(name, args, options);
     }
 
     /**
-     * Calls a tool, and gives the task that the call becomes: at once in 2025-11-25, where the client asks for it; later
-     * where the server makes it one, if the client was opened with `tasks`. See `ToolTask`.
+     * Calls a tool as a task. In 2025-11-25 the client asks for the task, and it starts at once; from 2026-07-28 on the
+     * server decides, if the client was opened with `tasks`. See `ToolTask`.
      */
     startTool(name: string, args: object | Json = {}, options?: StartOptions): Promise<ToolTask> {
         return this.#calls.start(name, args, options);
     }
 
-    /** A task by its id, which may come from an earlier connection where tasks outlive it (2026-07-28). */
+    /**
+     * Returns a task by its id, which may come from an earlier connection if the server keeps tasks that long
+     * (2026-07-28).
+     */
     task(id: string, options?: Pick<RequestOptions, 'signal'>): ToolTask {
         return this.#calls.task(id, options);
     }
 
-    /** The tasks of this connection, all pages (2025-11-25). */
+    /** Lists the tasks of this connection, all pages (2025-11-25). */
     listTasks(options?: RequestOptions): Promise<TaskInfo[]> {
         return this.#calls.tasks(options);
     }
 
-    /** The server's resources, all pages. */
+    /** Lists the server's resources, all pages. */
     listResources(options?: ListOptions): Promise<Resource[]> {
         return this.lists.all('resources', options);
     }
 
-    /** The server's resources, page by page. */
+    /** Lists the server's resources, page by page. */
     resourcePages(options?: RequestOptions): AsyncGenerator<Resource[], void, void> {
         return this.lists.pages('resources', options);
     }
 
-    /** The server's resource templates, all pages. */
+    /** Lists the server's resource templates, all pages. */
     listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
         return this.lists.all('resourceTemplates', options);
     }
 
-    /** The server's resource templates, page by page. */
+    /** Lists the server's resource templates, page by page. */
     resourceTemplatePages(options?: RequestOptions): AsyncGenerator<ResourceTemplate[], void, void> {
         return this.lists.pages('resourceTemplates', options);
     }
@@ -167,12 +178,12 @@ export class Client extends Actions {
         return arrayOf(result.contents, 'contents');
     }
 
-    /** The server's prompts, all pages. */
+    /** Lists the server's prompts, all pages. */
     listPrompts(options?: ListOptions): Promise<Prompt[]> {
         return this.lists.all('prompts', options);
     }
 
-    /** The server's prompts, page by page. */
+    /** Lists the server's prompts, page by page. */
     promptPages(options?: RequestOptions): AsyncGenerator<Prompt[], void, void> {
         return this.lists.pages('prompts', options);
     }
@@ -183,8 +194,8 @@ export class Client extends Actions {
     }
 
     /**
-     * The values that an argument of a prompt or resource template may take, given how it begins and the other
-     * arguments, as far as they are decided.
+     * Suggests values for an argument of a prompt or resource template, given the start of the value and the other
+     * arguments that are already decided.
      */
     complete(
         target: CompletionTarget,
@@ -197,20 +208,20 @@ export class Client extends Actions {
         return this.requests.wait(link => link.complete(json), options);
     }
 
-    /** Has the server tell whenever a resource changes: the event `resourceUpdated`. */
+    /** Subscribes to a resource: each change emits the event `resourceUpdated`. */
     async subscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
         await this.requests.wait(link => link.subscribe(String(uri), true), options);
     }
 
-    /** Has it tell no more. */
+    /** Ends a subscription. */
     async unsubscribe(uri: string | URL, options?: Pick<RequestOptions, 'signal'>): Promise<void> {
         await this.requests.wait(link => link.subscribe(String(uri), false), options);
     }
 
     /**
-     * Has the server tell of changes, from the moment at which this resolves; see `Listening`. What it does not offer
-     * is left out. Before 2026-07-28 servers tell of lists without being asked; there this subscribes to the resources,
-     * and unsubscribes at the end. The events of this client come in any case.
+     * Listens for changes, from the moment at which this resolves; see `Listening`. Interests that the server does not
+     * offer are left out. Before 2026-07-28 servers report list changes without being asked; there this call subscribes
+     * to the resources, and unsubscribes at the end. The client emits its events in any case.
      */
     async listen(interests: Interests, { signal }: Pick<RequestOptions, 'signal'> = {}): Promise<Listening> {
         if (signal?.aborted) throw cancelled(signal);
@@ -219,14 +230,14 @@ export class Client extends Actions {
         return this.streams.tune(interests, signal, () => this.ping(), subscribe);
     }
 
-    /** Replaces the roots that servers see, and tells this one. The client must have been given roots at first. */
+    /** Replaces the roots and notifies the server. The client must have been opened with roots. */
     setRoots(roots: readonly (Root | string)[]): void {
         guarded(() => this.link.native.setRoots(rootsJson(roots)));
     }
 
     /**
-     * Tells the server the least severe log messages that are wanted; they come as `log` events. From 2026-07-28 on
-     * there are none without it, and the requests of this client that take `meta` say it.
+     * Sets the least severe level of log messages that the server should send; they arrive as `log` events. From
+     * 2026-07-28 on servers send none without a level, and each request of this client that takes `meta` carries it.
      */
     async setLogLevel(level: LogLevel, options?: RequestOptions): Promise<void> {
         if (!LEVELS.includes(level)) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);

@@ -3,7 +3,7 @@ import { Outbound } from './link';
 import type { Completions } from './protocol';
 
 /**
- * The values that an argument may take, best first, given how it begins and the other arguments, as far as they are
+ * Suggests values for an argument, best first, given the start of the value and the other arguments that are already
  * decided.
  */
 export type Completer<State = any> = (
@@ -19,14 +19,14 @@ export interface CompletionParams {
     context?: { arguments?: Record<string, string> };
 }
 
-/** Most values that one answer may carry. */
+/** Maximum number of values in one answer. */
 const MAX_VALUES = 100;
 
-/** @internal Who completes the arguments of prompts and resource templates. */
+/** @internal The completers of prompts and resource templates. */
 export class Completers {
     readonly #of = new Map<string, Map<string, Completer>>();
 
-    /** `kind` is `prompt` or `resource`; `name` a prompt's, or a template. */
+    /** `kind` is `prompt` or `resource`; `name` is the name of a prompt, or a URI template. */
     add(kind: string, name: string, completers: readonly (readonly [string, Completer | undefined])[]): void {
         const given = completers.filter((pair): pair is [string, Completer] => pair[1] !== undefined);
         if (given.length > 0) this.#of.set(`${kind} ${name}`, new Map(given));

@@ -15,20 +15,20 @@ import { Streams } from './streams';
 
 interface Opened {
     revision: Revision;
-    /** The method that asks for a sign of life in this revision. */
+    /** The method that pings the server in this revision. */
     ping: string;
-    /** Whether it has `subscriptions/listen`. */
+    /** Whether the revision has `subscriptions/listen`. */
     listens: boolean;
-    /** Whether it has `logging/setLevel`. */
+    /** Whether the revision has `logging/setLevel`. */
     setsLevel: boolean;
-    /** Which form of tasks it has. */
+    /** The form of tasks in the revision. */
     tasks: 'core' | 'extension' | null;
     peer?: Implementation;
     capabilities?: Record<string, unknown>;
     instructions?: string;
 }
 
-/** A connection to a server: how it opened, what is told on it, how it ends, and any request. */
+/** A connection to a server: its properties, requests, notifications and end. */
 export abstract class Connection extends EventEmitter<ClientEvents> implements AsyncDisposable {
     /** @internal */
     readonly link: Link;
@@ -47,11 +47,13 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
     protected constructor(options: ClientOptions, connect?: (wake: () => void) => NativeLink, onLine?: (line: string) => void) {
         super();
         this.setMaxListeners(0);
-        for (const [name, listener] of Object.entries(options.on ?? {})) this.on(name as keyof ClientEvents, listener);
         const answering: Answering = new Answering(options, () => this.client, () => this.link);
         this.link = new Link(
             {
-                opened: text => this.#opening.resolve((this.#opened = JSON.parse(text))),
+                opened: text => {
+                    this.#opening.resolve((this.#opened = JSON.parse(text)));
+                    this.link.letGo();
+                },
                 asked: (number, topic, text) => void answering.asked(number, topic, text),
                 withdrawn: number => answering.withdrawn(number),
                 notification: text => this.#notified(readJson(text, this.link.integers)),
@@ -63,19 +65,21 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
             connect
         );
         this.link.integers = options.integers ?? 'number';
+        holdWhileHeard(this as EventEmitter, this.link);
         this.requests = new Requests(this.link, options.timeout);
         this.streams = new Streams(this.link);
+        for (const [name, listener] of Object.entries(options.on ?? {})) this.on(name as keyof ClientEvents, listener);
     }
 
-    /** @internal What the handlers of this side are given. */
+    /** @internal The client that is passed to the handlers of this side. */
     protected abstract get client(): Client;
 
-    /** @internal Resolves once it is open. */
+    /** @internal Resolves once the connection is open. */
     get opening(): Promise<Opened> {
         return this.#opening.promise;
     }
 
-    /** @internal What was settled when it opened. */
+    /** @internal What was negotiated when the connection opened. */
     get opened(): Opened {
         return this.#opened!;
     }
@@ -85,32 +89,32 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         return this.opened.revision;
     }
 
-    /** The server's name, version and more, if it named them. */
+    /** The server's name, version and more, if it sent them. */
     get server(): Implementation | undefined {
         return this.opened.peer;
     }
 
-    /** What the server offers, by name. */
+    /** The capabilities that the server declared, by name. */
     get capabilities(): Record<string, unknown> {
         return this.opened.capabilities ?? {};
     }
 
-    /** What the server tells the model about itself. */
+    /** The server's instructions for the model. */
     get instructions(): string | undefined {
         return this.opened.instructions;
     }
 
-    /** How many answers came that nobody waited for, and frames that were no messages. */
+    /** How many responses without a pending request, and frames that are not messages, have arrived. */
     get strayCount(): number {
         return this.link.native.strays();
     }
 
-    /** Why the connection has ended, if it has. */
+    /** Why the connection has ended, if it has ended. */
     get closed(): McpError | undefined {
         return this.#closed;
     }
 
-    /** Asks for a sign of life. */
+    /** Pings the server. */
     async ping(options?: RequestOptions): Promise<void> {
         await this.request(this.opened.ping, undefined, options);
     }
@@ -120,21 +124,22 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         if (!this.#closed) this.link.native.notify(method, jsonOf(params));
     }
 
-    /** Sends any request; gives its result. */
+    /** Sends any request and returns its result. */
     request<Result = any>(method: string, params?: object | Json, options?: RequestOptions): Promise<Result> {
         return this.requests.send(method, params, options, false);
     }
 
     /**
-     * Sends any request; gives its result as the JSON that it came in, for what JavaScript's numbers cannot hold, as
-     * integers beyond 2^53.
+     * Sends any request and returns the raw JSON of its result, for values that JavaScript's numbers cannot hold, such
+     * as integers beyond 2^53.
      */
     requestJson(method: string, params?: object | Json, options?: RequestOptions): Promise<string> {
         return this.requests.send(method, params, options, true);
     }
 
-    /** Ends the connection; with a program that was started, ends it too and says how it went. */
+    /** Closes the connection. If it started a program, also ends that program and returns its exit status. */
     async close(): Promise<Exit> {
+        this.link.hold();
         this.link.native.stop();
         return this.#ended.promise;
     }
@@ -149,10 +154,10 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         return missing ? Promise.reject(missing) : this.request(method, params, options);
     }
 
-    /** @internal What a call fails with when the server did not declare a capability, named by its path. */
+    /** @internal The error if the server did not declare a capability, named by its path. */
     lacks(...path: string[]): McpError | undefined {
         let found: any = this.opened.capabilities;
-        // A server that was never asked may offer anything.
+        // Without a handshake or discovery the capabilities are unknown: the server may offer anything.
         if (found === undefined) return undefined;
         for (const name of path) found = found?.[name];
         if (found !== undefined && found !== false) return undefined;
@@ -166,7 +171,7 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         notice.emit(this);
     }
 
-    /** The engine has let go of it; `failure` is why it never was there. */
+    /** The engine has dropped the connection; `failure` is the reason if it never opened. */
     #end({ failure, code = null, signal = null }: Partial<Exit> & { failure?: Failure }): void {
         if (failure) {
             this.#opening.promise.catch(() => {});
@@ -185,6 +190,17 @@ export abstract class Connection extends EventEmitter<ClientEvents> implements A
         this.#opening.reject(new McpError('ERR_MCP_CLOSED', `the connection did not open: ${reason.message}`, { cause: reason }));
         this.emit('closed', reason);
     }
+}
+
+/** Keeps a client that has listeners from being garbage-collected, even if nothing else refers to it. */
+function holdWhileHeard(client: EventEmitter, link: Link): void {
+    let listeners = 0;
+    client.on('removeListener', (name: string | symbol) => {
+        if (name !== 'newListener' && name !== 'removeListener' && --listeners === 0) link.letGo();
+    });
+    client.on('newListener', () => {
+        if (listeners++ === 0) link.hold();
+    });
 }
 
 function withResolvers<T>() {

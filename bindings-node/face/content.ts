@@ -1,6 +1,6 @@
 import type { ContentBlock, ResourceContents } from './protocol';
 
-/** One block of content, made by one of the functions of this module. */
+/** One block of content. The functions of this module create blocks. */
 export class Block {
     /** @internal */
     constructor(readonly block: ContentBlock) {}
@@ -20,7 +20,7 @@ export function image(data: Uint8Array, mimeType: string): Block {
     return new Block({ type: 'image', data: base64(data), mimeType });
 }
 
-/** A sound. */
+/** Audio. */
 export function audio(data: Uint8Array, mimeType: string): Block {
     return new Block({ type: 'audio', data: base64(data), mimeType });
 }
@@ -30,26 +30,26 @@ export function resource(uri: string, contents: string | Uint8Array, mimeType?: 
     return new Block({ type: 'resource', resource: contentsOf(uri, contents, mimeType) });
 }
 
-/** A resource to be read by who wants it. */
+/** A link to a resource that the client may read. */
 export function link(uri: string, name: string, mimeType?: string): Block {
     return new Block({ type: 'resource_link', uri, name, ...(mimeType && { mimeType }) });
 }
 
-/** A value in JSON, sent as it stands: made by `json`. */
+/** A JSON text that is sent as it is; created by `json`. */
 export class Json {
     /** @internal */
     constructor(readonly text: string) {}
 }
 
 /**
- * A value that is JSON already, for what JavaScript's own values cannot hold: integers beyond 2^53, long decimals. May
- * be given back by a tool, as its whole structured content, and given to `callTool` and `request` as the arguments.
+ * Wraps a text that is JSON already, for values that JavaScript cannot hold: integers beyond 2^53, long decimals. A
+ * tool may return it as its whole structured content, and `callTool` and `request` accept it as arguments.
  *
- * @throws SyntaxError when it is no JSON.
+ * @throws SyntaxError if the text is not valid JSON.
  */
 export function json(text: string): Json {
     JSON.parse(text);
-    // In valid JSON a raw line break is white space, and on the wire it ends the message.
+    // In valid JSON a raw line break is white space; on the wire it would end the message.
     return new Json(text.replace(/[\r\n]+/g, ' '));
 }
 
@@ -63,7 +63,7 @@ function base64(data: Uint8Array): string {
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
 }
 
-/** Messages of a prompt: `prompt.user('…')`, `prompt.assistant('…')`. */
+/** Creates messages of a prompt: `prompt.user('…')`, `prompt.assistant('…')`. */
 export const prompt = {
     user: (content: string | Block) => ({ role: 'user' as const, content: blockOf(content) }),
     assistant: (content: string | Block) => ({ role: 'assistant' as const, content: blockOf(content) })

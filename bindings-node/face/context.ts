@@ -9,7 +9,7 @@ import type { FormResult, Implementation, LogLevel, PageResult, Revision, Root, 
 import { Question, Questions, type AskOptions } from './questions';
 import type { Schema } from './schema';
 
-/** A call under way, as its handler sees it. */
+/** A call in progress, as its handler sees it. */
 export class Context<State = unknown> {
     readonly #link: Link;
     readonly #number: number;
@@ -24,7 +24,7 @@ export class Context<State = unknown> {
     #caller: NativeCaller | null = null;
     #meta: Readonly<Record<string, unknown>> | undefined;
 
-    /** What `lifespan.start` gave. */
+    /** The value that `lifespan.start` returned. */
     readonly state: State;
 
     /** @internal */
@@ -37,15 +37,15 @@ export class Context<State = unknown> {
     }
 
     /**
-     * The arguments of a tool or a prompt as they came, or as `sanitise` has left them, in JSON, until the call is
-     * answered: for what JavaScript's numbers cannot hold, as long decimals, and integers beyond 2^53 unless the option
-     * `integers` keeps them.
+     * The arguments of a tool or a prompt as JSON, as received or as `sanitise` changed them, until the call is
+     * answered. For values that JavaScript's numbers cannot hold, such as long decimals, and integers beyond 2^53
+     * unless the option `integers` preserves them.
      */
     get argumentsJson(): string {
         return this.#json || '{}';
     }
 
-    /** Aborted when the client gives up or goes away; what the handler gives back then is discarded. */
+    /** Aborts when the client cancels the call or disconnects; the handler's result is then discarded. */
     get signal(): AbortSignal {
         if (this.#controller === undefined) {
             this.#controller = new AbortController();
@@ -60,8 +60,8 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Reports progress, if the client asked for it. It must increase from call to call. Delivered in order, and before
-     * the answer.
+     * Reports progress, if the client asked for it. The value must increase from call to call. Delivered in order, and
+     * before the answer.
      */
     progress(progress: number, total?: number, message = ''): void {
         if (!this.#wantsProgress || !this.#live) return;
@@ -69,40 +69,41 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Hands on a part of the result that is there already, anything that JSON can say, to a client of the action dialect
-     * that reads the answer as a stream; nothing happens for others, who get the whole. Delivered in order, and before
-     * the answer.
+     * Streams a part of the result that is available already, any JSON value, to a client of the action dialect that
+     * reads the answer as a stream. Has no effect for other clients, which get the whole result. Delivered in order,
+     * and before the answer.
      */
     partial(data: unknown): void {
         if (this.#live) this.#link.push(Outbound.Partial, this.#number, writeJson(data) ?? 'null');
     }
 
-    /** The process or state that an action belongs to, as its client names it. */
+    /** The process or state that an action belongs to, as named by its client. */
     get actionContext(): string | undefined {
         return (this.#live && this.#link.native.actionContext(this.#number)) || undefined;
     }
 
-    /** Who calls, as the policy has verified; `undefined` where nobody knows. */
+    /** The caller, as verified by the policy; `undefined` if nothing verified it. */
     get principal(): string | undefined {
         return (this.#live && this.#link.native.principal(this.#number)) || undefined;
     }
 
-    /** Whether that was granted to who calls: to filter what it may see. */
+    /** Whether the caller was granted this scope: use it to filter what the caller may see. */
     hasScope(scope: string): boolean {
         return this.#live && this.#link.native.hasScope(this.#number, scope);
     }
 
     /**
-     * Has the call of a tool with `taskSupport` go on as a task: the client is answered that it is one, and finds there
-     * what comes of it. Whether it is one; `false` when the client cannot follow it or there is no room, and the call
-     * goes on as before.
+     * Turns the call of a tool with `taskSupport` into a task: the client is answered that the call is now a task, and
+     * fetches its result from the task. Returns whether the call is a task; `false` if the client cannot follow tasks
+     * or there is no room, and the call continues as before.
      *
-     * What is asked of the client before is answered in rounds, what is asked after through the task: the handler does
-     * not run again. In 2025-11-25 the client asks for tasks, and calls are tasks from their beginning.
+     * Questions to the client that were asked before are answered in rounds; those asked after, through the task,
+     * without running the handler again. In 2025-11-25 the client asks for tasks, and such calls are tasks from their
+     * start.
      */
     beginTask(): boolean {
         if (!this.#live) return false;
-        // What was reported before belongs to the call.
+        // Reports made so far belong to the call, not to the task.
         this.#link.flush();
         return this.#link.native.beginTask(this.#number);
     }
@@ -112,12 +113,15 @@ export class Context<State = unknown> {
         return this.#live && this.#link.native.isTask(this.#number);
     }
 
-    /** Says in a sentence how far the task is, if the call has become one; until its status changes. */
+    /**
+     * Sets a sentence on the progress of the task, if the call has become one; it holds until the task's status
+     * changes.
+     */
     taskMessage(message: string): void {
         if (this.#live) this.#link.push(Outbound.TaskMessage, this.#number, message);
     }
 
-    /** Sends a log message, if the client wants messages of that level. `data` is anything that JSON can say. */
+    /** Sends a log message, if the client wants messages of that level. `data` is any JSON value. */
     log(level: LogLevel, data: unknown, logger = ''): void {
         const severity = LEVELS.indexOf(level);
         if (severity < 0) throw new McpError('ERR_MCP_MISUSE', `a level is one of ${LEVELS.join(', ')}`);
@@ -127,14 +131,14 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Asks the user to fill a form in: a flat object of strings, numbers, booleans and choices. What is filled in is
-     * held against the schema. Not for secrets.
+     * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. The input is validated
+     * against the schema. Not for secrets.
      *
-     * This and the other questions fail with `ERR_MCP_UNSUPPORTED` when the client did not declare what they need.
-     * From 2026-07-28 on they end the call, and the client repeats it with the answers: **the handler runs from its
-     * beginning again** and is told at once what it asked before. What it had asked and not been told fails with
-     * `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that are asked together (`Promise.all`) go out
-     * together.
+     * This and the other questions fail with `ERR_MCP_UNSUPPORTED` if the client did not declare the capability they
+     * need. From 2026-07-28 on a question ends the call, and the client repeats the call with the answers: **the
+     * handler runs again from its beginning**, and questions that it asked before resolve at once. In the call that
+     * ended, questions without an answer fail with `ERR_MCP_ROUND_OVER`, so that `finally` blocks run. Questions that
+     * are asked together (`Promise.all`) are sent together.
      */
     elicit<Content = Record<string, unknown>>(
         message: string,
@@ -150,8 +154,8 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Asks the user to visit a page, outside the client's reach: for what a client should not see, as credentials.
-     * `id` names the errand; `elicitationComplete` repeats it.
+     * Asks the user to visit a page outside the client: for data that the client should not see, such as credentials.
+     * `id` identifies the request; `elicitationComplete` repeats it.
      */
     elicitUrl(message: string, url: string | URL, id: string = crypto.randomUUID(), options?: AskOptions): Promise<PageResult> {
         this.#keepCaller();
@@ -159,8 +163,8 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Tells the client that the user has done what a page asked for. May be called after the call is over, if it was
-     * this call that asked.
+     * Tells the client that the user has completed the page with that `id`. May be called after the call is over, if
+     * this call asked for the page.
      */
     elicitationComplete(id: string): void {
         this.#keepCaller();
@@ -171,7 +175,7 @@ export class Context<State = unknown> {
         if (this.#live) this.#caller ??= this.#link.native.caller(this.#number);
     }
 
-    /** Has the client's model continue a conversation; a text is what the user says. See `elicit`. */
+    /** Asks the client's model to continue a conversation; a string is one user message. See `elicit`. */
     sample(request: SamplingRequest<SamplingMessage[] | string>, options?: AskOptions): Promise<SamplingResult> {
         const { messages, ...rest } = request;
         const said = (text: string) => [{ role: 'user' as const, content: { type: 'text' as const, text } }];
@@ -179,7 +183,7 @@ export class Context<State = unknown> {
         return this.#quiet(() => this.#ask(Question.Sample, params, options));
     }
 
-    /** The folders and files that the client wants servers to keep to. See `elicit`. */
+    /** Asks the client for its roots: the folders and files that servers should keep to. See `elicit`. */
     roots(options?: AskOptions): Promise<Root[]> {
         return this.#quiet(() => this.#ask(Question.Roots, {}, options));
     }
@@ -190,7 +194,7 @@ export class Context<State = unknown> {
         return this.#questions.ask<Result>(what, params, name);
     }
 
-    /** A question that nobody waits for fails without an unhandled rejection. */
+    /** Keeps a question that nothing awaits from failing as an unhandled rejection. */
     #quiet<Result>(ask: () => Promise<Result>): Promise<Result> {
         const result = ask();
         result.catch(() => {});
@@ -203,9 +207,9 @@ export class Context<State = unknown> {
     }
 
     /**
-     * Ends the stream of events on which this call is answered, where it has one in a session of 2025-11-25: the client
-     * comes back after that time for what is said from now on, and costs no connection meanwhile. Elsewhere nothing
-     * happens.
+     * Closes the event stream on which this call is answered, if it has one in a session of 2025-11-25. The client
+     * reconnects after `retryMs` for everything sent from now on, and holds no connection meanwhile. Has no effect
+     * elsewhere.
      */
     releaseStream(retryMs: number): void {
         if (!this.#live) return;
@@ -214,15 +218,17 @@ export class Context<State = unknown> {
     }
 
     /**
-     * The settings that the client declared with this call for an extension; `undefined` when it did not declare it.
-     * Before 2026-07-28 there are none.
+     * The settings that the client declared with this call for an extension; `undefined` if it did not declare the
+     * extension. Always `undefined` before 2026-07-28.
      */
     extension(id: string): object | undefined {
         const json = this.#live ? this.#link.native.extension(this.#number, id) : null;
         return json === null ? undefined : JSON.parse(json);
     }
 
-    /** What the client said of itself: with this call from 2026-07-28 on, when it connected before. */
+    /**
+     * The client's description of itself: from this call since 2026-07-28, in earlier revisions from when it connected.
+     */
     get client(): ClientInfo {
         if (this.#client === undefined) {
             const json = this.#live ? this.#link.native.introduction(this.#number) : null;
@@ -237,7 +243,7 @@ export class Context<State = unknown> {
         return this.client.revision;
     }
 
-    /** The `_meta` of the request, the trace context of its caller included (`traceparent`, `tracestate`, `baggage`). */
+    /** The `_meta` of the request, including the caller's trace context (`traceparent`, `tracestate`, `baggage`). */
     get meta(): Readonly<Record<string, unknown>> {
         if (this.#live) this.#meta ??= Object.freeze(JSON.parse(this.#link.native.meta(this.#number)));
         return this.#meta ?? {};
@@ -245,7 +251,7 @@ export class Context<State = unknown> {
 
     /**
      * Refuses the call unless the client declared a capability, named by its path: `require('elicitation', 'url')`. The
-     * client is told which one to declare.
+     * error tells the client which capability to declare.
      */
     require(...path: string[]): void {
         const json = this.#live ? this.#link.native.missing(this.#number, path) : null;
@@ -254,7 +260,7 @@ export class Context<State = unknown> {
         throw new ProtocolError('missing capability', message, data);
     }
 
-    /** @internal Answers, with what its row wants besides; does nothing when the call is over. */
+    /** @internal Answers the call with a row of that kind; has no effect when the call is over. */
     answer(kind: Outbound, text: string, a = 0, b = 0): void {
         if (!this.#live) return;
         this.#live = false;
@@ -263,17 +269,17 @@ export class Context<State = unknown> {
         this.#link.push(kind, this.#number, text, a, b);
     }
 
-    /** @internal Its arguments are these. */
+    /** @internal Replaces the arguments. */
     clean(json: string): void {
         if (this.#live) this.#json = json;
     }
 
-    /** @internal What becomes of integers beyond 2^53. */
+    /** @internal How integers beyond 2^53 appear. */
     get integers(): Integers {
         return this.#link.integers;
     }
 
-    /** @internal Its handler has ended, answered or not. */
+    /** @internal Notes that the handler has ended, whether or not the call was answered. */
     settle(): void {
         this.#isSettled = true;
     }
@@ -307,7 +313,7 @@ export class Context<State = unknown> {
     }
 }
 
-/** @internal What the engine says of a client. */
+/** @internal A client as the engine describes it. */
 export interface Introduction {
     revision: Revision;
     connection?: number;

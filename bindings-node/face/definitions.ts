@@ -8,242 +8,326 @@ import type { Annotations, Icon, Implementation, PromptArgument, Revision, TaskS
 import type { Schema } from './schema';
 
 export interface ServerOptions<State = unknown> {
-    /** What the server tells the model about itself. */
+    /** Instructions for the model on how to use the server. */
     instructions?: string;
-    /** What is made before the first call and unmade after the last; `ctx.state` is what `start` gave. */
+    /** `start` runs before the first call and `stop` after the last; `ctx.state` is the value that `start` returned. */
     lifespan?: { start: () => State | Promise<State>; stop?: (state: State) => unknown };
     /**
-     * The lists may change while clients are connected: tools, resources and prompts may be added and removed at any
-     * time, and clients are told. Without it everything is added before the server runs.
+     * Lets tools, resources and prompts be added and removed while clients are connected, and notifies clients. Without
+     * it everything must be added before the server runs.
      */
     listChanges?: boolean;
-    /** Clients may subscribe to resources: see `resourceUpdated`. */
+    /** Lets clients subscribe to resources: see `resourceUpdated`. */
     subscriptions?: boolean;
-    /** Items on a page of a list; all of them by default. */
+    /** Items on a page of a list; by default all items are on one page. */
     pageSize?: number;
-    /** How long clients may keep lists, in ms, from 2026-07-28 on; `public` ones may be shown to other users. */
+    /** How long clients may cache lists, in ms, from 2026-07-28 on; `public` lists may be shown to other users. */
     cacheLists?: { ms: number; scope?: 'public' | 'private' };
-    /** Extensions that it offers, from 2026-07-28 on: settings by name. */
+    /** Extensions that the server offers, from 2026-07-28 on: settings by name. */
     extensions?: Readonly<Record<string, object>>;
-    /** How much is kept of tasks. */
+    /** Limits on stored tasks. */
     taskLimits?: TaskLimits;
-    /** When answers of the action dialect refer to their data instead of holding them; never by default. */
+    /**
+     * Bytes that all connections may hold together, over all addresses: incomplete messages, calls in progress, answers
+     * not yet taken by clients, and data kept after calls. 268435456 (256 MiB) by default; 1 GiB as long as the server
+     * is reached by stdin and stdout alone. Above it, long messages are refused at once: over HTTP with 503 and
+     * `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth is reserved for messages of at
+     * most 64 KiB.
+     */
+    maxBytes?: number;
+    /** When the action dialect answers with a reference to the data instead of the data itself; never by default. */
     references?: References;
     /**
-     * 32 bytes that sign what clients keep between the rounds of a call (see `Context.elicit`); random by default. Give
-     * the same to processes that a client may reach in turn, and keep it secret.
+     * 32 bytes that sign the state that clients hold between the rounds of a call (see `Context.elicit`); random by
+     * default. Processes that serve the same clients need the same key. Keep it secret.
      */
     stateKey?: Uint8Array;
     /**
-     * Whose reading of the protocol is spoken up to 2025-11-25: documents that have codes, words and methods of their
-     * own; `official` by default.
+     * The variant of the protocol to speak up to 2025-11-25: some documents define codes, names and methods of their
+     * own. `official` by default.
      */
     profile?: Profile;
-    /** What clients may do, how often and for how long, what is masked and what is written down. */
+    /** Permissions, rate and time limits, masking and audit. */
     policy?: Policy;
     /**
-     * Who is asked before a tool is called, by its name (`*` is every other tool): called with its name, the arguments,
-     * which fit its schema, and the call, by which the user may be asked. `true` has the tool called. `false` is a failure
-     * for the model to read; what it throws is told as if the tool had. What bounds the time of a tool bounds this, too.
-     * A name that no tool has is an error when the server is served, unless there are `listChanges`.
+     * Approves calls before the handler runs, by tool name (`*` covers every other tool). Called with the tool's name,
+     * the arguments, which already fit its schema, and the call's context, through which it can ask the user. `true`
+     * runs the tool. `false` fails the call with an error that the model can read; an exception counts as thrown by the
+     * tool. The time limits of a tool include this step. A name that no tool has is an error when the server is served,
+     * unless `listChanges` is on.
      */
     approval?: Readonly<Record<string, Approve<State>>>;
     /**
-     * The same for who cleans the arguments before anybody else sees them: gives an object, which has to fit the schema,
-     * too, or throws. The audit is told what came.
+     * Cleans arguments before `approval` and the handler see them, by tool name like `approval`. Returns an object,
+     * which must fit the schema too, or throws. The audit gets the original arguments.
      */
     sanitise?: Readonly<Record<string, Clean<State>>>;
-    /** What is declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several requests as one. */
+    /**
+     * Capabilities declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several
+     * requests as one.
+     */
     experimental?: Readonly<Record<string, object>>;
     /**
-     * What integers beyond 2^53 become in arguments and in what clients answer: see `Integers`; `number` by default.
-     * Every `bigint` goes out as the integer that it is.
+     * Also answers requests of the action dialect, on the same addresses; each tool is an action. Off by default: such
+     * a request is then an error.
+     */
+    actions?: boolean;
+    /**
+     * How integers beyond 2^53 appear in arguments and in clients' answers: see `Integers`; `number` by default. Every
+     * `bigint` is sent as an exact integer.
      */
     integers?: Integers;
-    /** A client of a revision before 2026-07-28 has finished the handshake. */
+    /** Called when a client of a revision before 2026-07-28 has finished the handshake. */
     onInitialized?: (client: ClientInfo) => void;
-    /** The roots of a client are others now: handlers learn them by `ctx.roots()`. */
+    /** Called when the roots of a client changed: handlers read them with `ctx.roots()`. */
     onRootsChanged?: (client: ClientInfo | undefined) => void;
-    /** A connection has ended; the client is `undefined` when it had not introduced itself. */
+    /** Called when a connection has ended; the client is `undefined` if it had not introduced itself. */
     onClosed?: (reason: McpError, client: ClientInfo | undefined) => void;
-    /** Told of what handlers throw; printed to stderr by default, `ToolError`s and `ProtocolError`s excepted. */
+    /**
+     * Called with each exception of a handler. By default they are printed to stderr, except `ToolError`,
+     * `ProtocolError` and `ActionError`.
+     */
     onError?: (error: unknown, what: string) => void;
-    /** @internal Another library serves: see `Server.attend`. */
+    /** @internal Another library serves the calls: see `Server.attend`. */
     delegate?: NativeDelegate;
 }
 
-/** Whether a call may be made. */
+/** Decides whether a call may run. */
 export type Approve<State = any> = (tool: string, args: any, context: Context<State>) => boolean | Promise<boolean>;
 
-/** The arguments of a call, cleaned. */
+/** Returns the cleaned arguments of a call. */
 export type Clean<State = any> = (tool: string, args: any, context: Context<State>) => object | Promise<object>;
 
-/** Documents that describe the protocol a little differently. */
+/** Variants of the protocol, each defined by a document of its own. */
 export type Profile = 'official' | 'seed-001' | 'seed-002' | 'seed-003' | 'seed-004';
 
-/** What is allowed, and what of it is denied. */
+/** Allowed names or URIs, and exceptions to them. */
 export interface Patterns {
-    /** Without any, nothing is. */
+    /** What to allow; if it is empty or left out, nothing is allowed. */
     allowed?: readonly string[];
-    /** Wins. */
+    /** Takes precedence over `allowed`. */
     denied?: readonly string[];
 }
 
 /**
- * What a server allows, bounds, masks and writes down, whoever asks. What clients may not call or read is not there for
- * them: no list shows it. Credentials are masked in what handlers say of failures.
+ * A server's permissions, limits, masking and audit, for every client. Tools and resources that are not allowed are
+ * left out of lists, and a request for one is answered as if it did not exist. Credentials are masked in the failure
+ * messages of handlers.
  */
 export interface Policy {
     permissions?: {
-        /** Named exactly; `*` is all of them. */
+        /** Exact names; `*` allows all. */
         tools?: Patterns;
-        /** Patterns of URIs: `*` stands for anything within one segment, `**` for anything. */
+        /** URI patterns: `*` matches anything within one segment, `**` matches anything. */
         resources?: Patterns;
-        /** Largest resource that is given out, in bytes. */
+        /** Maximum size of a resource that is returned, in bytes. */
         maxResourceSize?: number;
-        /** Longest that a tool may take, in ms. */
+        /** Maximum time that a tool may take, in ms. */
         maxToolExecutionTime?: number;
-        /** Whether the names of tools are patterns, too. */
+        /** Treats the names of tools as patterns, too. */
         toolPatterns?: boolean;
     };
-    /** How often each client may ask: so often at once, and so often in each second. */
+    /**
+     * Limits how often each client may send requests: `burst` at once, and `perSecond` each second. A client is
+     * identified by its principal or else by its address, whatever sessions it opens; all clients on stdin and Unix
+     * sockets count as one.
+     */
     rate?: { burst: number; perSecond: number };
-    /** How many calls of tools each client may make in a period, in ms; an action beyond it fails with `QUOTA_EXCEEDED`. */
+    /**
+     * Limits how many tool calls each client may make in a period, in ms; an action beyond it fails with
+     * `QUOTA_EXCEEDED`.
+     */
     quota?: { calls: number; period: number };
-    /** Longest that a call of any tool may take, in ms. */
+    /** Maximum time that a call of any tool may take, in ms. */
     toolTimeout?: number;
-    /** The same by tool. */
+    /** Maximum time by tool, in ms; overrides `toolTimeout`. */
     timeouts?: Readonly<Record<string, number>>;
     /**
-     * The API keys that clients are known by, and what was granted to each. With these, with `jwt` or with both, who is
-     * not known is refused: over HTTP with status 401, by `X-API-Key` and `Authorization: Bearer`; elsewhere by the `auth`
-     * of an action's metadata, or of the `_meta` of a request: `{ type: 'api_key', key }`, `{ type: 'bearer', token }`.
+     * The accepted API keys, with the client and the scopes of each. With `keys`, `jwt` or both, clients that are not
+     * authenticated are refused. Over HTTP, with status 401; credentials come in `X-API-Key` or
+     * `Authorization: Bearer`. Elsewhere they come in the `auth` of an action's metadata, or of the `_meta` of a
+     * request: `{ type: 'api_key', key }` or `{ type: 'bearer', token }`.
      */
     keys?: Readonly<Record<string, Granted>>;
-    /** The signed tokens that clients are known by: `sub` is who bears one, `scope` what was granted. */
+    /**
+     * How bearer tokens are verified: `sub` is the client, `scope` its scopes. Handlers see the owner of an API key as
+     * `key:NAME`, and the bearer of a token as `jwt:ISSUER#SUB`.
+     */
     jwt?: Jwt;
-    /** The scopes that a tool takes, by its name. Who lacks one is told which: over HTTP with status 403. */
+    /**
+     * The scopes that a tool requires, by tool name. A client that lacks one is told which: over HTTP with status 403.
+     */
     scopes?: Readonly<Record<string, readonly string[]>>;
-    /** What is masked wherever it stands. */
+    /** Strings that are masked wherever they occur in errors, in failures of tools and in the audit. */
     secrets?: readonly string[];
-    /** Whether the audit is shown arguments, credentials masked. */
+    /** Adds arguments to audit events, with credentials masked. */
     auditArguments?: boolean;
     /** Called for each call, read, prompt, completion and subscription when it is answered. */
     audit?: (event: AuditEvent) => void;
+    /** Limits the events that wait for `audit`. */
+    auditQueue?: AuditQueue;
 }
 
-/** Whose a key is, and what was granted. */
+/** The queue between the engine and `audit`. */
+export interface AuditQueue {
+    /** How many events may wait; 10,000 by default. */
+    events?: number;
+    /**
+     * The behaviour when the queue is full. `wait`, the default: engine threads wait, and no event is lost.
+     * JavaScript's own thread cannot wait for itself: it continues, and adds the events of the calls that it answers in
+     * one turn. `drop`: events are dropped, and `dropped` of the next event says how many. `refuse`: new requests are
+     * refused as overloaded until there is room; requests in progress are still answered.
+     */
+    whenFull?: 'wait' | 'drop' | 'refuse';
+}
+
+/** The client that an API key belongs to, and its scopes. */
 export interface Granted {
     client: string;
     scopes?: readonly string[];
 }
 
-/** What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ by 60 s. */
-export interface Jwt {
-    algorithm: 'HS256' | 'RS256' | 'ES256';
-    /** The secret of HS256, or else the public key in PEM. */
+/** A key that verifies signed tokens. */
+export interface JwtKey {
+    algorithm: 'HS256' | 'HS384' | 'HS512' | 'RS256' | 'RS384' | 'RS512' | 'ES256' | 'ES384' | 'EdDSA';
+    /** The secret, of at least 32 bytes for HS256, 48 for HS384, 64 for HS512; otherwise the public key in PEM. */
     key: string;
-    /** Who has to have issued it (`iss`). */
-    issuer?: string;
-    /** Whom it has to be for (`aud`); without it, nobody in particular. */
-    audience?: string;
 }
 
-/** One request, and what came of it. */
+/**
+ * How signed tokens are verified (RFC 7519). A token needs an expiry (`exp`) that has not passed, and the issuer and
+ * the audience that are named here. `exp`, `nbf` and `iat` must be numbers. Clocks may differ by 60 s.
+ */
+export interface Jwt extends Partial<JwtKey> {
+    /** Further keys by their id: a token is verified with the key of its `kid`, or else with `key`, if there is one. */
+    keys?: Readonly<Record<string, JwtKey>>;
+    /** The issuer (`iss`) that tokens must have; with several, any one of them. */
+    issuer?: string | readonly string[];
+    /** Accepts tokens of any issuer, and tokens without one. */
+    anyIssuer?: boolean;
+    /**
+     * The audience (`aud`) that tokens must have; with several, any one of them. Usually the address by which clients
+     * know this server.
+     */
+    audience?: string | readonly string[];
+    /**
+     * Accepts tokens for any audience, and tokens without one: also tokens issued for another server, which can then
+     * use them here.
+     */
+    anyAudience?: boolean;
+}
+
+/** One request and its outcome. */
 export interface AuditEvent {
     method: string;
-    /** The tool or prompt, or the URI. */
+    /** The name of the tool or prompt, or the URI. */
     name: string;
-    /** Who asked, as the carrier has verified. */
+    /** The verified principal of the caller. */
     principal: string | null;
-    /** The request's id, as it stands on the wire. */
+    /** The request's id, as on the wire. */
     id: string;
     revision: Revision;
     outcome: 'done' | 'tool_failed' | 'failed' | 'denied' | 'limited' | 'timed_out' | 'cancelled';
-    /** The code of the error, if it is one. */
+    /** The error code, if the request failed with an error. */
     code: number | null;
-    /** What was said of the failure, if it is one. */
+    /** The failure message, if the request failed. */
     message: string | null;
-    /** From when the request came to when it was answered. */
+    /** Seconds from the arrival of the request to its answer. */
     seconds: number;
-    /** The arguments in JSON, where they are kept. */
+    /** The arguments as JSON, with `auditArguments`. */
     arguments: string | null;
+    /** How many events were dropped before this one because the queue was full. */
+    dropped: number;
 }
 
-/** How much of its tasks a server keeps. */
+/** Limits on the tasks that a server stores. */
 export interface TaskLimits {
-    /** Most tasks, the ended ones included; further calls are refused, or run without one. 1024 by default. */
+    /**
+     * Maximum number of tasks, ended ones included; 1024 by default. Calls beyond it are refused, or run without a
+     * task.
+     */
     count?: number;
-    /** Most bytes of all results; what would exceed it becomes an error. 64 MiB by default. */
+    /**
+     * Maximum number of tasks of one principal or, without a verified principal, of one address; 256 by default. Their
+     * results may take the same share of `bytes`.
+     */
+    perOwner?: number;
+    /** Maximum size of all results in bytes; 64 MiB by default. A result that does not fit becomes an error. */
     bytes?: number;
-    /** How long a task is kept from its creation, in ms, at most; an hour by default. */
+    /** Maximum time that a task is kept after its creation, in ms; an hour by default. */
     ttlMs?: number;
-    /** How often clients are told to ask how far a task is, in ms; 500 by default. */
+    /** How often clients are told to poll a task, in ms; 500 by default. */
     pollMs?: number;
 }
 
 /**
- * When answers of the action dialect refer to their data instead of holding them: clients have those in parts, by
- * `mcp.get_data`. At most 64 MiB are kept in all, the oldest give way; what is longer still, and what batches give, is
- * answered whole.
+ * When the action dialect answers with a reference to the data instead of the data itself: clients then fetch the data
+ * in parts with `mcp.get_data`. At most 64 MiB are stored in all; the oldest data are evicted first. Larger data, and
+ * the answers of batches, are sent whole.
  */
 export interface References {
-    /** Data of more bytes than this are referred to. */
+    /** Data of more bytes than this are sent by reference. */
     overBytes: number;
-    /** How long they are kept, in ms; 60,000 by default. */
+    /** How long the data are stored, in ms; 60,000 by default. */
     ttlMs?: number;
 }
 
-/** What a client said of itself: for display only. */
+/** A client's description of itself: unverified, for display only. */
 export interface ClientInfo {
     revision: Revision;
     /**
-     * The number of its connection, which no other connection of the server has: what is kept for a client until
-     * `onClosed` is kept by it. `undefined` where each request has a connection of its own (2026-07-28 on HTTP).
+     * The number of its connection, unique within the server: use it as the key of per-client data until `onClosed`.
+     * `undefined` where each request has a connection of its own (2026-07-28 on HTTP).
      */
     connection: number | undefined;
-    /** Its name, version and more, if it named them. */
+    /** Its name, version and more, if the client sent them. */
     info: Implementation | undefined;
-    /** What it offers, by name. */
+    /** The capabilities that the client declared, by name. */
     capabilities: Record<string, unknown>;
 }
 
-/** What clients of the action dialect are told of an action besides its description and its schemas. */
+/** Documentation of an action for clients of the action dialect, besides its description and its schemas. */
 export interface ActionNotes {
-    /** Requests and responses. */
+    /** Example requests and responses. */
     examples?: readonly object[];
-    /** The types of the errors that it may answer with. */
+    /** The types of the errors that the action may answer with. */
     errors?: readonly string[];
     help_url?: string;
-    /** A notice that it will go. */
+    /** A deprecation notice. */
     deprecated?: string;
-    /** Whether it is undone where it fails. */
+    /** Whether a failed call is undone. */
     atomic?: boolean;
     [more: string]: unknown;
 }
 
 export interface ToolDefinition<Args = any> {
-    /** A name for people. */
+    /** A name for display. */
     title?: string;
-    /** What it does, for the model. */
+    /** A description of the tool, for the model. */
     description?: string;
-    /** What its arguments look like: a JSON Schema, or a schema object of zod and the like. */
+    /** The schema of the arguments: a JSON Schema, or a schema object of zod or a similar library. */
     inputSchema?: Schema<Args>;
-    /** What its structured content looks like: what it gives back is held against it before it is sent. */
+    /** The schema of the structured content. Results are validated against it before they are sent. */
     outputSchema?: Schema<any>;
     annotations?: ToolAnnotations;
     /**
-     * Whether its calls may go on as tasks: those whose client can follow them, or also no others (`required`). See
+     * Whether calls may run as tasks: `optional` for clients that support tasks, `required` for those clients only. See
      * `Context.beginTask`.
      */
     taskSupport?: TaskSupport;
-    /** What `mcp.get_schema` of the action dialect shows of it besides. */
+    /** Additional documentation that `mcp.get_schema` of the action dialect returns. */
     action?: ActionNotes;
-    /** Whether it is undone where it fails: its handler notes each step with how it is taken back. See `Steps`. */
+    /**
+     * Lets a GET call the tool, in the action dialect over HTTP: `GET …/stream?action=NAME`. A web page can make a
+     * browser send a GET that does not reveal its origin, so this is for tools whose annotations have `readOnlyHint`;
+     * for any other tool it is an error.
+     */
+    onGet?: boolean;
+    /** Whether a failed call is undone: the handler notes for each step how to undo it. See `Steps`. */
     atomic?: boolean;
     /**
-     * Where its results are kept: the same call gets the same answer until its time is over or it is forgotten, without
-     * the handler. Failures are not kept.
+     * Caches results: the same call gets the cached result, without running the handler, until the result expires or is
+     * forgotten. Failures are not cached.
      */
     kept?: Results;
     icons?: readonly Icon[];
@@ -255,7 +339,7 @@ export interface ResourceDefinition {
     title?: string;
     description?: string;
     mimeType?: string;
-    /** How many bytes it has. */
+    /** Its size in bytes. */
     size?: number;
     annotations?: Annotations;
     icons?: readonly Icon[];
@@ -263,7 +347,7 @@ export interface ResourceDefinition {
 }
 
 export interface ResourceTemplateDefinition<State = any> extends ResourceDefinition {
-    /** By the template's variables: what values they may take. */
+    /** Completers by template variable: they suggest values. */
     complete?: Readonly<Record<string, Completer<State>>>;
 }
 
@@ -271,7 +355,7 @@ export interface PromptDefinition<State = any> {
     title?: string;
     description?: string;
     arguments?: readonly (PromptArgument & {
-        /** What values it may take. */
+        /** Suggests values. */
         complete?: Completer<State>;
     })[];
     icons?: readonly Icon[];
@@ -279,11 +363,11 @@ export interface PromptDefinition<State = any> {
 }
 
 export interface RunOptions {
-    /** How long what is in flight may still be answered after the end of stdin or a signal, in ms; 5000 by default. */
+    /** How long calls in flight may take after the end of stdin or a signal, in ms; 5000 by default. */
     graceMs?: number;
-    /** Take SIGTERM, SIGINT and SIGHUP while the server runs; by default when nobody listens for them. */
+    /** Handle SIGTERM, SIGINT and SIGHUP while the server runs; by default if nothing else listens for them. */
     signals?: boolean;
-    /** Shown each message. */
+    /** Called with each message. */
     trace?: Trace;
 }
 

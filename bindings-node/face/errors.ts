@@ -1,4 +1,4 @@
-/** What went wrong, in a word that stays the same from version to version. */
+/** A machine-readable code that stays the same from version to version. */
 export type ErrorCode =
     | 'ERR_MCP_PEER'
     | 'ERR_MCP_CANCELLED'
@@ -30,8 +30,8 @@ export type ErrorCode =
     | 'ERR_MCP_INTERNAL';
 
 /**
- * How what carries messages failed, in a word: `refused` with a status; whether the server did what it was asked to is
- * not known after `broken` and `session_lost`.
+ * How a transport failed; `refused` comes with a status. After `broken` and `session_lost` it is unknown whether the
+ * server carried out the request.
  */
 export type CarrierFault =
     | 'unreachable'
@@ -44,7 +44,7 @@ export type CarrierFault =
     | 'broken'
     | 'session_lost';
 
-/** What is known of a failure besides its code and its sentence. */
+/** Details of a failure besides its code and message. */
 interface Details {
     rpcCode?: number;
     fault?: CarrierFault;
@@ -60,21 +60,24 @@ interface Details {
 export class McpError extends Error {
     override readonly name: string = 'McpError';
     declare readonly code: ErrorCode;
-    /** The number of the peer's error; only with `ERR_MCP_PEER`. */
+    /** The JSON-RPC error code of the peer; only with `ERR_MCP_PEER`. */
     declare readonly rpcCode?: number;
-    /** How the carrier failed; only with `ERR_MCP_CARRIER`. */
+    /** How the transport failed; only with `ERR_MCP_CARRIER`. */
     declare readonly fault?: CarrierFault;
-    /** The status with which HTTP failed; only with `ERR_MCP_CARRIER`. */
+    /** The HTTP status of the failure; only with `ERR_MCP_CARRIER`. */
     declare readonly status?: number;
-    /** How the server wants to be shown who asks, `WWW-Authenticate` as it came; only with `ERR_MCP_CARRIER`. */
+    /**
+     * The `WWW-Authenticate` header as received: how the server wants clients to authenticate; only with
+     * `ERR_MCP_CARRIER`.
+     */
     declare readonly authenticate?: string;
-    /** The data of the peer's error. */
+    /** The `data` of the peer's error. */
     declare readonly data?: unknown;
-    /** Of an action that failed: what went wrong, in a sentence for people who know nothing of protocols. */
+    /** For a failed action: what went wrong, in a sentence for people without technical knowledge. */
     declare readonly forPeople?: string;
-    /** Whether to try it again may help. */
+    /** Whether a retry may succeed. */
     declare readonly isTransient?: boolean;
-    /** How long the server asks to wait before. */
+    /** How long the server asks to wait before a retry, in ms. */
     declare readonly retryAfterMs?: number;
 
     constructor(code: ErrorCode, message: string, options: Details & { cause?: unknown } = {}) {
@@ -85,22 +88,22 @@ export class McpError extends Error {
 }
 
 /**
- * A failure whose text the model may see. Whatever else a handler throws is told to the model as a failure without
- * its text.
+ * A failure whose message the model may see. Any other exception of a handler is reported to the model without its
+ * message.
  */
 export class ToolError extends Error {
     override readonly name = 'ToolError';
 }
 
 /**
- * A failure that is told as an error of the protocol, with its text, wherever it is thrown: not for the model to read,
- * as a `ToolError` is. What does not exist, and what is asked for wrongly, has another number in each revision; or give
- * a number of your own.
+ * A failure that is sent as a JSON-RPC error with its message, wherever it is thrown; unlike a `ToolError`, it is not
+ * meant for the model. The codes of `not found` and `invalid params` depend on the revision; pass a number to choose
+ * the code.
  */
 export class ProtocolError extends Error {
     override readonly name = 'ProtocolError';
     readonly kind: 'internal' | 'invalid params' | 'not found' | 'missing capability' | number;
-    /** What else the client is told: anything that JSON can say. */
+    /** The `data` of the error: any JSON value. */
     declare readonly data?: unknown;
 
     constructor(kind: ProtocolError['kind'], message: string, data?: unknown) {
@@ -110,30 +113,30 @@ export class ProtocolError extends Error {
     }
 }
 
-/** What an error of the action dialect says besides its type and its message. */
+/** Details of an action dialect error besides its type and its message. */
 export interface ActionErrorDetails {
-    /** What else there is to know: an object. */
+    /** Further details: an object. */
     details?: any;
-    /** A number, most often a status of HTTP; that of the type by default. */
+    /** A number, most often an HTTP status; by default the number of the type. */
     actionCode?: number;
-    /** Where to read more. */
+    /** A URL with more information. */
     helpUrl?: string;
 }
 
 /**
- * An error of the action dialect: thrown by a handler, its clients get it as it is, and those of MCP its message, and the
- * same as structured content. What `Client.action` fails with, it is what the server answered.
+ * An error of the action dialect. If a handler throws one, action clients receive it as it is; MCP clients receive its
+ * message, and the error as structured content. `Client.action` rejects with one that holds the server's error.
  */
 export class ActionError extends McpError implements ActionErrorDetails {
     override readonly name: string = 'ActionError';
-    /** One that the dialect names, as `RESOURCE_NOT_FOUND`, or the server's own. */
+    /** A type that the dialect defines, such as `RESOURCE_NOT_FOUND`, or one of the server's own. */
     readonly type: string;
-    /** The type as the dialect names it, of what a server answered: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`. */
+    /** In a server's answer, the dialect's name of the type: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`. */
     declare readonly kind?: string;
     declare readonly details?: any;
     declare readonly actionCode?: number;
     declare readonly helpUrl?: string;
-    /** What the server says of such an answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
+    /** The metadata of the server's answer: `request_id`, `server_id`, `execution_time_ms` and so on. */
     declare readonly metadata?: Record<string, unknown>;
 
     constructor(type: string, message = '', details: ActionErrorDetails = {}) {
@@ -142,12 +145,12 @@ export class ActionError extends McpError implements ActionErrorDetails {
     }
 }
 
-/** @internal What the engine says of a failure. */
+/** @internal A failure as the engine reports it. */
 export interface Failure extends Details, ActionErrorDetails {
     code: ErrorCode;
     message: string;
     cause?: Failure;
-    /** Of an `ActionError`. */
+    /** Only of an `ActionError`. */
     type?: string;
 }
 
@@ -158,7 +161,7 @@ export function revive(failure: Failure): McpError {
     return new McpError(code, message, cause ? { ...rest, cause: revive(cause) } : rest);
 }
 
-/** @internal Calls the engine; what it throws becomes an error of ours. */
+/** @internal Calls the engine; an exception becomes an `McpError`. */
 export function guarded<T>(call: () => T): T {
     try {
         return call();

@@ -2,17 +2,17 @@ import type { EventEmitter } from 'node:events';
 import type { McpError } from './errors';
 import type { Change, LogMessage } from './protocol';
 
-/** What a client emits, and what its listeners are given. */
+/** The events of a client, with the arguments of their listeners. */
 export interface ClientEvents {
-    /** The server's tools are others now; likewise its prompts and resources. */
+    /** The server's tools changed; likewise its prompts and resources. */
     toolsChanged: [];
     promptsChanged: [];
     resourcesChanged: [];
-    /** A resource that is subscribed to, or a part of it, is another now. */
+    /** A resource that this client subscribed to, or a part of it, changed. */
     resourceUpdated: [uri: string];
     /** A log message of the server. */
     log: [message: LogMessage];
-    /** The user has done what a page asked for; the errand's name. */
+    /** The user has completed a page; `id` names it. */
     elicitationComplete: [id: string];
     /** Any other notification of the server. */
     notification: [method: string, params: unknown];
@@ -20,11 +20,11 @@ export interface ClientEvents {
     closed: [reason: McpError];
 }
 
-/** @internal A notification of the server, read. */
+/** @internal A parsed notification of the server. */
 export interface Notice {
-    /** What changed, if it says so. */
+    /** The change that the notification reports, if it reports one. */
     change?: Change;
-    /** The id of the stream that it was told on, if it was. */
+    /** The id of the stream that carried it, if there is one. */
     stream?: number;
     emit: (to: EventEmitter<ClientEvents>) => void;
 }
@@ -37,7 +37,7 @@ const CHANGES = {
 
 const STREAM = 'io.modelcontextprotocol/subscriptionId';
 
-/** @internal One whose params are not what they should be is of another kind. */
+/** @internal Parses a notification. One with unexpected params is emitted as `notification`. */
 export function readNotice(method: string, params: Record<string, any> = {}): Notice {
     const stream = params._meta?.[STREAM];
     if (Object.hasOwn(CHANGES, method)) {

@@ -3,7 +3,7 @@ import type { NativeLink } from './native';
 import { readJson, type Integers } from './numbers';
 import type { Progress } from './protocol';
 
-/** Rows of `drain`: see `src/drain.rs`. */
+/** Kinds of the rows of `drain`: see `src/drain.rs`. */
 const enum Inbound {
     Call,
     CallWithProgress,
@@ -36,7 +36,7 @@ const enum Inbound {
     Done
 }
 
-/** @internal Rows of `submit`: see `src/submit.rs`. */
+/** @internal Kinds of the rows of `submit`: see `src/submit.rs`. */
 export const enum Outbound {
     Text,
     Structured,
@@ -51,10 +51,10 @@ export const enum Outbound {
     Partial
 }
 
-/** @internal What is told to whoever holds a link; `text` is JSON but for cancellations and lines. */
+/** @internal The callbacks of a link; `text` is JSON except for cancellations and lines. */
 export interface Receiver {
     call?(number: number, target: number, text: string, wantsProgress: boolean): void;
-    /** Another library's: a whole request, or a call of the tool of that number, its id and `_meta` as JSON. */
+    /** With a delegate: a whole request, or a call of the tool with that number, its id and `_meta` as JSON. */
     request?(number: number, text: string): void;
     invoke?(number: number, tool: number, args: object | null, id: string, meta: string, isAlone: boolean): void;
     cancelled?(number: number, reason: string): void;
@@ -67,14 +67,15 @@ export interface Receiver {
     notification?(text: string): void;
     line?(text: string): void;
     closed?(reason: McpError): void;
-    /** The answer to an HTTP request, and a piece of its body. */
+    /** The head of the answer to an HTTP request, and a piece of the answer's body. */
     head?(number: number, status: number, text: string): void;
     piece?(number: number, text: string, isLast: boolean): void;
-    /** On a wire: a message, and of which one it is; what is none; room for more. */
+    /** On a wire: a message, and the number of the sent message that brought it; why a frame is no message. */
     frame?(text: string, of: number): void;
     bad?(why: string): void;
-    room?(): void;
-    /** Of messages over HTTP. */
+    /** Room to send more: on a wire, or of the body of that HTTP request. */
+    room?(number: number): void;
+    /** On a wire over HTTP: where to resume a message's stream, the session's name, and the end of a message. */
     position?(of: number, position: string): void;
     session?(name: string): void;
     done?(of: number, why: string): void;
@@ -82,54 +83,93 @@ export interface Receiver {
     traced?(isOut: boolean, text: string): void;
 }
 
-/** @internal Who waits for an answer. */
+/** @internal A pending request. */
 export interface Waiting {
     resolve: (result: any) => void;
     reject: (error: unknown) => void;
     onProgress?: ((progress: Progress) => void) | undefined;
-    /** A stream is open, under that id. */
+    /** Called with the stream's id once the stream is open. */
     onListening?: (id: number) => void;
-    /** The result is wanted as the JSON that it came in. */
+    /** Resolves to raw JSON instead of a parsed value. */
     isRaw?: boolean;
 }
 
-/** Numbers in a row of `drain`, and before the rows. */
+/** Integers per row of `drain`, and in the head before the rows. */
 const ROW_IN = 6;
 const HEAD_IN = 3;
-/** And of `submit`. */
+/** Numbers per row of `submit`. */
 const ROW = 5;
-/** Rows taken in one turn of the loop, so that timers and I/O have theirs. */
+/** Maximum number of rows per turn of the event loop, so that timers and I/O get their turn. */
 const MAX_ROWS = 256;
-/** Text that is submitted at once instead of at the end of the tick. */
+/** Length of text above which rows are submitted at once instead of at the end of the tick. */
 const MAX_TEXT = 256 << 10;
-/** How a call is answered whose arguments JavaScript has no room for. */
+/** The answer to a call whose arguments JavaScript has no memory for. */
 const UNREADABLE = JSON.stringify({ message: 'the arguments cannot be read' });
 const INVALID_PARAMS = -32602;
 /** The longest delay of a timer: it only keeps the process alive. */
 const FOREVER = 2 ** 31 - 1;
 
+/** Strong references to links that something waits for and that nothing else may refer to. */
+const held = new Set<Link>();
+/** Stops the timers of collected links, which would keep the process alive. */
+const timers = new FinalizationRegistry<NodeJS.Timeout>(timer => clearInterval(timer));
+const alive = () => setInterval(nothing, FOREVER);
+
+function nothing(): void {}
+
+/** @internal Pending requests by number; the link is held while there are any. */
+class Waitings extends Map<number, Waiting> {
+    readonly #link: Link;
+
+    constructor(link: Link) {
+        super();
+        this.#link = link;
+    }
+
+    override set(number: number, waiting: Waiting): this {
+        if (this.size === 0) this.#link.hold();
+        return super.set(number, waiting);
+    }
+
+    override delete(number: number): boolean {
+        const was = super.delete(number);
+        if (was && this.size === 0) this.#link.letGo();
+        return was;
+    }
+}
+
 /**
- * @internal One connection: takes what the engine has, a turn's at once, and hands over what handlers gave back, once
- * per tick. Keeps the process alive until the engine's thread has ended.
+ * @internal One connection to the engine: drains its events, a limited number per turn, and submits what handlers
+ * return, once per tick. Keeps the process alive until the engine's thread has ended.
+ *
+ * The engine refers to a link weakly: a link that nothing refers to is collected, which closes the connection. See
+ * `hold`.
  */
 export class Link {
     readonly #table = new Int32Array(HEAD_IN + MAX_ROWS * ROW_IN);
     readonly #receiver: Receiver;
-    /** What becomes of integers beyond 2^53 in what is handed to the user. */
+    /** How integers beyond 2^53 appear in values that are passed to the user. */
     integers: Integers = 'number';
-    readonly #alive = setInterval(() => {}, FOREVER);
+    readonly #alive = alive();
+    /** The number of reasons to hold the link. */
+    #reasons = 0;
+    #isOver = false;
     #out = new Float64Array(64 * ROW);
     #rows = 0;
     #texts: string[] = [];
     #units = 0;
     #native: NativeLink | undefined;
     readonly #flush = () => this.#submit(false);
-    /** Who waits for the answers to this side's requests, by their numbers. */
-    readonly waiting = new Map<number, Waiting>();
+    /** Pending requests of this side, by number. */
+    readonly waiting: Map<number, Waiting> = new Waitings(this);
+    /** Called by the engine when its queue stops being empty. */
+    readonly wake = Link.#waker(new WeakRef(this));
 
-    /** `connect` is given what wakes this link. */
+    /** `connect` gets the function that wakes this link. */
     constructor(receiver: Receiver, connect?: (wake: () => void) => NativeLink) {
         this.#receiver = receiver;
+        timers.register(this, this.#alive);
+        this.hold();
         if (connect === undefined) return;
         try {
             this.#native = connect(this.wake);
@@ -139,15 +179,33 @@ export class Link {
         }
     }
 
-    /** It was never connected: nothing is to be waited for. */
+    /** Marks the link as over: it keeps neither itself nor the process alive any more. */
     abandon(): void {
+        this.#isOver = true;
+        held.delete(this);
         clearInterval(this.#alive);
     }
 
-    /** Called by the engine when something waits and nothing did. */
-    readonly wake = () => this.#drain();
+    /**
+     * Keeps the link from being collected, until `letGo` is called as often, or the link is over. A new link is held
+     * once: a server's until its end, a client's until it is open.
+     */
+    hold(): void {
+        if (this.#reasons++ === 0 && !this.#isOver) held.add(this);
+    }
 
-    /** Whether the process is kept alive. */
+    letGo(): void {
+        if (--this.#reasons === 0) held.delete(this);
+    }
+
+    static #waker(weak: WeakRef<Link>): () => void {
+        return () => {
+            const link = weak.deref();
+            if (link) link.#drain();
+        };
+    }
+
+    /** Sets whether the link keeps the process alive. */
     keepAlive(isKept: boolean): void {
         if (isKept) this.#alive.ref();
         else this.#alive.unref();
@@ -157,16 +215,16 @@ export class Link {
         return this.#native!;
     }
 
-    /** For links that are made two at a time. */
+    /** Sets the engine's side of a link that was created as one of a pair. */
     attach(native: NativeLink): void {
         this.#native = native;
     }
 
     #drain(): void {
-        // What could not be connected may still say farewell.
+        // A link that failed to connect may still be woken once.
         if (this.#native === undefined) return;
         const table = this.#table;
-        const text = this.native.drain(table);
+        const text = this.#taken(table);
         const end = HEAD_IN + table[0]! * ROW_IN;
         const isMore = table[1] !== 0;
         const json = table[2]! < 0 ? '[]' : text.slice(table[2]);
@@ -183,7 +241,7 @@ export class Link {
                     else this.#receiver.invoke?.(number, target, own, text.slice(start, cut), text.slice(cut, stop), kind === Inbound.InvokeAlone);
                 } else this.#row(kind, number, target, text.slice(start, stop));
             } catch (error) {
-                // Thrown by a listener of the user's: it takes no other row along.
+                // A listener of the user threw: the other rows must still be handled.
                 process.nextTick(() => {
                     throw error;
                 });
@@ -192,6 +250,19 @@ export class Link {
         }
         this.#flush();
         if (isMore) setImmediate(this.wake);
+    }
+
+    /**
+     * Drains the engine. No caller could catch an exception, so it becomes a warning; the next drain returns the rest.
+     */
+    #taken(table: Int32Array): string {
+        try {
+            return this.native.drain(table);
+        } catch (error) {
+            process.emitWarning(error as Error);
+            table.set([0, 1, -1]);
+            return '';
+        }
     }
 
     #row(kind: Inbound, number: number, target: number, text: string): void {
@@ -208,7 +279,7 @@ export class Link {
             }
             case Inbound.Failure: {
                 const error = revive(JSON.parse(text) as Failure);
-                // Who waits for an answer may learn of the end first.
+                // A pending request may be the first to learn that the connection has ended.
                 if (error.code === 'ERR_MCP_CLOSED') receiver.closed?.(error.cause as McpError);
                 return this.#take(number)?.reject(error);
             }
@@ -247,7 +318,7 @@ export class Link {
             case Inbound.Bad:
                 return receiver.bad?.(text);
             case Inbound.Room:
-                return receiver.room?.();
+                return receiver.room?.(number);
             case Inbound.Position:
                 return receiver.position?.(number, text);
             case Inbound.Session:
@@ -255,7 +326,7 @@ export class Link {
             case Inbound.Done:
                 return receiver.done?.(number, text);
             case Inbound.Ended:
-                clearInterval(this.#alive);
+                this.abandon();
                 return receiver.ended?.(text);
         }
     }
@@ -266,13 +337,13 @@ export class Link {
         return waiting;
     }
 
-    /** Gives up what is waited for under a number, and tells the peer. */
+    /** Cancels the pending request with that number, and tells the peer. */
     giveUp(number: number, reason?: string): void {
         this.waiting.delete(number);
         this.native.cancel(number, reason);
     }
 
-    /** Adds a row to what is handed over at the end of this tick. */
+    /** Adds a row to those that are submitted at the end of this tick. */
     push(kind: Outbound, number: number, text: string, a = 0, b = 0): void {
         const at = this.#rows * ROW;
         if (at === this.#out.length) {
@@ -288,12 +359,12 @@ export class Link {
         out[at + 4] = b;
         this.#texts.push(text);
         this.#units += text.length;
-        // After the microtasks of this tick: what they give back goes along.
+        // Runs after the microtasks of this tick, so that their results are included.
         if (this.#rows++ === 0) process.nextTick(this.#flush);
         else if (this.#units > MAX_TEXT) this.#flush();
     }
 
-    /** Hands over what there is, before something else is done that must not overtake it. */
+    /** Submits the rows so far, before an action that must not overtake them. */
     flush(): void {
         this.#submit(true);
     }
@@ -302,10 +373,16 @@ export class Link {
         if (this.#rows === 0 && !atOnce) return;
         const texts = this.#texts;
         const text = texts.length === 1 ? texts[0]! : texts.join('\n');
-        this.native.submit(text, this.#out.subarray(0, this.#rows * ROW), atOnce);
+        const rows = this.#out.subarray(0, this.#rows * ROW);
         this.#texts = [];
         this.#rows = 0;
         this.#units = 0;
+        try {
+            this.native.submit(text, rows, atOnce);
+        } catch (error) {
+            // No caller could catch it; the calls have been answered with it as far as possible.
+            process.emitWarning(error as Error);
+        }
     }
 }
 

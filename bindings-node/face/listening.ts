@@ -1,12 +1,12 @@
 import type { Change } from './protocol';
 
 /**
- * Changes that a server tells of, one by one: `for await (const change of listening) …`. A change that is told again
- * before it is taken is told once. Ends when the server ends it, when it is closed, when its signal aborts; throws when
- * the connection is lost.
+ * Iterates over the changes that a server reports: `for await (const change of listening) …`. A change that is reported
+ * again before it is read is returned once. Ends when the server ends the stream, when it is closed or when its signal
+ * aborts; throws when the connection is lost.
  */
 export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable {
-    /** In order, by what they are about. */
+    /** Unread changes in order, by their subject. */
     readonly #changes = new Map<string, Change>();
     readonly #takers: { resolve: (result: IteratorResult<Change>) => void; reject: (error: unknown) => void }[] = [];
     readonly #stop: () => void | Promise<void>;
@@ -14,14 +14,14 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
     #isOver = false;
     #failure: unknown;
 
-    /** @internal `stop` tells the server, and never fails. */
+    /** @internal `stop` tells the server, and never rejects. */
     constructor(stop: () => void | Promise<void>) {
         this.#stop = stop;
     }
 
     /**
-     * Ends it, at once for this side. Resolves when the server has been told, and before 2026-07-28 has answered: what is
-     * asked from then on finds it not listening any more.
+     * Closes the stream, immediately on this side. Resolves when the server has been told and, before 2026-07-28, has
+     * answered: requests sent after that find it no longer listening.
      */
     async close(): Promise<void> {
         if (this.#isOver) return;
@@ -29,7 +29,7 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
         await this.#stop();
     }
 
-    /** Whether nothing is told any more. */
+    /** Whether the stream has ended. */
     get isClosed(): boolean {
         return this.#isOver;
     }
@@ -70,12 +70,12 @@ export class Listening implements AsyncIterableIterator<Change>, AsyncDisposable
         else this.#changes.set(change.type === 'resourceUpdated' ? change.uri : change.type, change);
     }
 
-    /** @internal Called when it is over. */
+    /** @internal Calls `act` when the stream ends. */
     onEnd(act: () => void): void {
         this.#onEnd.push(act);
     }
 
-    /** @internal It is over; `failure` is why, if it was not meant to be. */
+    /** @internal Ends the stream; `failure` is the reason if it ended unexpectedly. */
     end(failure?: unknown): void {
         if (this.#isOver) return;
         this.#isOver = true;

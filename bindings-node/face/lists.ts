@@ -2,10 +2,10 @@ import { McpError } from './errors';
 import type { Change } from './protocol';
 import { arrayOf, type RequestOptions } from './requests';
 
-/** @internal Which list. */
+/** @internal The name of a list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts' | 'tasks';
 
-/** By the member of the result that holds the items. */
+/** By the member of the result that contains the items. */
 const LISTS = {
     tools: { capability: 'tools', method: 'tools/list', change: 'toolsChanged' },
     resources: { capability: 'resources', method: 'resources/list', change: 'resourcesChanged' },
@@ -14,29 +14,31 @@ const LISTS = {
     tasks: { capability: 'tasks', method: 'tasks/list', change: undefined }
 } as const;
 
-/** Most pages of one list that are followed. */
+/** Maximum number of pages of one list. */
 const MAX_PAGES = 10_000;
+/** Maximum length of a list, in characters of JSON; beyond it no further page is requested. */
+const MAX_LENGTH = 64 << 20;
 const INVALID_PARAMS = -32602;
 
 export interface ListOptions extends RequestOptions {
-    /** Asks the server also where it has said that the last answer may still be used. */
+    /** Fetches the list even if a cached one is still valid. */
     fresh?: boolean;
 }
 
 interface Page<Item> {
     items: Item[];
-    /** Until when it may be used, on the clock of `performance`. */
+    /** When the cached page expires, on the clock of `performance`. */
     until: number;
 }
 
 type Ask = (capability: string, method: string, params: object, options?: RequestOptions) => Promise<Record<string, unknown>>;
 
-/** @internal The lists of a server: asked for page by page, kept for as long as it says (R-CCH-04). */
+/** @internal The lists of a server: fetched page by page, cached for as long as the server allows (R-CCH-04). */
 export class Lists {
     readonly #ask: Ask;
-    /** Whole lists; nobody else's, whatever their scope (R-CCH-05). */
+    /** Whole lists, cached for this client only, whatever their scope (R-CCH-05). */
     readonly #kept = new Map<ListName, Page<any>>();
-    /** Counts the changes that were told. */
+    /** Counts the change notifications. */
     #changes = 0;
 
     constructor(ask: Ask) {
@@ -49,11 +51,11 @@ export class Lists {
         this.#kept.delete(name);
         const before = this.#changes;
         const whole = await this.#whole<Item>(name, options).catch(error => {
-            // A cursor that was good is not any more: the list is another one now (R-CCH-08).
+            // A cursor has become invalid, so the list has changed: start again (R-CCH-08).
             if (!(error instanceof StaleCursor)) throw error;
             return this.#whole<Item>(name, options);
         });
-        // What changed meanwhile is not kept (R-CCH-07).
+        // A list that changed while it was fetched is not cached (R-CCH-07).
         if (before === this.#changes && performance.now() < whole.until) this.#kept.set(name, whole);
         return [...whole.items];
     }
@@ -74,7 +76,9 @@ export class Lists {
     async *#pages<Item>(name: ListName, options?: RequestOptions): AsyncGenerator<Page<Item>, void, void> {
         const { capability, method } = LISTS[name];
         let cursor: string | undefined;
-        for (let page = 0; page < MAX_PAGES; page++) {
+        const followed = new Set<string>();
+        let length = 0;
+        for (let page = 0; page < MAX_PAGES && length < MAX_LENGTH; page++) {
             const params = cursor === undefined ? {} : { cursor };
             const result = await this.#ask(capability, method, params, options).catch(error => {
                 throw cursor !== undefined && error.rpcCode === INVALID_PARAMS ? new StaleCursor(error) : error;
@@ -84,20 +88,23 @@ export class Lists {
             yield { items: arrayOf<Item>(result[name], name), until };
             const next = (result.nextCursor ?? undefined) as string | undefined;
             if (next === undefined) return;
-            if (next === cursor) break;
+            if (followed.has(next)) break;
+            followed.add(next);
             cursor = next;
+            // The last page may exceed the limit by the length of one message.
+            length += JSON.stringify(result).length;
         }
         throw new McpError('ERR_MCP_BAD_ANSWER', `the list of ${name} has no end`);
     }
 
-    /** The server told that something is another now (R-CCH-07). */
+    /** Handles a change notification of the server (R-CCH-07). */
     changed(type: Change['type']): void {
         this.#changes++;
         for (const name of this.#kept.keys()) if (LISTS[name].change === type) this.#kept.delete(name);
     }
 }
 
-/** The server does not know a cursor that it gave. */
+/** The server rejected a cursor that it had issued. */
 class StaleCursor extends McpError {
     constructor({ message, rpcCode, data }: McpError) {
         super('ERR_MCP_PEER', message, { rpcCode: rpcCode!, ...(data !== undefined && { data }) });

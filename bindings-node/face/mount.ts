@@ -8,25 +8,28 @@ interface Made {
     stop: () => void;
 }
 
-/** A server within somebody else's HTTP server. */
+/** A server mounted in an existing HTTP server. */
 export class Endpoint {
     readonly #make: () => Promise<Made>;
     readonly #report: Report;
     #made: Promise<Made> | undefined;
 
-    /** @internal It is made when the first request comes. */
+    /** @internal Created when the first request arrives. */
     constructor(make: () => Promise<Made>, report: Report) {
         this.#make = make;
         this.#report = report;
     }
 
     /**
-     * Serves a request of `node:http` and `node:http2`, or of express and the like, whose body may have been read already. Where the
-     * endpoint cannot be made, `onError` is told why, and the client that the server failed.
+     * Serves a request of `node:http`, `node:http2`, express or a similar framework, even if its body has already been
+     * read. If the endpoint cannot be created, calls `onError` with the reason and answers with status 500.
      */
     readonly handler: Handler = (request, response) => void this.serve(request, response);
 
-    /** @internal The same for who has names of its own for sessions; resolves when the request was taken. */
+    /**
+     * @internal Serves a request like `handler`, with session names of the caller's own; resolves when the request was
+     * taken.
+     */
     async serve(request: Parameters<Handler>[0], response: Parameters<Handler>[1], names?: Names): Promise<void> {
         try {
             serveNode((await this.#get()).mounted, request, response, names);
@@ -36,20 +39,20 @@ export class Endpoint {
         }
     }
 
-    /** Serves a request of the web's standards, as Hono and others hand them on. */
+    /** Serves a web-standard `Request`, as Hono and other frameworks pass it. */
     readonly fetch = (request: Request): Promise<Response> => this.serveWeb(request);
 
-    /** @internal The same of whom somebody has verified. */
+    /** @internal Serves a web-standard `Request` like `fetch`, with what a middleware has verified of its sender. */
     async serveWeb(request: Request, auth?: unknown, names?: Names): Promise<Response> {
         return serveWeb((await this.#get()).mounted, request, auth, names);
     }
 
-    /** Streams end in good order; requests that come later are refused. */
+    /** Ends its streams gracefully; later requests are refused. */
     close(): void {
         this.#made?.then(({ stop }) => stop()).catch(() => {});
     }
 
-    /** What could not be made is made anew for the next request. */
+    /** If the creation fails, the next request tries again. */
     #get(): Promise<Made> {
         return (this.#made ??= this.#make().catch(error => {
             this.#made = undefined;

@@ -1,39 +1,42 @@
 import type { NativeMount } from './native';
 
-/** @internal Takes one answer. */
+/** @internal Receives one answer. */
 export interface Taker {
     head(status: number, headers: string[]): void;
     piece(text: string, isLast: boolean): void;
+    /** Called when there is room for more of the request's body. */
+    room(): void;
 }
 
-/** @internal Who has names of its own for sessions: headers are names and values in turn. */
+/** @internal Renames sessions in headers, which are names and values in turn: `in` for requests, `out` for answers. */
 export interface Names {
     in(headers: string[]): void;
     out(headers: string[]): void;
 }
 
-/** @internal The HTTP requests that are under way in an endpoint. */
+/** @internal The HTTP requests in progress at an endpoint. */
 export class Mounted {
     readonly #native: NativeMount;
     readonly #takers = new Map<number, Taker>();
     readonly #busy: (isBusy: boolean) => void;
 
-    /** `busy` is told when the first request begins, and when the last has ended. */
+    /** `busy` is called with `true` when the first request begins, and with `false` when the last one has ended. */
     constructor(native: NativeMount, busy: (isBusy: boolean) => void) {
         this.#native = native;
         this.#busy = busy;
     }
 
-    /** Begins a request; nothing when the endpoint has ended. */
+    /** Begins a request from the address `peer`, if it is known; returns `undefined` when the endpoint has ended. */
     begin(
         method: string,
         uri: string,
         headers: string[],
         take: (exchange: Exchange) => Taker,
-        names?: Names
+        names?: Names,
+        peer?: string
     ): Exchange | undefined {
         names?.in(headers);
-        const number = this.#native.begin(method, uri, headers);
+        const number = this.#native.begin(method, uri, headers, peer);
         if (number === null) return undefined;
         const exchange = new Exchange(this.#native, number, () => this.#end(number));
         if (this.#takers.size === 0) this.#busy(true);
@@ -52,6 +55,10 @@ export class Mounted {
         taker?.piece(text, isLast);
     }
 
+    room(number: number): void {
+        this.#takers.get(number)?.room();
+    }
+
     #end(number: number): void {
         if (!this.#takers.delete(number)) return;
         this.#native.end(number);
@@ -62,7 +69,8 @@ export class Mounted {
 function renaming(taker: Taker, names: Names): Taker {
     return {
         head: (status, headers) => (names.out(headers), taker.head(status, headers)),
-        piece: (text, isLast) => taker.piece(text, isLast)
+        piece: (text, isLast) => taker.piece(text, isLast),
+        room: () => taker.room()
     };
 }
 
@@ -70,7 +78,7 @@ function renaming(taker: Taker, names: Names): Taker {
 export class Exchange {
     readonly #native: NativeMount;
     readonly #number: number;
-    /** Nobody wants the answer any more, or all of it is there. */
+    /** Call it when the answer is complete, or no longer wanted. */
     readonly end: () => void;
 
     constructor(native: NativeMount, number: number, end: () => void) {
@@ -79,17 +87,20 @@ export class Exchange {
         this.end = end;
     }
 
-    /** A piece of the request's body. */
-    body(piece: Uint8Array): void {
-        this.#native.body(this.#number, piece);
+    /**
+     * Adds a piece of the request's body. Returns whether there is room for more; if not, the taker's `room` is called
+     * once there is, unless no more of the body is taken.
+     */
+    body(piece: Uint8Array): boolean {
+        return this.#native.body(this.#number, piece);
     }
 
-    /** Its body has come to its end. */
+    /** Marks the end of the request's body. */
     bodyEnd(): void {
         this.#native.bodyEnd(this.#number);
     }
 
-    /** A further piece of the answer is welcome: one always is. */
+    /** Asks for the next piece of the answer. The first piece comes without being asked for. */
     more(): void {
         this.#native.more(this.#number);
     }

@@ -5,6 +5,7 @@ export interface NativeOfferOptions {
     instructions?: string;
     listChanges: boolean;
     subscriptions: boolean;
+    actions: boolean;
     pageSize?: number;
     cacheMs?: number;
     cacheIsPublic: boolean;
@@ -14,12 +15,13 @@ export interface NativeOfferOptions {
     policy?: string;
     experimental?: string;
     delegate?: NativeDelegate;
-    tasks?: { count?: number; bytes?: number; ttlMs?: number; pollMs?: number };
+    tasks?: { count?: number; perOwner?: number; bytes?: number; ttlMs?: number; pollMs?: number };
+    maxBytes?: number;
     references?: { overBytes: number; ttlMs?: number };
     lookedAt: string[];
 }
 
-/** @internal Another library's server, as clients are told of it. */
+/** @internal Another library's server, as it is presented to clients. */
 export interface NativeDelegate {
     implementation: string;
     capabilities: string;
@@ -34,7 +36,7 @@ export interface NativeSkillFile {
     bytes: Uint8Array;
 }
 
-/** @internal What a handler gave back, as its call is answered with it. */
+/** @internal The encoded answer of a handler. */
 export interface NativeMade {
     kind: number;
     text: string;
@@ -55,6 +57,7 @@ export interface NativeKeptResults {
 
 /** @internal */
 export interface NativeOffer {
+    replaceJwtKeys(keys: string): void;
     tool(json: string): number;
     resource(json: string): number;
     template(json: string): number;
@@ -67,10 +70,10 @@ export interface NativeOffer {
     has(target: number): boolean;
     skill(manifest: string, within: string, files: NativeSkillFile[]): void;
     resourceUpdated(uri: string): void;
-    /** Why arguments break the schema of the tool of that number. */
+    /** Why arguments break the schema of the tool with that number, if they do. */
     misfit(number: number, json: string): string | null;
     isGood(number: number, made: NativeMade): boolean;
-    /** With a delegate: lists that the engine answers from now on, or does not any more. */
+    /** With a delegate: lists that the engine answers itself from now on, or no longer. */
     keep(method: string, revision: string, result: string): void;
     forget(method: string): void;
     numberTools(names: string[], numbers: number[]): void;
@@ -120,7 +123,7 @@ export interface NativeLink {
     notify(method: string, params?: string): void;
     stop(): void;
     counts(): string | null;
-    /** A server's: questions to the client on behalf of a call. */
+    /** On a server's link: questions to the client on behalf of a call. */
     ask(call: number, what: number, json: string, name?: string): number | string | null;
     releaseStream(call: number, retryMs: number): void;
     endRound(call: number): boolean;
@@ -131,17 +134,17 @@ export interface NativeLink {
     meta(call: number): string;
     missing(call: number, path: string[]): string | null;
     extension(call: number, id: string): string | null;
-    /** With a delegate: what brought a call over HTTP, and any message to a client. */
+    /** With a delegate: the HTTP request that brought a call, and any message to a client. */
     head(call: number): string | null;
     askClient(client: number, call: number | undefined, method: string, params: string | undefined, wantsProgress: boolean): number;
     tellClient(client: number, method: string, params?: string): void;
-    /** A wire's. */
+    /** On a wire, which carries messages without an engine connection. */
     say(message: string, settles: boolean): boolean;
     settle(): void;
     pid(): number | null;
     carry(message: string, headers: string[], resume?: string): number;
     endSession(): number;
-    /** A client's: answers to what the server asks, and what is settled with it. */
+    /** On a client's link: answers to the server's requests, and requests that the engine builds. */
     answer(number: number, isResult: boolean, text: string): void;
     subscribe(uri: string, wanted: boolean): number;
     listen(json: string): number;
@@ -160,12 +163,15 @@ export interface NativeLink {
 export interface NativeEndpointOptions {
     hosts?: string[];
     origins?: string[];
+    anonymous?: boolean;
     cors?: boolean;
     limits?: { messageBytes?: number; depth?: number; inFlight?: number; keepaliveMs?: number; idleMs?: number };
     headerMs?: number;
     commentMs?: number;
     sse?: boolean;
+    trustedProxies?: string[];
     maxSessions?: number;
+    maxSessionsPerPeer?: number;
     sessionTtlMs?: number;
     actionTtlMs?: number;
     replayBytes?: number;
@@ -175,13 +181,14 @@ export interface NativeEndpointOptions {
     tls?: { certificate: string; key: string; clients?: string };
     threads?: number;
     maxConnections?: number;
+    maxConnectionsPerPeer?: number;
 }
 
 /** @internal */
 export interface NativeMount {
     link(): NativeLink | null;
-    begin(method: string, uri: string, headers: string[]): number | null;
-    body(number: number, piece: Uint8Array): void;
+    begin(method: string, uri: string, headers: string[], peer?: string): number | null;
+    body(number: number, piece: Uint8Array): boolean;
     bodyEnd(number: number): void;
     more(number: number): void;
     end(number: number): void;
@@ -225,9 +232,10 @@ export interface NativeCredentials {
     heartbeatMs?: number;
     certificates: string[];
     certificate?: [string, string];
+    redirectOrigins?: string[];
 }
 
-/** @internal Messages out of a stream. */
+/** @internal Decodes messages from a stream. */
 export interface NativeDecoder {
     feed(bytes: Uint8Array): void;
     feedBegun(bytes: Uint8Array): number;
@@ -305,9 +313,11 @@ interface Native {
         address: string,
         options: NativeEndpointOptions,
         signals: boolean,
+        ownsProcess: boolean,
         trace: boolean,
         wake: () => void
     ): NativeLink;
+    screen(options: NativeEndpointOptions, method: string, headers: string[]): { status: number; why: string } | null;
     mount(offer: NativeOffer, options: NativeEndpointOptions, trace: boolean, wake: () => void): NativeMount;
     pair(
         offer: NativeOffer,
@@ -329,10 +339,10 @@ interface Native {
     spawnChild(options: NativeClientOptions, child: NativeChildOptions, wake: () => void): NativeLink;
 }
 
-/** What the packages of prebuilt modules are called by, behind platform and processor. */
+/** Suffixes of the prebuilt packages' names, after platform and processor. */
 const ABIS: { readonly [platform: string]: readonly string[] } = { linux: ['-gnu', '-musl'], win32: ['-msvc'] };
 
-/** The module that was built in this folder, or else the one that was installed for this platform. */
+/** Loads the module that was built in this folder, or else the one installed for this platform. */
 function load(): Native {
     const here = `${process.platform}-${process.arch}`;
     const packages = (ABIS[process.platform] ?? ['']).map(abi => `@mcpbolt/${here}${abi}`);
@@ -341,7 +351,7 @@ function load(): Native {
         try {
             return require(name);
         } catch (error) {
-            // One that is there and does not load tells more than one that is not.
+            // A module that exists but fails to load tells more than a missing one.
             if (cause === undefined || (error as { code?: string }).code !== 'MODULE_NOT_FOUND') cause = error;
         }
     }

@@ -1,18 +1,18 @@
 /**
- * What integers beyond 2^53 become, which a number of JavaScript's cannot hold: `number` is the nearest double, as
- * `JSON.parse` has it; `bigint` is exact; `text` is the digits in a string. Other numbers are numbers in any case.
+ * How integers beyond 2^53 appear, which a JavaScript number cannot hold: `number` is the nearest double, as in
+ * `JSON.parse`; `bigint` is exact; `text` is a string of the digits. Other numbers are always numbers.
  */
 export type Integers = 'number' | 'bigint' | 'text';
 
-/** Without so many digits in a row no integer is beyond 2^53. */
+/** A text without this many digits in a row has no integer beyond 2^53. */
 const LONG = /\d{16}/;
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const INTEGER = /^-?\d+$/;
-/** Nobody else begins a string so: it is shown to nobody. */
+/** Marks integers. Random and never visible outside, so no other string begins with it. */
 const MARK = `integer ${Math.random().toString(36)}${Math.random().toString(36)} `.replaceAll('.', '');
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, 'g');
 
-/** @internal What `JSON.parse` gives, with integers as they are wanted. */
+/** @internal Parses JSON, with integers beyond 2^53 as requested. */
 export function readJson(text: string, integers: Integers): any {
     if (integers === 'number' || !LONG.test(text)) return JSON.parse(text);
     const read = integers === 'bigint' ? BigInt : String;
@@ -25,7 +25,7 @@ function mark(token: string): string {
     return INTEGER.test(token) && !Number.isSafeInteger(Number(token)) ? `"${MARK}${token}"` : token;
 }
 
-/** JSON with what stands between its strings changed. */
+/** Applies `change` to the parts of a JSON text outside its strings. */
 function outsideStrings(text: string, change: (piece: string) => string): string {
     const pieces: string[] = [];
     for (let at = 0; ; ) {
@@ -47,12 +47,12 @@ function endOfString(text: string, quote: number): number {
     }
 }
 
-/** @internal What `JSON.stringify` gives, with every `bigint` as the integer that it is. */
+/** @internal Serializes a value as JSON, with every `bigint` as an exact integer. */
 export function writeJson(value: unknown): string | undefined {
     try {
         return JSON.stringify(value);
     } catch (error) {
-        // It may be a `bigint` that it cannot say, or something that nobody can.
+        // The value may contain a `bigint`, which `JSON.stringify` rejects, or may not be serializable at all.
         if (!(error instanceof TypeError)) throw error;
         const marked = JSON.stringify(value, (_, value) => (typeof value === 'bigint' ? MARK + value : value));
         return marked.replace(MARKED, '$1');

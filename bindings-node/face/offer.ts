@@ -5,6 +5,7 @@ import { print, type Report } from './carry';
 import { Completers, completionAnswer } from './complete';
 import type { Context } from './context';
 import type {
+    JwtKey,
     PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,
@@ -23,17 +24,19 @@ type Awaitable<T> = T | Promise<T>;
 type Handler = (args: any, context: Context<any>, steps: Steps) => unknown;
 type Answer = [kind: Outbound, text: string];
 
-/** @internal One entry of the registry: how to call it and how to say what it gave. */
+/** @internal One entry of the registry: how to call it, and how to encode its result. */
 export interface Entry {
     what: string;
     isTool: boolean;
-    /** The number of a tool with an output schema, counted from one: what it gives back is held against it. */
+    /**
+     * The number of a tool with an output schema, counted from one: the engine validates the tool's results against it.
+     */
     checked?: number;
     call: (args: any, context: Context<any>) => unknown;
     answer: (value: unknown, args: any) => Answer;
 }
 
-/** Counted as the engine's operations are. */
+/** In the order of the engine's operations. */
 const enum Kind {
     Tool,
     Resource,
@@ -45,14 +48,16 @@ const enum Kind {
 
 const KINDS = 6;
 
-/** What a server offers: before it runs, or later with `listChanges`. */
+/**
+ * The tools, resources, prompts and other entries of a server. Add them before it runs, or later with `listChanges`.
+ */
 export abstract class Offer<State> {
     /** @internal */
     readonly offer: NativeOffer;
     readonly #hooks: Hooks;
     readonly #report: Report;
     readonly #completers = new Completers();
-    /** By the numbers of the engine's operations, which are not given twice. */
+    /** Entries by the number of the engine's operation; numbers are not reused. */
     readonly #entries = new Map<number, Entry>();
 
     /** @internal */
@@ -70,12 +75,22 @@ export abstract class Offer<State> {
         });
     }
 
-    /** @internal The entry that the engine means, unless it was removed. */
+    /**
+     * Replaces the keys of `policy.jwt`, by their `kid`, from the next token on. To rotate keys without refusing any
+     * client, first pass the old and the new key, then only the new one once the last token of the old key has expired.
+     * Throws `ERR_MCP_MISUSE` if the policy verifies no tokens, a key does not fit its algorithm, or no key is given;
+     * the old keys then stay.
+     */
+    replaceJwtKeys(keys: Readonly<Record<string, JwtKey>>): void {
+        guarded(() => this.offer.replaceJwtKeys(JSON.stringify(keys)));
+    }
+
+    /** @internal The entry for the engine's number, unless it was removed. */
     entry(target: number): Entry | undefined {
         return this.#entries.get(target);
     }
 
-    /** Adds a tool. Arguments that break its schema never reach the handler. */
+    /** Adds a tool. The handler is called only with arguments that fit the schema. */
     tool<Args = Record<string, any>>(
         name: string,
         definition: ToolDefinition<Args>,
@@ -116,7 +131,7 @@ export abstract class Offer<State> {
         });
     }
 
-    /** Adds resources by URI template; the handler takes the URI and the template's variables. */
+    /** Adds resources by URI template; the handler gets the URI and the values of the template's variables. */
     resourceTemplate(
         template: string,
         definition: ResourceTemplateDefinition<State>,
@@ -148,8 +163,9 @@ export abstract class Offer<State> {
     }
 
     /**
-     * Adds a method of an extension that the options name. Clients that declared the extension may call it, from
-     * 2026-07-28 on; others are told what to declare. The handler takes the params, and gives an object.
+     * Adds a method of an extension in the `extensions` option. Clients that declared the extension may call it, from
+     * 2026-07-28 on; other clients get an error that names the extension to declare. The handler gets the params, and
+     * returns an object.
      */
     extensionMethod<Params = Record<string, any>>(
         extension: string,
@@ -161,8 +177,8 @@ export abstract class Offer<State> {
     }
 
     /**
-     * Adds the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files are read now, those that
-     * begin with a dot left out; what lies between becomes part of a skill's URI.
+     * Adds the skill in a folder, or every skill below it: folders with a `SKILL.md`. Their files are read now; files
+     * that begin with a dot are skipped. The path between `folder` and a skill becomes part of the skill's URI.
      */
     skills(folder: string | URL): this {
         const path = folder instanceof URL ? fileURLToPath(folder) : folder;
@@ -170,31 +186,34 @@ export abstract class Offer<State> {
         return this;
     }
 
-    /** Takes a tool away; whether there was one. Calls under way are finished. Needs `listChanges` once it runs. */
+    /**
+     * Removes a tool and returns whether it existed. Calls in progress finish. Needs `listChanges` once the server
+     * runs.
+     */
     removeTool(name: string): boolean {
         return this.#remove(Kind.Tool, () => this.offer.removeTool(name));
     }
 
-    /** Takes a resource away; whether there was one. */
+    /** Removes a resource and returns whether it existed. */
     removeResource(uri: string): boolean {
         return this.#remove(Kind.Resource, () => this.offer.removeResource(uri));
     }
 
-    /** Takes a template away; whether there was one. */
+    /** Removes a resource template and returns whether it existed. */
     removeResourceTemplate(template: string): boolean {
         const removed = this.#remove(Kind.Template, () => this.offer.removeTemplate(template));
         this.#completers.remove('resource', template);
         return removed;
     }
 
-    /** Takes a prompt away; whether there was one. */
+    /** Removes a prompt and returns whether it existed. */
     removePrompt(name: string): boolean {
         const removed = this.#remove(Kind.Prompt, () => this.offer.removePrompt(name));
         this.#completers.remove('prompt', name);
         return removed;
     }
 
-    /** Tells the clients that subscribed to it that a resource is another now. Needs `subscriptions`. */
+    /** Notifies the clients that subscribed to a resource that it changed. Needs `subscriptions`. */
     resourceUpdated(uri: string | URL): void {
         guarded(() => this.offer.resourceUpdated(String(uri)));
     }
@@ -204,7 +223,7 @@ export abstract class Offer<State> {
         return this;
     }
 
-    /** Calls under way have what they need. */
+    /** Deletes the entries that the engine no longer has; calls in progress already hold theirs. */
     #remove(kind: Kind, remove: () => boolean): boolean {
         const removed = guarded(remove);
         const isGone = (target: number) => target % KINDS === kind && !this.offer.has(target);
@@ -223,6 +242,7 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
     return {
         listChanges: options.listChanges ?? false,
         subscriptions: options.subscriptions ?? false,
+        actions: options.actions ?? false,
         cacheIsPublic: cacheLists?.scope === 'public',
         lookedAt: [options.approval, options.sanitise].flatMap(hooks => Object.keys(hooks ?? {})),
         ...(instructions !== undefined && { instructions }),
@@ -235,11 +255,12 @@ function offered(options: ServerOptions<any>): NativeOfferOptions {
         ...(policy && { policy: JSON.stringify({ ...policy, audit: undefined }) }),
         ...(experimental && { experimental: JSON.stringify(Object.entries(experimental)) }),
         ...(tasks && { tasks }),
+        ...(options.maxBytes !== undefined && { maxBytes: options.maxBytes }),
         ...(references && { references })
     };
 }
 
-/** A handler behind a library's own check of the arguments. */
+/** Runs the schema library's own validation before the handler. */
 function checked(handler: Handler, check: Check): Handler {
     return (args, context, steps) => {
         const outcome = check(args);

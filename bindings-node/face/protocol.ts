@@ -1,6 +1,6 @@
-/** The shapes of MCP that this package gives and takes. */
+/** The MCP types of this package's API. */
 
-/** @internal In their order. */
+/** @internal Oldest first. */
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
 
 /** A revision of the protocol. */
@@ -40,15 +40,15 @@ export interface Tool {
     outputSchema?: JsonSchema;
     annotations?: ToolAnnotations;
     icons?: Icon[];
-    /** Whether its calls may go on as tasks (2025-11-25). */
+    /** Whether its calls may run as tasks (2025-11-25). */
     execution?: { taskSupport?: TaskSupport };
     [more: string]: unknown;
 }
 
-/** Whether the calls of a tool may go on as tasks. */
+/** Whether the calls of a tool may run as tasks. */
 export type TaskSupport = 'forbidden' | 'optional' | 'required';
 
-/** Hints on what a tool does; not to be trusted unless the server is. */
+/** Hints about a tool's behaviour; untrusted unless the server is trusted. */
 export interface ToolAnnotations {
     title?: string;
     readOnlyHint?: boolean;
@@ -64,7 +64,7 @@ export interface Icon {
     theme?: 'light' | 'dark';
 }
 
-/** For whom something is, and how much it matters: from 0 to 1. */
+/** The intended audience, and the priority from 0 to 1. */
 export interface Annotations {
     audience?: readonly ('user' | 'assistant')[];
     priority?: number;
@@ -123,22 +123,22 @@ export interface Implementation {
 }
 
 export interface Progress {
-    /** How far. */
+    /** The progress so far. */
     progress: number;
-    /** Of how much, when known. */
+    /** The total, if known. */
     total?: number;
     message?: string;
 }
 
 /**
- * Shown each message of a connection as it goes over the wire, for people: secrets are masked and long strings cut,
- * so the text need not be the message any more.
+ * Called with each message of a connection as it goes over the wire. The text is for display: secrets are masked and
+ * long strings are cut, so it may differ from the message.
  */
 export type Trace = (direction: 'in' | 'out', message: string) => void;
 
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
-/** How severe a log message is. */
+/** The severity of a log message, from least to most severe. */
 export type LogLevel = (typeof LEVELS)[number];
 
 export interface LogMessage {
@@ -190,7 +190,7 @@ export interface SamplingRequest<Messages = SamplingMessage[]> {
     [more: string]: unknown;
 }
 
-/** What the model said. */
+/** The model's answer. */
 export interface SamplingResult {
     role: 'user' | 'assistant';
     content: SamplingBlock | SamplingBlock[];
@@ -202,28 +202,28 @@ export interface SamplingResult {
 
 /** A form that the user is asked to fill in. */
 export interface FormRequest {
-    /** Said from 2025-11-25 on. */
+    /** Sent from 2025-11-25 on. */
     mode?: 'form';
     message: string;
     /** A flat object of strings, numbers, booleans and choices. */
     requestedSchema: JsonSchema;
 }
 
-/** A page that the user is asked to visit: show the whole URL, ask, and open it outside this program. */
+/** A page that the user is asked to visit: show the whole URL, ask for consent, and open it outside this program. */
 export interface PageRequest {
     mode: 'url';
     message: string;
     url: string;
-    /** What the event `elicitationComplete` will name; there is none from 2026-07-28 on. */
+    /** The id that the event `elicitationComplete` will name; absent from 2026-07-28 on. */
     elicitationId?: string;
 }
 
-/** What became of a form: filled in, refused, or left without a word. */
+/** The outcome of a form: submitted, declined, or dismissed. */
 export type FormResult<Content = Record<string, unknown>> =
     | { action: 'accept'; content: Content }
     | { action: 'decline' | 'cancel'; content?: undefined };
 
-/** What became of a page. */
+/** The outcome of a page. */
 export interface PageResult {
     action: 'accept' | 'decline' | 'cancel';
 }
@@ -237,16 +237,16 @@ export interface Completions {
     hasMore?: boolean;
 }
 
-/** What a client wants to be told of. */
+/** The changes to listen for. */
 export interface Interests {
     tools?: boolean;
     prompts?: boolean;
     resources?: boolean;
-    /** That one of these resources is updated. */
+    /** URIs of the resources whose updates to listen for. */
     uris?: readonly string[];
 }
 
-/** A change that a server tells of. */
+/** A change that a server reports. */
 export type Change =
     | { type: 'toolsChanged' }
     | { type: 'promptsChanged' }

@@ -4,14 +4,11 @@ import { readJson, writeJson } from './numbers';
 
 /** How a question is asked. */
 export interface AskOptions {
-    /**
-     * What clients of 2026-07-28 see the question as; the questions of one call have different names. Numbered by
-     * default.
-     */
+    /** The name under which clients of 2026-07-28 see the question, unique within a call. Numbered by default. */
     name?: string;
 }
 
-/** @internal What a handler may ask: see `src/ask.rs`. */
+/** @internal The questions that a handler may ask: see `src/ask.rs`. */
 export const enum Question {
     Sample,
     Form,
@@ -20,11 +17,11 @@ export const enum Question {
 }
 
 /**
- * @internal What one call has asked and not yet been told.
+ * @internal The questions of one call without an answer.
  *
- * Where the client is sent requests, their answers are waited for. From 2026-07-28 on it is not: once the handler can
- * go no further without an answer, the call is answered with everything that it has asked, and the client repeats it;
- * the handler runs anew and is told at once what it asked before.
+ * Before 2026-07-28 the client is sent requests, and the handler waits for their answers. From then on, once the
+ * handler cannot continue without an answer, the call is answered with all its open questions, and the client repeats
+ * the call with the answers. The handler then runs again, and questions that it asked before resolve at once.
  */
 export class Questions {
     readonly #link: Link;
@@ -33,7 +30,7 @@ export class Questions {
     readonly #roundOver: () => void;
     #isChecked = false;
 
-    /** `roundOver` is called when the call is answered with what it asked. */
+    /** `roundOver` is called when the call is answered with its questions. */
     constructor(link: Link, call: number, roundOver: () => void) {
         this.#link = link;
         this.#call = call;
@@ -42,7 +39,7 @@ export class Questions {
 
     ask<Result>(what: Question, params: object, name?: string): Promise<Result> {
         const link = this.#link;
-        // What the handler reported before goes out before.
+        // Reports that the handler made before must be sent before.
         link.flush();
         const answer = link.native.ask(this.#call, what, writeJson(params)!, name);
         if (typeof answer === 'string') return Promise.resolve(readJson(answer, link.integers));
@@ -58,7 +55,7 @@ export class Questions {
         });
     }
 
-    /** Looks whether the round is over, once everything that could go on has. */
+    /** Checks whether the round is over, after everything that can continue has continued. */
     #check(): void {
         if (this.#isChecked) return;
         this.#isChecked = true;
@@ -70,7 +67,7 @@ export class Questions {
         });
     }
 
-    /** The call is over: nothing is waited for any more. */
+    /** Rejects all open questions: the call is over. */
     end(error: McpError): void {
         for (const [number, reject] of this.#open) {
             this.#link.giveUp(number);

@@ -7,27 +7,27 @@ import { writeJson } from './numbers';
 import type { LogLevel, Progress } from './protocol';
 
 export interface RequestOptions {
-    /** Gives the request up, and tells the server. */
+    /** Cancels the request, and tells the server. */
     signal?: AbortSignal;
-    /** How long to wait without news, in ms; progress starts it again. */
+    /** How long to wait without news, in ms; each progress notification that increases restarts it. */
     timeout?: number;
-    /** How long to wait in all, in ms. */
+    /** How long to wait in total, in ms. */
     maxTimeout?: number;
-    /** Asks the server for progress. */
+    /** Asks the server for progress, and is called with it. */
     onProgress?: (progress: Progress) => void;
-    /** More members of the request's `_meta`. */
+    /** Additional members of the request's `_meta`. */
     meta?: Readonly<Record<string, unknown>>;
 }
 
-/** Where a request says what it wants to be logged, from 2026-07-28 on. */
+/** The `_meta` member that sets the log level of a request, from 2026-07-28 on. */
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
-/** @internal The requests of a client. */
+/** @internal Sends the requests of a client and waits for their answers. */
 export class Requests {
     readonly #link: Link;
-    /** How long each waits for news, unless it says otherwise. */
+    /** How long a request waits without news, unless its options say otherwise. */
     readonly timeout: number | undefined;
-    /** What each request wants to be logged, where it has to say so. */
+    /** The log level that each request carries, in revisions that need it. */
     level: LogLevel | undefined;
 
     constructor(link: Link, timeout: number | undefined) {
@@ -40,12 +40,12 @@ export class Requests {
         return this.wait(link => link.request(method, json, ...this.#settings(options)), options, isRaw);
     }
 
-    /** Calls a tool; where the call becomes a task, the answer says so. Gives JSON. */
+    /** Calls a tool. If the call becomes a task, the answer says so. Resolves to JSON. */
     startTool(params: object, options: RequestOptions): Promise<string> {
         return this.wait(link => link.startTool(jsonOf(params)!, ...this.#settings(options)), options, true);
     }
 
-    /** Waits for what comes of a task; `onProgress` is told each state of it. Gives JSON. */
+    /** Waits for the result of a task; `onProgress` is called with each of its states. Resolves to JSON. */
     followTask(id: string, options: RequestOptions): Promise<string> {
         return this.wait(link => link.followTask(id), options, true);
     }
@@ -61,7 +61,7 @@ export class Requests {
         return writeJson({ ...(level && { [LOG_LEVEL]: level }), ...meta });
     }
 
-    /** Waits for what `begin` begins, under the number that it gives. */
+    /** Calls `begin`, which returns a number, and waits for the answer with that number. */
     wait(begin: (link: NativeLink) => number, { signal, onProgress }: RequestOptions = {}, isRaw = false): Promise<any> {
         return new Promise((resolve, reject) => {
             if (signal?.aborted) return reject(cancelled(signal));
@@ -94,12 +94,12 @@ export function cancelled(signal: AbortSignal): McpError {
     return new McpError('ERR_MCP_CANCELLED', 'the request was cancelled', { cause: signal.reason });
 }
 
-/** What the server is told: only what the caller said in words. */
+/** The reason that the server is told: only a string given by the caller. */
 function reasonOf(signal: AbortSignal): string | undefined {
     return typeof signal.reason === 'string' ? signal.reason : undefined;
 }
 
-/** @internal A member of a result. */
+/** @internal A member of a result that must be an array. */
 export function arrayOf<Item>(value: unknown, key: string): Item[] {
     if (!Array.isArray(value)) throw new McpError('ERR_MCP_BAD_ANSWER', `the answer has no ${key}`);
     return value;

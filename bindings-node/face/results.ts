@@ -6,8 +6,8 @@ import { writeJson } from './numbers';
 import type { CallToolResult, GetPromptResult, PromptMessage, ResourceContents } from './protocol';
 
 /**
- * What a tool may give back: text; bytes, as an embedded resource; a block or blocks of content; a whole
- * `CallToolResult`; nothing; or any other value that JSON can say, as structured content.
+ * The result of a tool: text; bytes, as an embedded resource; one or several content blocks; a whole `CallToolResult`;
+ * nothing; or any other JSON value, as structured content.
  */
 export type ToolOutput =
     | string
@@ -24,10 +24,10 @@ export type ToolOutput =
     | Json
     | object;
 
-/** What a resource may give back: text, bytes, or contents of its own making. */
+/** The result of a resource: text, bytes, or complete contents. */
 export type ResourceOutput = string | Uint8Array | ResourceContents | readonly ResourceContents[];
 
-/** What a prompt may give back: a user's message, messages, or a whole `GetPromptResult`. */
+/** The result of a prompt: one user message, messages, or a whole `GetPromptResult`. */
 export type PromptOutput = string | readonly PromptMessage[] | GetPromptResult;
 
 type Answer = [kind: Outbound, text: string];
@@ -54,7 +54,10 @@ export function toolAnswer(value: unknown): Answer {
     return [isResult(value) ? Outbound.Object : Outbound.Structured, stringify(value)];
 }
 
-/** @internal What a tool with an output schema gives back is structured content, whatever it is. */
+/**
+ * @internal Encodes the result of a tool with an output schema: text and other plain values are structured content,
+ * too.
+ */
 export function structuredAnswer(value: unknown): Answer {
     if (value === undefined || (typeof value === 'object' && value !== null)) return toolAnswer(value);
     return [Outbound.Structured, stringify(value)];
@@ -81,10 +84,10 @@ export function objectAnswer(value: unknown): Answer {
     return [Outbound.Object, json];
 }
 
-/** As `src/answers.rs` counts them. */
+/** In the order of `src/answers.rs`. */
 const KINDS = ['internal', 'invalid params', 'not found', 'missing capability'];
 
-/** @internal The failure of a handler, told without its text unless it is meant to be told. */
+/** @internal Answers with the failure of a handler, without its message unless the error is meant for clients. */
 export function refuse(context: Context, error: unknown, isTool: boolean): void {
     if (error instanceof ProtocolError) {
         const { kind, message, data } = error;
@@ -98,13 +101,13 @@ export function refuse(context: Context, error: unknown, isTool: boolean): void 
     else context.answer(Outbound.Error, JSON.stringify({ message }));
 }
 
-/** An error of the action dialect, as the engine has it. */
+/** Encodes an error of the action dialect for the engine. */
 function typed({ type, message, details, actionCode: code, helpUrl: help_url }: ActionError): string {
     const error = { type, message, details, code, help_url };
     return writeJson({ content: [{ type: 'text', text: message }], structuredContent: { error }, isError: true })!;
 }
 
-/** A `CallToolResult` is told from structured content by its blocks. */
+/** Recognizes a `CallToolResult`, as opposed to structured content, by its blocks. */
 function isResult(value: object): value is CallToolResult {
     const { content } = value as { content?: unknown };
     return Array.isArray(content) && content.every(block => typeof block?.type === 'string' || block instanceof Block);
@@ -122,7 +125,7 @@ function stringify(value: unknown): string {
     return json;
 }
 
-/** As `JSON.stringify` writes it, which escapes no other. */
+/** A lone surrogate as `JSON.stringify` writes it; it escapes no surrogate pairs. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 function loneSurrogate(): TypeError {

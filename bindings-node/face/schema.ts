@@ -15,20 +15,20 @@ type StandardResult<Output> =
     | { readonly value: Output; readonly issues?: undefined }
     | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
-/** What a tool's arguments are described by. */
+/** The schema of a tool's arguments. */
 export type Schema<Args> = JsonSchema | StandardSchema<Args>;
 
 /** @internal */
 export type Check = (value: unknown) => StandardResult<unknown> | Promise<StandardResult<unknown>>;
 
-/** @internal The JSON Schema of a schema, and the library's own check where there is one. */
+/** @internal Returns a schema as JSON Schema, and the library's own validation if there is one. */
 export function readSchema(schema: Schema<unknown>, side: 'input' | 'output' = 'input'): { json: unknown; check?: Check } {
     if (!('~standard' in schema)) return { json: schema };
     const standard = (schema as StandardSchema)['~standard'];
     return { json: jsonSchemaOf(schema as ToJsonSchema, side), check: value => standard.validate(value) };
 }
 
-/** The two ways in which libraries offer it. */
+/** The two ways in which libraries convert a schema to JSON Schema. */
 interface ToJsonSchema {
     toJSONSchema?: (options?: object) => unknown;
     '~standard': { jsonSchema?: { [side in 'input' | 'output']?: (options: object) => unknown } };
@@ -41,7 +41,7 @@ function jsonSchemaOf(schema: ToJsonSchema, side: 'input' | 'output'): unknown {
     throw new McpError('ERR_MCP_SCHEMA', 'this schema cannot say its JSON Schema: give that instead');
 }
 
-/** @internal What is wrong, in one sentence. */
+/** @internal Describes the issues in one sentence. */
 export function describe(issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[]): string {
     return issues
         .map(({ message, path }) => {

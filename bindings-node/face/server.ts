@@ -17,28 +17,28 @@ const STDIO = 'stdio:';
 
 interface Begun {
     link: Link;
-    /** Where it listens, once it does. */
+    /** Resolves to the address once the server listens. */
     opened: Promise<string>;
     ended: Promise<RunReport>;
     stop: () => void;
 }
 
-/** Told of what becomes of what was begun. */
+/** Callbacks for what happens to a link after it was started. */
 interface Told {
     opened?: (address: string) => void;
     ended: (report: RunReport) => void;
 }
 
-/** @internal What is told of clients, and asked when they are gone. */
+/** @internal The callbacks for a server's clients, and the hooks for when they have gone. */
 export interface Attending
     extends Pick<Receiver, 'call' | 'request' | 'invoke' | 'cancelled' | 'initialized' | 'rootsChanged' | 'left' | 'notification'> {
-    /** Nobody is there any more. */
+    /** Called when the last client has gone. */
     end?(): void;
     /** How many calls have not ended. */
     underWay(): number;
 }
 
-/** A server: what it offers, and the handlers of it. */
+/** An MCP server: its tools, resources and prompts, and ways to serve them. */
 export class Server<State = undefined> extends Offer<State> {
     readonly #options: ServerOptions<State>;
     readonly #links = new Set<Link>();
@@ -50,37 +50,49 @@ export class Server<State = undefined> extends Offer<State> {
     }
 
     /**
-     * Serves until `close` is called, a signal comes or, on stdin and stdout, the client goes away: there, by default,
-     * or on an address, as `http://127.0.0.1:8000/mcp`; see `serve`. While it serves stdout, what else the process
-     * prints goes to stderr.
+     * Serves on stdin and stdout by default, or at an address such as `http://127.0.0.1:8000/mcp` (see `serve`). Runs
+     * until `close` is called, a signal arrives or, on stdio, the client disconnects. On stdio, everything else that
+     * the process prints to stdout goes to stderr.
+     *
+     * This is the only function of this package that ends the process, so that a handler that never returns does not
+     * keep it alive:
+     * - 20 ms after the promise resolves, if calls are unanswered;
+     * - with status 1, if a handler still blocks this thread when the grace period after a disconnect or a signal is
+     *   over;
+     * - at once, on a second signal.
      */
     async run(options?: RunOptions): Promise<RunReport>;
     async run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
     async run(address: string | URL | RunOptions = {}, options: ServeOptions & RunOptions = {}): Promise<RunReport> {
         const isAddress = typeof address === 'string' || address instanceof URL;
         const report = await (isAddress && String(address) !== STDIO
-            ? this.serve(address, options).then(serving => serving.ended)
+            ? this.#serveAt(address, options, true).then(serving => serving.ended)
             : this.#runStdio(isAddress ? options : address));
-        // A handler that never answers must not keep a process that nobody talks to.
+        // A handler that never answers must not keep the process alive after its client has gone.
         if (report.unanswered > 0) setTimeout(() => process.exit(), 20).unref();
         return report;
     }
 
     /**
-     * Begins to serve on an address: `http://host:port/path`, where WebSocket is spoken, too; `unix:/path`;
-     * `tcp:host:port`. Resolves once it listens. All of it happens on threads of the engine's.
+     * Starts to serve at an address: `http://host:port/path`, which also accepts WebSocket; `unix:/path`; or
+     * `tcp:host:port`. Resolves once the server listens. Sockets run on threads of the engine. The server runs until it
+     * is closed, even if nothing refers to the returned object.
      */
-    async serve(address: string | URL, options: ServeOptions = {}): Promise<Serving> {
+    serve(address: string | URL, options: ServeOptions = {}): Promise<Serving> {
+        return this.#serveAt(address, options, false);
+    }
+
+    async #serveAt(address: string | URL, options: ServeOptions, ownsProcess: boolean): Promise<Serving> {
         const endpoint = endpointOf(options);
         const { opened, ended, link } = await this.#begin(options, (wake, signals, trace) =>
-            native.serveAddress(this.offer, String(address), endpoint, signals, trace, wake)
+            native.serveAddress(this.offer, String(address), endpoint, signals, ownsProcess, trace, wake)
         );
         return new Serving(await Promise.race([opened, ended.then(() => '')]), ended, link);
     }
 
     /**
-     * An endpoint within somebody else's HTTP server, `node:http`'s or any that hands on requests of the web's
-     * standards. It has its own sessions.
+     * Creates an endpoint to mount in an existing HTTP server: one of `node:http`, or any framework that passes
+     * web-standard `Request`s. The endpoint has its own sessions.
      */
     endpoint(options: EndpointOptions = {}): Endpoint {
         const { trace } = options;
@@ -92,7 +104,8 @@ export class Server<State = undefined> extends Offer<State> {
             };
             const receiver: Receiver = {
                 head: (number, status, text) => mounted.head(number, status, text),
-                piece: (number, text, isLast) => mounted.piece(number, text, isLast)
+                piece: (number, text, isLast) => mounted.piece(number, text, isLast),
+                room: number => mounted.room(number)
             };
             const { link, stop } = await this.#begin({ signals: false, ...(trace && { trace }) }, connect, receiver);
             link.keepAlive(false);
@@ -102,12 +115,12 @@ export class Server<State = undefined> extends Offer<State> {
         return new Endpoint(make, this.#options.onError ?? print);
     }
 
-    /** Serves requests of `node:http`, of express and the like: an endpoint of its own. */
+    /** Creates a request handler for `node:http`, express and similar frameworks, on an endpoint of its own. */
     handler(options?: EndpointOptions): Handler {
         return this.endpoint(options).handler;
     }
 
-    /** Serves a request of the web's standards, on an endpoint without options; `endpoint` takes some. */
+    /** Serves a web-standard `Request`, on an endpoint with default options; `endpoint` takes options. */
     fetch(request: Request): Promise<Response> {
         this.#own ??= this.endpoint();
         return this.#own.fetch(request);
@@ -121,7 +134,7 @@ export class Server<State = undefined> extends Offer<State> {
         return begun.ended;
     }
 
-    /** From before the first call until after the last. */
+    /** Runs one link from `lifespan.start` to `lifespan.stop`. */
     async #begin(
         { signals = areUnheard(), signal, trace }: Pick<ServeOptions, 'signal' | 'signals' | 'trace'>,
         connect: (wake: () => void, signals: boolean, trace: boolean) => NativeLink,
@@ -152,12 +165,12 @@ export class Server<State = undefined> extends Offer<State> {
         return { link, opened, ended, stop };
     }
 
-    /** Ends every connection in good order: what is in flight may still be answered. */
+    /** Closes every connection gracefully: calls in flight may still be answered. */
     close(): void {
         for (const link of this.#links) link.native.stop();
     }
 
-    /** @internal A client of this server in the same process. */
+    /** @internal Connects a client in the same process. */
     async connect(client: Link, join: (offer: NativeOffer, wake: () => void) => [NativeLink, NativeLink]): Promise<void> {
         const state = await this.#start();
         const link = this.#serve(state, { ended: () => this.#end(state) });
@@ -180,7 +193,7 @@ export class Server<State = undefined> extends Offer<State> {
         await this.#options.lifespan?.stop?.(state);
     }
 
-    /** What has started for nothing ends; why is thrown. */
+    /** Ends the lifespan of a link that failed to start, then rejects with the reason. */
     #giveUp(state: State, why: unknown): Promise<never> {
         return this.#end(state).then(
             () => Promise.reject(why),
@@ -193,7 +206,7 @@ export class Server<State = undefined> extends Offer<State> {
         this.#options.onClosed?.(revive(reason), known(client));
     }
 
-    /** @internal What is done for its clients. */
+    /** @internal The callbacks that serve this server's clients. */
     protected attend(link: () => Link, state: State): Attending {
         const calls: (Context<State> | undefined)[] = [];
         return {
@@ -239,7 +252,7 @@ export class Server<State = undefined> extends Offer<State> {
     }
 }
 
-/** What a client said of itself when it connected, if it did. */
+/** Converts a client's introduction, if the client introduced itself. */
 function known(said: Introduction | null): ClientInfo | undefined {
     return said === null ? undefined : clientOf(said);
 }

@@ -3,25 +3,25 @@ import { onAbort } from './abort';
 import type { RunReport } from './definitions';
 import type { Link } from './link';
 
-/** What a server on an address has done so far. */
+/** Counters of a server at an address since it started. */
 export interface Counts {
     openConnections: number;
     connections: number;
-    /** WebSockets; they are connections, too. */
+    /** WebSocket connections; `connections` includes them. */
     webSockets: number;
     httpRequests: number;
-    /** Those of them that were answered with a status of 400 or more. */
+    /** HTTP requests answered with a status of 400 or more; `httpRequests` includes them. */
     httpErrors: number;
-    /** Without those of TLS, as the next. */
+    /** Bytes received, without TLS overhead; likewise `bytesWritten`. */
     bytesRead: number;
     bytesWritten: number;
 }
 
-/** A server on an address. */
+/** A server that listens at an address. */
 export class Serving implements AsyncDisposable {
-    /** Where it listens: with the port that the system chose, where the address asked for port 0. */
+    /** The address, with the port that the system chose if port 0 was requested. */
     readonly address: string;
-    /** How it ended, once it has. */
+    /** Resolves with a report once the server has ended. */
     readonly ended: Promise<RunReport>;
     readonly #link: Link;
 
@@ -32,12 +32,12 @@ export class Serving implements AsyncDisposable {
         this.#link = link;
     }
 
-    /** What it has done so far. */
+    /** The counters so far. */
     get counts(): Counts {
         return JSON.parse(this.#link.native.counts()!);
     }
 
-    /** Takes no new connection; what is in flight may still be answered. Resolves when it has ended. */
+    /** Stops accepting connections; calls in flight may still be answered. Resolves when the server has ended. */
     close(): Promise<RunReport> {
         this.#link.native.stop();
         return this.ended;
@@ -50,13 +50,14 @@ export class Serving implements AsyncDisposable {
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** How many servers hear them. */
+/** How many servers hold the signals. */
 let hearing = 0;
 
 /**
- * The engine hears signals also while the loop is busy, and passes them on to the handler that it found: that must be
- * Node's for a listener, not the one that ends the process. The listener stays when no server is left: with the last
- * listener Node takes its own handler back, and with it the engine's, which is set once.
+ * Keeps Node's own signal handler installed. The engine receives signals even while the event loop is busy, and chains
+ * to the handler that it found: this must be the one that Node installs for listeners, not the one that ends the
+ * process. The listener stays when no server is left: with the last listener Node removes its handler, and the engine's
+ * with it, which is installed only once.
  */
 function listener(signal: NodeJS.Signals): void {
     if (hearing > 0 || process.listenerCount(signal) > 1) return;
@@ -64,20 +65,20 @@ function listener(signal: NodeJS.Signals): void {
     process.kill(process.pid, signal);
 }
 
-/** @internal Whether nobody else listens for the signals that end a process. */
+/** @internal Whether nothing else listens for the signals that end a process. */
 export function areUnheard(): boolean {
     return isMainThread && SIGNALS.every(signal => process.listeners(signal).every(each => each === listener));
 }
 
-/** @internal From now on the process does not end by signals, until the function that this gives is called. */
+/** @internal Stops signals from ending the process, until the returned function is called. */
 export function holdSignals(): () => void {
     for (const signal of SIGNALS) if (!process.listeners(signal).includes(listener)) process.on(signal, listener);
     hearing++;
-    // Of the signal that has ended a server this loop is told after that, by the end of its turn.
+    // This loop hears of the signal that ended a server only later, by the end of its current turn.
     return () => void setImmediate(() => hearing--);
 }
 
-/** @internal Calls `stop` when a signal of the caller's is aborted, or was, until the function that this gives is called. */
+/** @internal Calls `stop` when the caller's signal aborts or has aborted, until the returned function is called. */
 export function stopOn(signal: AbortSignal | undefined, stop: () => void): () => void {
     if (signal?.aborted) stop();
     return signal && !signal.aborted ? onAbort(signal, stop) : () => {};

@@ -6,7 +6,7 @@ import type { NativeSkillFile } from './native';
 
 const MANIFEST = 'SKILL.md';
 
-/** What other files there are is text if they are UTF-8. */
+/** Other files are text if they are UTF-8. */
 const MIME_TYPES: Record<string, string> = {
     '.md': 'text/markdown',
     '.html': 'text/html',
@@ -24,15 +24,15 @@ const MIME_TYPES: Record<string, string> = {
     '.pdf': 'application/pdf'
 };
 
-/** @internal One skill, as the engine takes it. */
+/** @internal One skill, as passed to the engine. */
 export interface SkillFolder {
     manifest: string;
-    /** The folder that it lies in, below the one that was given. */
+    /** The path of its parent folder, relative to the given folder. */
     within: string;
     files: NativeSkillFile[];
 }
 
-/** @internal The skill in a folder, or those below it. */
+/** @internal Reads the skill in a folder, or every skill below it. */
 export function skillFolders(root: string): SkillFolder[] {
     const found = manifests(root).map(folder => {
         const files = filesBelow(folder).filter(path => path !== MANIFEST);
@@ -48,14 +48,14 @@ export function skillFolders(root: string): SkillFolder[] {
     return found;
 }
 
-/** The folders with a manifest, none within another. */
+/** The folders with a manifest; folders below one of them are not searched. */
 function manifests(folder: string): string[] {
     const entries = visible(folder);
     if (entries.some(entry => entry.isFile() && entry.name === MANIFEST)) return [folder];
     return entries.filter(entry => entry.isDirectory()).flatMap(({ name }) => manifests(join(folder, name)));
 }
 
-/** Paths from the folder. */
+/** The paths of all files, relative to the folder. */
 function filesBelow(folder: string, path = ''): string[] {
     return visible(join(folder, path)).flatMap(entry => {
         const own = join(path, entry.name);
@@ -64,7 +64,10 @@ function filesBelow(folder: string, path = ''): string[] {
     });
 }
 
-/** In order; what begins with a dot, and links, are left out: nothing leads out of the folder. */
+/**
+ * The entries of a folder, sorted, without names that begin with a dot. Symbolic links count neither as files nor as
+ * directories, so nothing leads out of the folder.
+ */
 function visible(folder: string): Dirent[] {
     const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));

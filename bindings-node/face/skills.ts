@@ -5,11 +5,11 @@ import type { RequestOptions } from './requests';
 
 /** A skill as the server lists it. */
 export interface Skill {
-    /** Where its manifest is. */
+    /** The URI of its manifest. */
     uri: string;
     /** The frontmatter of the manifest. */
     frontmatter: { name: string; description: string; [more: string]: unknown };
-    /** Its files; `dynamic` when they are not known beforehand, and so cannot be verified. */
+    /** Its files; `dynamic` if they are not known in advance, and so cannot be verified. */
     resources: SkillFile[] | 'dynamic';
 }
 
@@ -24,8 +24,8 @@ export interface SkillFile {
 type Options = Pick<RequestOptions, 'signal'>;
 
 /**
- * The skills of a server (2026-07-28): folders of instructions for models. Nothing of a skill is read before it is asked
- * for, and nothing is given that is not what the skill's entry says: then these fail with `ERR_MCP_BAD_ANSWER`.
+ * The skills of a server (2026-07-28): folders of instructions for models. The client reads nothing before it is asked
+ * for, and verifies what it reads against the skill's entry: a mismatch rejects with `ERR_MCP_BAD_ANSWER`.
  */
 export class Skills {
     readonly #connection: Connection;
@@ -35,17 +35,17 @@ export class Skills {
         this.#connection = connection;
     }
 
-    /** What there is, all pages. */
+    /** Lists the skills, all pages. */
     list(options?: Options): Promise<Skill[]> {
         return this.#wait(link => link.listSkills(), options);
     }
 
-    /** The skill whose manifest is at that URI. */
+    /** Fetches the entry of the skill whose manifest is at that URI. */
     get(uri: string, options?: Options): Promise<Skill> {
         return this.#wait(link => link.skill(uri), options);
     }
 
-    /** Reads the manifest of a skill: the instructions, for when the model is to use it. */
+    /** Reads the manifest of a skill: the instructions, to be read when the model uses the skill. */
     load(skill: Skill, options?: Options): Promise<string> {
         return this.#wait(link => link.loadSkill(JSON.stringify(skill)), options);
     }
@@ -56,7 +56,7 @@ export class Skills {
         return Buffer.from(base64, 'base64');
     }
 
-    /** What lies directly in a folder of a skill: files, and folders of the MIME type `inode/directory`. */
+    /** Lists the direct contents of a folder: files, and folders with the MIME type `inode/directory`. */
     folder(uri: string, options?: Options): Promise<Resource[]> {
         return this.#wait(link => link.readFolder(uri), options);
     }

@@ -6,7 +6,7 @@ import { Listening } from './listening';
 import type { Interests } from './protocol';
 import { cancelled } from './requests';
 
-/** @internal What a client listens to. */
+/** @internal The open `Listening` streams of a client. */
 export class Streams {
     readonly #link: Link;
     readonly #open = new Map<Listening, (notice: Notice) => boolean>();
@@ -15,7 +15,7 @@ export class Streams {
         this.#link = link;
     }
 
-    /** A stream of the stateless era: what is told on it bears its id (R-SUB-06). */
+    /** Opens a stream in stateless revisions (2026-07-28): its notifications carry its id (R-SUB-06). */
     listen(interests: Interests, signal: AbortSignal | undefined): Promise<Listening> {
         const link = this.#link;
         return new Promise<Listening>((resolve, reject) => {
@@ -35,8 +35,8 @@ export class Streams {
     }
 
     /**
-     * What is told anyway, in the handshake era, once the server knows that this side is ready (R-LIF-03): `ready`
-     * resolves then. Resources are subscribed to meanwhile.
+     * Filters the notifications that a server of a handshake revision sends anyway, once it knows that this side is
+     * ready (R-LIF-03), which it does when `ready` resolves. Subscribes to the resources meanwhile.
      */
     async tune(
         { tools, prompts, resources, uris = [] }: Interests,
@@ -61,14 +61,18 @@ export class Streams {
 
     #add(listening: Listening, isMeant: (notice: Notice) => boolean): void {
         this.#open.set(listening, isMeant);
-        listening.onEnd(() => this.#open.delete(listening));
+        this.#link.hold();
+        listening.onEnd(() => {
+            this.#open.delete(listening);
+            this.#link.letGo();
+        });
     }
 
     tell(notice: Notice): void {
         for (const [listening, isMeant] of this.#open) if (isMeant(notice)) listening.tell(notice.change!);
     }
 
-    /** The connection has ended; `failure` is why, if it was not meant to. */
+    /** Ends all streams with the connection; `failure` is the reason if it ended unexpectedly. */
     end(failure: McpError | undefined): void {
         for (const listening of this.#open.keys()) listening.end(failure);
     }

@@ -6,25 +6,25 @@ import type { RequestOptions } from './requests';
 const ENDED = ['completed', 'failed', 'cancelled'] as const;
 const STATUSES = ['working', 'input_required', ...ENDED] as const;
 
-/** How far a task is. */
+/** The status of a task. */
 export type TaskStatus = (typeof STATUSES)[number];
 
-/** What a server says of a task. */
+/** A task as the server describes it. */
 export interface TaskInfo {
     taskId: string;
     status: TaskStatus;
-    /** A sentence on how far it is. */
+    /** A sentence on its progress. */
     statusMessage?: string;
-    /** When it began and when it last changed: ISO 8601. */
+    /** When the task was created and last updated, in ISO 8601. */
     createdAt: string;
     lastUpdatedAt: string;
-    /** How long it is kept from its beginning, in ms; for ever when `null`. */
+    /** How long the task is kept after its creation, in ms; for ever if `null`. */
     ttl: number | null;
-    /** How often to ask, in ms. */
+    /** How often to poll, in ms. */
     pollInterval?: number;
 }
 
-/** @internal In either form. */
+/** @internal Reads a task in either form. */
 export function readTask(json: Record<string, any>): TaskInfo {
     const { taskId, status, statusMessage, createdAt, lastUpdatedAt } = json;
     const pollInterval = json.pollIntervalMs ?? json.pollInterval;
@@ -41,22 +41,22 @@ export function readTask(json: Record<string, any>): TaskInfo {
     };
 }
 
-/** @internal The id of the task that a call says to have become, in the form of 2025-11-25 or the later one. */
+/** @internal The id of the task that a call became, in the form of 2025-11-25 or the later one. */
 export function createdTask(answer: Record<string, any>, isCore: boolean): string | undefined {
     if (isCore) return answer.task && readTask(answer.task).taskId;
     return answer.resultType === 'task' ? readTask(answer).taskId : undefined;
 }
 
-/** Waits for what comes of a task; `seen` is told each state of it. */
+/** Waits for the result of a task; calls `seen` with each of its states. */
 type Follow = (seen: (state: any) => void) => Promise<CallToolResult>;
 
 /**
- * The call of a tool that goes on as a task at the server. `result` and iterating over it ask as often as the server
- * says, and have the handlers of the client's options answer what the task asks meanwhile; both share what they learn.
- * The signal that was given with the call stops that, not the task.
+ * A tool call that runs as a task at the server. `result` and iteration poll at the interval that the server gives, and
+ * answer the task's questions with the handlers in the client's options; both share one poll. The signal that was
+ * passed with the call stops the polling, not the task.
  */
 export class ToolTask implements AsyncIterable<TaskInfo> {
-    /** Its id, to be kept: `client.task(id)` finds it again. `undefined` when the server answered the call at once. */
+    /** The task's id; `client.task(id)` finds the task again. `undefined` if the server answered the call at once. */
     readonly id: string | undefined;
     readonly #connection: Connection;
     readonly #follow: Follow;
@@ -72,7 +72,10 @@ export class ToolTask implements AsyncIterable<TaskInfo> {
         this.#follow = follow;
     }
 
-    /** What the call comes to. Fails with `ERR_MCP_CANCELLED` when the task is given up, with its error if it fails. */
+    /**
+     * Waits for the result of the call. Rejects with `ERR_MCP_CANCELLED` if the task is cancelled, and with the task's
+     * error if it fails.
+     */
     result(): Promise<CallToolResult> {
         if (this.#result === undefined) {
             const note = (state: object) => {
@@ -83,23 +86,23 @@ export class ToolTask implements AsyncIterable<TaskInfo> {
                 this.#isOver = true;
                 this.#wake();
             });
-            // Who only iterates does not ask for it.
+            // A caller that only iterates does not await the result.
             this.#result.catch(() => {});
         }
         return this.#result;
     }
 
-    /** Asks how far it is. */
+    /** Fetches the task's current state. */
     async status(options?: RequestOptions): Promise<TaskInfo> {
         return readTask(await this.#ask('tasks/get', options));
     }
 
-    /** Asks the server to give it up. It may be done before it does. */
+    /** Asks the server to cancel the task. The task may still complete first. */
     async cancel(options?: RequestOptions): Promise<void> {
         await this.#ask('tasks/cancel', options);
     }
 
-    /** How far it is, whenever that changes, until it has ended. */
+    /** Yields the task's state whenever it changes, until the task has ended. */
     async *[Symbol.asyncIterator](): AsyncGenerator<TaskInfo, void, void> {
         if (this.id === undefined) return;
         const result = this.result();
@@ -111,7 +114,7 @@ export class ToolTask implements AsyncIterable<TaskInfo> {
             else yield (last = state!);
         }
         if (last && isEnded(last)) return;
-        // In 2025-11-25 the end is told by the result alone.
+        // In 2025-11-25 only the result reveals the end.
         await result.catch(error => {
             if (error.code !== 'ERR_MCP_PEER') throw error;
         });

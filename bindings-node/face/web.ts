@@ -2,13 +2,19 @@ import { onAbort } from './abort';
 import { noteAuth } from './auth';
 import type { Exchange, Mounted, Names, Taker } from './mounted';
 
-/** @internal Serves a request of the web's standards. */
+/** @internal The request's headers, with the host it was sent to. */
+export function webHeadersOf(request: Request): string[] {
+    const headers = [...request.headers].flat();
+    if (!request.headers.has('host')) headers.push('host', new URL(request.url).host);
+    return headers;
+}
+
+/** @internal Serves a web-standard `Request`. */
 export async function serveWeb(mounted: Mounted, request: Request, auth?: unknown, names?: Names): Promise<Response> {
     const { signal } = request;
     signal.throwIfAborted();
     const url = new URL(request.url);
-    const headers = [...request.headers].flat();
-    if (!request.headers.has('host')) headers.push('host', url.host);
+    const headers = webHeadersOf(request);
     const forgetAuth = noteAuth(auth, headers);
     const body = request.body?.getReader();
     return new Promise((resolve, reject) => {
@@ -28,33 +34,34 @@ export async function serveWeb(mounted: Mounted, request: Request, auth?: unknow
         streamer.onEnd = () => {
             forget();
             forgetAuth();
-            // What nobody reads any more is its maker's: to cancel it could take the connection along.
+            // An unread body stays with its creator: cancelling it could close the connection.
             body?.releaseLock();
         };
-        sendBody(body, exchange).catch(fail);
+        sendBody(body, exchange, streamer).catch(fail);
     });
 }
 
-async function sendBody(body: ReadableStreamDefaultReader<Uint8Array> | undefined, exchange: Exchange): Promise<void> {
+async function sendBody(body: ReadableStreamDefaultReader<Uint8Array> | undefined, exchange: Exchange, streamer: Streamer): Promise<void> {
     for (;;) {
         const { value } = (await body?.read()) ?? {};
         if (value === undefined) return exchange.bodyEnd();
-        exchange.body(value);
+        if (!exchange.body(value)) await new Promise<void>(resolve => (streamer.room = resolve));
     }
 }
 
-/** Streams an answer as fast as it is read. */
+/** Streams an answer as fast as the client reads it. */
 class Streamer implements Taker {
     readonly #exchange: Exchange;
     readonly #respond: (response: Response) => void;
     readonly #encoder = new TextEncoder();
     #head: ResponseInit | undefined;
     #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-    /** A piece was asked for and is not there. */
+    /** Whether a piece was asked for and has not arrived. */
     #isOwed = true;
     #isOver = false;
-    /** Called when there is nothing more to come. */
+    /** Called when the answer is complete or has failed. */
     onEnd: () => void = () => {};
+    room: () => void = () => {};
 
     constructor(exchange: Exchange, respond: (response: Response) => void) {
         this.#exchange = exchange;
@@ -64,7 +71,7 @@ class Streamer implements Taker {
     head(status: number, headers: string[]): void {
         const pairs = headers.flatMap((name, i) => (i % 2 ? [] : [[name, headers[i + 1]!] as [string, string]]));
         this.#head = { status, headers: pairs };
-        // With the first piece, if that is there already.
+        // Sends the head together with the first piece, if that is there already.
         process.nextTick(() => this.#begin());
     }
 
@@ -81,7 +88,7 @@ class Streamer implements Taker {
         if (isLast) this.#controller?.close();
     }
 
-    /** Nothing, if all of it is there. */
+    /** Fails the answer, unless it is complete. */
     fail(reason: unknown): void {
         if (this.#isOver) return;
         this.#end();

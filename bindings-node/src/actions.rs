@@ -1,4 +1,4 @@
-//! Calls in the action dialect, and what comes of them.
+//! Calls of the action dialect, and their outcomes.
 
 use mcpbolt::action::ErrorType;
 use mcpbolt::client::{
@@ -15,7 +15,7 @@ use crate::inbox::Event;
 use crate::link::{Link, duration};
 use crate::requests::Task;
 
-/// How an action is called.
+/// Options of an action call.
 #[napi(object)]
 pub struct ActionOptions {
     pub tool: Option<String>,
@@ -24,15 +24,15 @@ pub struct ActionOptions {
     pub metadata: Option<String>,
     pub timeout_ms: Option<f64>,
     pub streamed: bool,
-    /// Parts are told as they come.
+    /// Whether parts are reported as they arrive.
     pub wants_partials: bool,
     pub retry: Option<ActionRetry>,
     pub breaker: Option<ActionBreaker>,
-    /// The name and the params, JSON, of what is called instead.
+    /// The name and the params, as JSON, of the action to call if this one fails.
     pub fallback: Option<Vec<String>>,
 }
 
-/// What is not said is as the engine has it.
+/// A retry policy; each member defaults to the engine's.
 #[napi(object)]
 pub struct ActionRetry {
     pub tries: Option<u32>,
@@ -40,7 +40,7 @@ pub struct ActionRetry {
     pub longest_ms: Option<f64>,
 }
 
-/// The same of the breaker.
+/// A breaker policy; each member defaults to the engine's.
 #[napi(object)]
 pub struct ActionBreaker {
     pub failures: Option<u32>,
@@ -91,9 +91,9 @@ fn read<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T> {
 
 #[napi]
 impl Link {
-    /// Calls an action. Gives the number under which the outcome will come, and before it its parts
-    /// as progress: `{data, metadata, partials}` or `{failure}`.
-    #[napi]
+    /// Calls an action. Returns the number under which the outcome will come, `{data, metadata, partials}` or
+    /// `{failure}`, and before it the parts, as progress.
+    #[napi(catch_unwind)]
     pub fn action(&mut self, name: String, params: String, options: ActionOptions) -> Result<u32> {
         let client = self.client()?;
         let mut call = options.call(client, &name, &params)?;
@@ -110,8 +110,8 @@ impl Link {
         }))
     }
 
-    /// Learns the schemas of the actions; the outcome has them as its data.
-    #[napi]
+    /// Fetches the schemas of the actions; the outcome has them as its data.
+    #[napi(catch_unwind)]
     pub fn action_schemas(&mut self) -> Result<u32> {
         let client = self.client()?.clone();
         Ok(self.wait(|_| {
@@ -129,29 +129,29 @@ impl Link {
         }))
     }
 
-    /// What an action says that its call belongs to.
-    #[napi]
+    /// The process or state that the call of an action belongs to.
+    #[napi(catch_unwind)]
     pub fn action_context(&self, call: u32) -> Option<String> {
         self.calls.get(call)?.action_context()
     }
 
-    /// Who makes a call, as somebody has verified.
-    #[napi]
+    /// The verified caller of a call.
+    #[napi(catch_unwind)]
     pub fn principal(&self, call: u32) -> Option<String> {
         let who = self.calls.get(call)?.principal()?;
         Some(who.as_str().to_owned())
     }
 
-    /// Whether that was granted to who makes a call.
-    #[napi]
+    /// Whether the caller of a call was granted a scope.
+    #[napi(catch_unwind)]
     pub fn has_scope(&self, call: u32, scope: String) -> bool {
         let who = self.calls.get(call).and_then(Underway::principal);
         who.is_some_and(|who| who.has_scope(&scope))
     }
 }
 
-/// What became of each operation of a batch, given its data: an array of `{data}` and `{failure}`.
-#[napi]
+/// The outcome of each operation of a batch, given the batch's data: an array of `{data}` and `{failure}`.
+#[napi(catch_unwind)]
 pub fn action_results(data: String) -> String {
     let batch = ActionAnswer {
         data,
@@ -180,7 +180,7 @@ fn outcome(
     })
 }
 
-/// `{failure}`: what the face makes an error of.
+/// `{failure}`: the JSON that the TypeScript side turns into an error.
 fn failed(failure: &ActionFailure) -> String {
     let code = match failure {
         ActionFailure::Answered(_) => "ERR_MCP_ACTION",

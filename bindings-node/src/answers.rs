@@ -1,4 +1,4 @@
-//! What a handler gave back, as its call is answered with it or its task ends with it.
+//! The result of a handler: how it answers its call, or ends its task.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use mcpbolt::server::{Live, Registry, TaskCall, ToolResult};
 use crate::offer::Templates;
 use crate::submit::Kind;
 
-/// What becomes of a call.
+/// The answer to a call.
 pub enum Answer<'a> {
     Result(&'a Kind, &'a str),
     Error(Refusal, Cow<'a, str>, Option<&'a str>),
 }
 
-/// The number of an error: that of its kind in each revision, or its own.
+/// The code of an error: the code of its kind in each revision, or one of its own.
 pub enum Refusal {
     Kind(ErrorKind),
     Code(i64),
 }
 
-/// As the face counts them.
+/// In the order of `face/results.ts`.
 const KINDS: [ErrorKind; 4] = [
     ErrorKind::Internal,
     ErrorKind::InvalidParams,
@@ -31,7 +31,7 @@ const KINDS: [ErrorKind; 4] = [
 ];
 
 impl<'a> Answer<'a> {
-    /// A row of the kind, with its text and its two numbers.
+    /// Reads a row: its kind, its text and its two numbers.
     pub fn read(kind: &'a Kind, text: &'a str, (a, b): (f64, f64), live: &Live<Templates>) -> Self {
         match kind {
             Kind::Error => {
@@ -64,7 +64,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Ends a task. Its errors have the numbers of their kinds.
+    /// Ends a task. An error with a code of its own becomes an internal error.
     pub fn end(self, task: &TaskCall) {
         match self {
             Self::Result(kind, text) => {
@@ -84,13 +84,13 @@ fn is_error(kind: &Kind, text: &str) -> bool {
     }
 }
 
-/// Whether that is no failure of tool `number`, and fits its output schema.
+/// Whether a result of tool `number` is no failure, and fits the tool's output schema.
 pub fn is_good(registry: &Registry, number: u32, kind: &Kind, text: &str) -> bool {
     !is_error(kind, text) && unfit(registry, number, kind, text).is_none()
 }
 
-/// What is wrong with what a tool gave back, if its row says that it has an output schema: by the
-/// tool's number, counted from one (R-STR-01).
+/// Why a tool's result does not fit its output schema; `None` if it fits. `tool` is the tool's number counted
+/// from one, or 0 without an output schema (R-STR-01).
 fn misfit(live: &Live<Templates>, kind: &Kind, text: &str, tool: f64) -> Option<String> {
     if tool == 0.0 {
         return None;
@@ -147,7 +147,7 @@ fn text_block(result: &mut ResultWriter<'_>, text: &str) {
     });
 }
 
-/// A result that JavaScript put together; what its revision does not know is left out.
+/// Writes a result that JavaScript built; leaves out members that its revision does not know.
 fn object(result: &mut ResultWriter<'_>, json: &str) {
     if result.revision().rules().structured_content {
         return result.object(json);

@@ -1,15 +1,30 @@
-//! The body of a request, as JavaScript hands it over.
+//! The body of a request, as JavaScript passes it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// Pieces, until their sender is gone.
-pub struct Arriving(pub UnboundedReceiver<Bytes>);
+use crate::inbox::{Event, Inbox};
+
+/// Once this much memory of a body waits for the engine, JavaScript pauses.
+pub const MAX_WAITING: usize = 1 << 20;
+/// The memory of a piece besides its bytes.
+pub const PIECE_BYTES: usize = 64;
+
+/// A body that ends when the sender of its pieces is dropped.
+pub struct Arriving {
+    pub pieces: UnboundedReceiver<Bytes>,
+    /// The memory of the pieces in the channel.
+    pub waiting: Arc<AtomicUsize>,
+    pub number: u32,
+    pub inbox: Arc<Inbox>,
+}
 
 impl Body for Arriving {
     type Data = Bytes;
@@ -19,7 +34,14 @@ impl Body for Arriving {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.0.poll_recv(cx);
+        let piece = self.pieces.poll_recv(cx);
+        if let Poll::Ready(Some(piece)) = &piece {
+            let cost = piece.len() + PIECE_BYTES;
+            let before = self.waiting.fetch_sub(cost, Ordering::Relaxed);
+            if before >= MAX_WAITING && before - cost < MAX_WAITING {
+                self.inbox.push(Event::Room(self.number));
+            }
+        }
         piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
     }
 }

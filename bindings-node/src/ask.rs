@@ -1,4 +1,4 @@
-//! What a handler asks of the client: one function for each kind of question.
+//! Questions of a handler to the client.
 
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Elicitation, Sampling};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::link::{Link, duration};
 use crate::requests::Task;
 
-/// What is asked, as the face counts it.
+/// The kind of a question, in the order of `face/questions.ts`.
 enum Question {
     Sample,
     Form,
@@ -36,7 +36,7 @@ struct Page {
     id: String,
 }
 
-/// The future of a question. The face writes `json` itself.
+/// The future of a question. The TypeScript side builds `json`.
 fn question(context: Context, what: &Question, json: String) -> Task {
     match what {
         Question::Sample => Box::pin(async move {
@@ -67,10 +67,10 @@ fn write(value: &impl serde::Serialize) -> Told<String> {
 
 #[napi]
 impl Link {
-    /// Asks the client on behalf of a call: 0 its model, 1 its user by a form, 2 by a page, 3 its
-    /// roots. `name` is what clients of 2026-07-28 see the question as. Gives the number under
-    /// which the answer will come, or the answer if it is there; nothing when the call is over.
-    #[napi]
+    /// Asks the client on behalf of a call: 0 asks its model, 1 its user by a form, 2 its user by a page, 3
+    /// for its roots. `name` is the question's name for clients of 2026-07-28. Returns the number under which
+    /// the answer will come, or the answer if it is available at once; `None` when the call is over.
+    #[napi(catch_unwind)]
     pub fn ask(
         &mut self,
         call: u32,
@@ -96,8 +96,8 @@ impl Link {
         })
     }
 
-    /// Sends away who reads the stream of a call, to come back after so many ms (R-SSE-07).
-    #[napi]
+    /// Closes the event stream of a call; the client reconnects after `retry_ms` (R-SSE-07).
+    #[napi(catch_unwind)]
     pub fn release_stream(&mut self, call: u32, retry_ms: f64) -> Result<()> {
         let retry = duration(retry_ms)?;
         if let Some(call) = self.calls.get_mut(call) {
@@ -107,29 +107,29 @@ impl Link {
     }
 
     /// The settings that the client declared for an extension with a call, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn extension(&mut self, call: u32, id: String) -> Option<String> {
         let context = self.calls.get_mut(call)?.context();
         context.extension(&id).map(str::to_owned)
     }
 
-    /// What the client of a call said of itself, as JSON; nothing when the call is over.
-    #[napi]
+    /// The description of itself by the client of a call, as JSON; `None` when the call is over.
+    #[napi(catch_unwind)]
     pub fn introduction(&self, call: u32) -> Option<String> {
         let call = self.calls.get(call)?;
         Some(call.client())
     }
 
     /// The `_meta` of a call's request, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn meta(&self, call: u32) -> String {
         let call = self.calls.get(call);
         call.map_or("{}", |call| call.meta()).to_owned()
     }
 
-    /// Nothing when the client of a call declared the capability at `path`; else what it is to be
-    /// told, message and data as JSON (R-ERR-16).
-    #[napi]
+    /// `None` if the client of a call declared the capability at `path`; otherwise the error to answer with,
+    /// message and data as JSON (R-ERR-16).
+    #[napi(catch_unwind)]
     pub fn missing(&mut self, call: u32, path: Vec<String>) -> Option<String> {
         let path: Vec<_> = path.iter().map(|name| &**name).collect();
         let context = self.calls.get_mut(call)?.context();
@@ -138,16 +138,16 @@ impl Link {
         Some(json!({ "message": why.to_string(), "data": data }).to_string())
     }
 
-    /// The client of a call, for as long as it is needed; nothing when the call is over.
-    #[napi]
+    /// A handle to the client of a call, which may outlive the call; `None` when the call is over.
+    #[napi(catch_unwind)]
     pub fn caller(&self, call: u32) -> Option<CallerHandle> {
         let call = self.calls.get(call)?;
         Some(CallerHandle(call.caller.clone()))
     }
 
-    /// Ends the round of a call if it is over: something was asked that the client has to be told
-    /// first. The call is answered with that, and is over.
-    #[napi]
+    /// Ends the round of a call if the handler needs an answer of the client to continue: the call is
+    /// answered with the questions, and is over. Returns whether it was ended.
+    #[napi(catch_unwind)]
     pub fn end_round(&mut self, call: u32) -> bool {
         let Some(underway) = self.calls.get_mut(call) else {
             return false;

@@ -1,4 +1,4 @@
-//! Who calls: the client at the other end of one connection of a server.
+//! The client at the other end of one connection of a server.
 
 use mcpbolt::connection::{CallKey, Handle};
 use mcpbolt::mcp::{Method, Side};
@@ -7,17 +7,17 @@ use serde_json::json;
 
 use crate::client::introduction;
 
-/// A client, by its connection. Its calls and what is told of it name it.
+/// A client, identified by its connection. Its calls and events refer to it.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Not given twice.
+    /// Unique within the server.
     pub number: u64,
     pub handle: Handle,
-    /// The connection is that of one request.
+    /// Whether the connection carries a single request.
     pub stands_alone: bool,
 }
 
-/// One call, among those of all connections of a server.
+/// Identifies a call among those of all connections of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     caller: u64,
@@ -25,7 +25,7 @@ pub struct CallId {
 }
 
 impl Caller {
-    /// That of the only connection there is.
+    /// The client of the only connection.
     pub fn only(handle: Handle) -> Self {
         Self {
             number: 0,
@@ -41,7 +41,7 @@ impl Caller {
         }
     }
 
-    /// What it said of itself when it connected, if it did, as JSON.
+    /// The client's description of itself from when it connected, as JSON; `None` without one.
     pub fn introduction(&self) -> Option<String> {
         let (revision, peer) = (self.handle.revision()?, self.handle.peer()?);
         let connection = (!self.stands_alone).then_some(self.number);
@@ -55,21 +55,21 @@ impl Caller {
     }
 }
 
-/// The same for JavaScript, which may hold it for longer than the call.
+/// A [`Caller`] for JavaScript, which may hold it longer than the call.
 #[napi]
 pub struct CallerHandle(pub(crate) Caller);
 
 #[napi]
 impl CallerHandle {
-    /// Tells it that the user has done what a page asked for, where the revision has a word for
-    /// it (R-ELI-10).
-    #[napi]
+    /// Tells the client that the user has completed a page, if the revision has a notification for it
+    /// (R-ELI-10).
+    #[napi(catch_unwind)]
     pub fn page_done(&self, id: String) {
         let (handle, done) = (&self.0.handle, Method::ElicitationComplete);
         let revision = handle.revision();
         if revision.is_some_and(|revision| done.defined(revision, Side::Server)) {
             let params = json!({ "elicitationId": id }).to_string();
-            // The params are an object.
+            // Valid: the params are an object.
             let _ = handle.notify(done.name(), Some(&params));
         }
     }

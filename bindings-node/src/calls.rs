@@ -1,4 +1,4 @@
-//! Calls of the peer under way in JavaScript, and what they ask of it.
+//! Calls of the peer that JavaScript is handling, and their questions to it.
 
 use std::sync::Arc;
 
@@ -14,23 +14,24 @@ use crate::caller::{CallId, Caller};
 use crate::client::introduction;
 use crate::delegate::Whose;
 use crate::inbox::Inbox;
+use crate::panics::Panicked;
 use crate::slots::Slots;
 use crate::tasks::GivenUp;
 
-/// A call on its way to JavaScript: boxed, since it is handed on from queue to queue.
+/// A call on its way to JavaScript; boxed because it moves from queue to queue.
 #[derive(Debug)]
 pub struct Arrived {
     pub call: Box<Call>,
     caller: Caller,
-    /// What it takes rounds by, where its client may be asked in that way, or goes on by as a task.
+    /// The context for rounds of questions or for a task, if the call may need one.
     context: Option<Box<Context>>,
-    /// What brought it, where that is wanted.
+    /// The head of the HTTP request that brought it, if a delegate wants it.
     head: Option<Arc<Head>>,
 }
 
 impl Arrived {
-    /// A call as it came. What its client wants to be a task becomes one. `None` when it is not to
-    /// be carried out: then it is answered.
+    /// Prepares a call that has arrived; starts a task if its client asked for one. `None` if the call was
+    /// refused, which answers it.
     pub fn new(
         call: Call,
         caller: &Caller,
@@ -70,12 +71,17 @@ impl Arrived {
         })
     }
 
-    /// The same, brought by that.
+    /// Adds the head of the HTTP request that brought it.
     pub fn with_head(self, head: Option<Arc<Head>>) -> Self {
         Self { head, ..self }
     }
 
-    /// Whether its caller has given it up.
+    /// Answers it with a panic.
+    pub fn fail(&self, panic: &Panicked) {
+        panic.answer_now(&self.caller.handle, &self.call.reply);
+    }
+
+    /// Whether its caller has cancelled it.
     pub fn is_cancelled(&self) -> bool {
         self.call.cancel.is_cancelled()
     }
@@ -87,7 +93,7 @@ fn refuse(caller: &Caller, call: &Call, kind: ErrorKind, why: &str) -> Option<Ar
     None
 }
 
-/// Whether the client may be asked by an answer: it repeats the call then.
+/// Whether the client is asked by the answer to its call, which it then repeats.
 fn takes_rounds(call: &Call) -> bool {
     let declared = |call: &Call| {
         let declared = call.message.as_ref().raw(Field::ClientCapabilities);
@@ -96,7 +102,7 @@ fn takes_rounds(call: &Call) -> bool {
     call.reply.revision().era() == Era::Stateless && declared(call)
 }
 
-/// All that are under way: JavaScript knows them by numbers, and clients by ids.
+/// All calls in progress: JavaScript identifies them by number, clients by id.
 #[derive(Default)]
 pub struct Calls {
     slots: Slots<Underway>,
@@ -115,7 +121,7 @@ impl Calls {
         self.numbers.insert(id, self.slots.insert(call));
     }
 
-    /// The number of a call, as long as it is under way.
+    /// The number of a call, as long as it is in progress.
     pub fn number(&self, id: CallId) -> Option<u32> {
         self.numbers.get(&id).copied()
     }
@@ -128,7 +134,7 @@ impl Calls {
         self.slots.get_mut(number)
     }
 
-    /// Takes a call out; its number is free again.
+    /// Removes a call; its number is free again.
     pub fn remove(&mut self, number: u32) -> Option<Underway> {
         let call = self.slots.remove(number)?;
         self.numbers.remove(&call.id());
@@ -136,7 +142,7 @@ impl Calls {
     }
 }
 
-/// What is needed to answer a call, and to ask on its behalf.
+/// The state needed to answer a call, and to ask on its behalf.
 #[derive(Debug)]
 pub struct Underway {
     pub caller: Caller,
@@ -147,7 +153,7 @@ pub struct Underway {
 }
 
 impl Underway {
-    /// A call that JavaScript begins now.
+    /// A call that JavaScript starts now.
     pub fn new(arrived: Arrived, inbox: &Arc<Inbox>) -> Self {
         let Arrived {
             call,
@@ -175,7 +181,7 @@ impl Underway {
         &self.call.reply
     }
 
-    /// By which it asks; made when it asks first.
+    /// The context for its questions; created with the first one.
     pub fn context(&mut self) -> &Context {
         self.context.get_or_insert_with(|| {
             let (reply, cancel) = (self.call.reply.clone(), self.call.cancel.clone());
@@ -184,8 +190,8 @@ impl Underway {
         })
     }
 
-    /// What its client said of itself: with it, where each request says it anew (R-MET-08), or
-    /// when the connection opened.
+    /// Its client's description of itself: from this request in revisions where each request has it
+    /// (R-MET-08), otherwise from when the connection opened.
     pub fn client(&self) -> String {
         let (revision, request) = (self.call.reply.revision(), self.call.message.as_ref());
         if revision.era() == Era::Handshake
@@ -205,21 +211,21 @@ impl Underway {
         request.raw(Field::Meta).unwrap_or("{}")
     }
 
-    /// Who makes it, as somebody has verified.
+    /// Its caller, if verified.
     pub fn principal(&self) -> Option<&Principal> {
         let own = self.call.reply.principal();
         own.or_else(|| self.caller.handle.verified())
     }
 
-    /// The process or state that it belongs to, where it is an action and says so.
+    /// The process or state that it belongs to, if it is an action that names one.
     pub fn action_context(&self) -> Option<String> {
         mcpbolt::action::context_of(&self.call.message.as_ref()).map(Into::into)
     }
 
-    /// What brought it over HTTP, as JSON.
+    /// The head of the HTTP request that brought it, as JSON.
     pub fn head(&self) -> Option<String> {
         let head = self.head.as_ref()?;
-        // As Node and the web have them: a byte is a character.
+        // As in Node and on the web, each byte becomes a character.
         let text = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect::<String>();
         let headers = head.headers.iter();
         let headers: Vec<_> = headers.map(|(name, value)| (name, text(value))).collect();
@@ -231,13 +237,13 @@ impl Underway {
         Some(said.to_string())
     }
 
-    /// The task that it has become.
+    /// The task that it has become, if any.
     pub fn task(&self) -> Option<&Arc<TaskCall>> {
         let task = self.context.as_ref()?.task()?;
         task.is_task().then_some(task)
     }
 
-    /// Has it go on as a task, where it may. Whether it does.
+    /// Turns it into a task, if possible; returns whether it is one.
     pub fn begin_task(&mut self, inbox: &Arc<Inbox>) -> bool {
         let begun = self.context.as_ref().is_some_and(|own| own.begin_task());
         self.watch(inbox);
@@ -250,7 +256,7 @@ impl Underway {
         }
     }
 
-    /// Tells how far it is.
+    /// Reports progress.
     pub fn progress(&self, replies: &mut Replies, progress: Progress<'_>) {
         match self.context.as_ref().filter(|own| own.is_task()) {
             None => replies.progress(&self.call.reply, progress),

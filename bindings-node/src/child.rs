@@ -1,4 +1,4 @@
-//! A client of a server that it starts itself.
+//! A client that starts its server as a child process.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,22 +13,22 @@ use crate::error::{Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::link::{Link, Side, duration, spawn};
 
-/// How a server program is started.
+/// How to start a server program.
 #[napi(object)]
 pub struct ChildOptions {
     /// The program.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The directory it runs in.
+    /// The working directory.
     pub cwd: Option<String>,
-    /// Variables it sees besides those it inherits: names and values in turn.
+    /// Environment variables in addition to the inherited ones: names and values in turn.
     pub env: Vec<String>,
-    /// It inherits none.
+    /// Whether it inherits no variables.
     pub is_bare: Option<bool>,
-    /// What becomes of its stderr: `inherit`, `ignore` or `lines`.
+    /// The use of its stderr: `inherit`, `ignore` or `lines`.
     pub stderr: Option<String>,
-    /// How long it may take to end after its stdin is closed, and after SIGTERM, in ms.
+    /// How long it may take to exit after its stdin is closed, and again after SIGTERM, in ms.
     pub close_ms: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ impl ChildOptions {
         }))
     }
 
-    /// Starts it.
+    /// Starts the program.
     pub fn spawn(self, inbox: &Arc<Inbox>) -> Result<Child> {
         let program = self.command.clone();
         self.command(inbox)?.spawn().map_err(|why| {
@@ -73,8 +73,8 @@ impl ChildOptions {
     }
 }
 
-/// Starts a server program and connects to it, on a thread of the engine's.
-#[napi]
+/// Starts a server program and connects to it, on a thread of the engine.
+#[napi(catch_unwind)]
 pub fn spawn_child(
     options: ClientOptions,
     child: ChildOptions,
@@ -99,7 +99,7 @@ pub fn spawn_child(
     Ok(link)
 }
 
-/// How a child has ended, as JSON.
+/// The exit status of a child, as JSON.
 pub fn exit_json(exit: &Exit) -> String {
     let part = |value: Option<i32>| value.map_or_else(|| "null".to_owned(), |n| n.to_string());
     let (code, signal) = (part(exit.status.code()), part(signal(exit)));

@@ -1,4 +1,4 @@
-//! The client's side of a connection, as the engine's thread sees it.
+//! The client's side of a connection, on the engine's thread.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,47 +20,48 @@ use crate::inbox::{Event, Farewell, Inbox};
 use crate::link::Asker;
 use crate::questions::{Questions, Topic};
 
-/// What a client brings to a connection.
+/// Options of a client.
 #[napi(object)]
 pub struct ClientOptions {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How it opens: `probe`, `handshake`, `stateless` or `actions`.
+    /// How the connection opens: `probe`, `handshake`, `stateless` or `actions`.
     pub opening: Option<String>,
-    /// Whose reading of the protocol is spoken.
+    /// The variant of the protocol to speak.
     pub profile: Option<String>,
-    /// The one revision that it speaks; every one by default.
+    /// The only revision to speak; every one by default.
     pub revision: Option<String>,
-    /// Show each frame to JavaScript.
+    /// Whether to show each frame to JavaScript.
     pub trace: bool,
-    /// It has a model.
+    /// Whether it has a model.
     pub sampling: bool,
-    /// The model may be given the server's tools.
+    /// Whether the model may use the server's tools.
     pub sampling_tools: bool,
-    /// It has a user who fills in forms.
+    /// Whether it has a user who fills in forms.
     pub forms: bool,
-    /// It has a user who visits pages.
+    /// Whether it has a user who visits pages.
     pub pages: bool,
     /// Its roots, as JSON.
     pub roots: Option<String>,
-    /// Servers may make tasks of its calls.
+    /// Whether servers may turn its calls into tasks.
     pub tasks: bool,
-    /// Results are held against what the revisions say of them.
+    /// Whether results are validated against the protocol revision.
     pub check_results: bool,
-    /// Extensions that it declares: names and settings in pairs, as JSON.
+    /// Extensions to declare: pairs of name and settings, as JSON.
     pub extensions: Option<String>,
 }
 
-/// A client that is described: what JavaScript is told and asked goes through the inbox.
+/// A client that is ready to connect. Its events and questions reach JavaScript through the inbox.
 pub struct Described {
     pub builder: ClientBuilder,
     pub asker: Asker,
 }
 
 impl ClientOptions {
-    /// What `farewell` gives is said when the engine lets go of the connection.
+    /// Describes the client to the engine. The [`Farewell`] that `farewell` returns is sent when the engine
+    /// drops the connection.
     pub fn describe(
         &self,
         inbox: &Arc<Inbox>,
@@ -168,7 +169,7 @@ async fn elicit(
 
 type Answered<T> = std::result::Result<T, HandlerError>;
 
-/// Has JavaScript told of the connection, and of what the server tells.
+/// Passes the events of the connection and the server's notifications to JavaScript.
 fn told(
     builder: ClientBuilder,
     inbox: &Arc<Inbox>,
@@ -179,7 +180,7 @@ fn told(
     builder
         .on_raw_notice(move |method, params| news.push(notice(method, params)))
         .on_opened(move |client| {
-            // It opens once.
+            // Set only here: a connection opens once.
             let _ = opened.set(client.clone());
             open.push(Event::Opened(peer_json(client.handle())));
         })
@@ -206,11 +207,11 @@ fn notice(method: &str, params: Option<&str>) -> Event {
     }
 }
 
-/// Threads that may do what the server asks for until JavaScript is asked, or without it.
+/// Maximum number of threads that handle requests of the server before, or without, JavaScript.
 const THREADS: usize = 2;
 
 impl Described {
-    /// Its connection's configuration, and what becomes a client on it.
+    /// The configuration of its connection, and the client to create on it.
     pub fn prepare(self) -> Result<(Arc<Config>, Prepared, Asker)> {
         let (config, prepared) = self.builder.prepare().map_err(|why| error::request(&why))?;
         let config = traced(Arc::new(config)).map_err(|why| error::io(&why))?;
@@ -218,7 +219,7 @@ impl Described {
     }
 }
 
-/// The host of a client on the connection of `handle`.
+/// Creates the host of a client on the connection of `handle`.
 pub fn connect(prepared: Prepared, handle: Handle) -> ClientHost {
     let workers = Arc::new(Workers::new(WorkersConfig {
         max_threads: THREADS,
@@ -227,13 +228,13 @@ pub fn connect(prepared: Prepared, handle: Handle) -> ClientHost {
     prepared.connect(handle, workers).1
 }
 
-/// What the peer of a connection said of itself, and the revision in force.
+/// The description of the peer of a connection, and the negotiated revision, as JSON.
 pub fn peer_json(handle: &Handle) -> String {
     let peer = handle.peer().cloned().unwrap_or_default();
     let revision = handle.revision().unwrap_or(Revision::V2026_07_28);
     let mut json = String::from("{\"revision\":");
     quote(&mut json, revision.name());
-    // What asks for a sign of life.
+    // The method that serves as a ping.
     let ping = match Method::Ping.defined(revision, Side::Client) {
         true => Method::Ping,
         false => Method::Discover,
@@ -259,7 +260,7 @@ pub fn peer_json(handle: &Handle) -> String {
     json
 }
 
-/// What a client said of itself, the revision of what it asks, and the number of its connection.
+/// A client's description of itself, the revision of its request and the number of its connection, as JSON.
 pub fn introduction(
     revision: Revision,
     connection: Option<u64>,
@@ -284,7 +285,7 @@ fn implementation(json: &mut String, peer: &str, capabilities: &str) {
     }
 }
 
-/// Passes progress on request `number` on to JavaScript.
+/// Passes progress on request `number` to JavaScript.
 pub fn progress(inbox: Arc<Inbox>, number: u32) -> ProgressFn {
     Arc::new(move |progress: Progress<'_>| {
         let mut json = format!("{{\"progress\":{}", progress.progress);

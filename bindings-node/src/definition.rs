@@ -1,4 +1,4 @@
-//! What JavaScript registers, as the JSON it comes in.
+//! Registrations from JavaScript, as JSON.
 
 use std::time::Duration;
 
@@ -20,10 +20,12 @@ pub struct ToolDefinition {
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
     action: Option<Box<RawValue>>,
+    #[serde(default)]
+    on_get: bool,
     task_support: Option<String>,
     #[serde(default)]
     atomic: bool,
-    /// For how long its results are kept, in ms.
+    /// How long its results are cached, in ms.
     kept_ms: Option<u64>,
 }
 
@@ -41,7 +43,7 @@ pub struct ResourceDefinition {
     icons: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
-    /// Values of its variables can be completed.
+    /// Whether values of its variables can be completed.
     #[serde(default)]
     pub completes: bool,
 }
@@ -57,7 +59,7 @@ pub struct PromptDefinition {
     icons: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
-    /// Values of its arguments can be completed.
+    /// Whether values of its arguments can be completed.
     #[serde(default)]
     pub completes: bool,
 }
@@ -76,7 +78,7 @@ fn text(raw: Option<Box<RawValue>>) -> Option<String> {
 }
 
 impl ToolDefinition {
-    /// The tool; `None` when there is no such support of tasks.
+    /// Converts the definition; `None` if `task_support` is unknown.
     pub fn read(self) -> Option<Tool> {
         let definition = self;
         let mut tool = Tool::new(definition.name);
@@ -87,6 +89,7 @@ impl ToolDefinition {
         tool.icons = text(definition.icons);
         tool.meta = text(definition.meta);
         tool.action = text(definition.action);
+        tool.on_get = definition.on_get;
         if let Some(schema) = text(definition.input_schema) {
             tool.input_schema = schema;
         }

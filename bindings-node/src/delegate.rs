@@ -1,7 +1,6 @@
-//! A server that another library carries out. What the protocol layer does not answer itself
-//! comes to JavaScript as the whole message, but for plain calls of tools that it knows by number;
-//! answers that stay what they are until JavaScript says otherwise, those of lists, are kept here
-//! and given from here.
+//! A server that another library implements: a delegate. Requests that the protocol layer does not answer
+//! itself go to JavaScript as whole messages, except plain calls of tools that have a number. Answers that
+//! stay the same until JavaScript reports a change, which are lists, are cached and sent from here.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -17,40 +16,40 @@ use napi_derive::napi;
 use crate::error::{Result, error};
 use crate::offer::Offer;
 
-/// What the other library says of its server.
+/// The other library's description of its server.
 #[napi(object)]
 pub struct DelegateOptions {
     /// Its name, version and more, as a JSON object.
     pub implementation: String,
     /// Its capabilities, as a JSON object.
     pub capabilities: String,
-    /// The eras that it serves: `handshake`, `stateless` or `both`.
+    /// The eras that it supports: `handshake`, `stateless` or `both`.
     pub eras: String,
-    /// It answers the handshake itself.
+    /// Whether it answers the handshake itself.
     pub opens: bool,
 }
 
-/// What of it is known here.
+/// The native state of a delegate.
 #[derive(Default)]
 pub struct Delegate {
-    /// Answers: the members of result objects.
+    /// Cached answers: the members of result objects.
     kept: RwLock<Vec<(Method, Revision, Arc<str>)>>,
-    /// Tools by name.
+    /// The numbers of tools, by name.
     tools: RwLock<HashMap<Box<str>, u32>>,
-    /// It answers handshakes, pings and discovery itself.
+    /// Whether it answers handshakes, pings and discovery itself.
     pub opens: bool,
 }
 
-/// How a request is handed over that belongs to a delegate.
+/// How a request is passed to a delegate.
 pub enum Whose {
-    /// Whole.
+    /// As a whole message.
     Whole,
-    /// In pieces: a call of the tool of that number.
+    /// In parts: a call of the tool with that number.
     Tool(u32),
 }
 
 impl Whose {
-    /// As the number that marks it; no method of an extension has so high a one.
+    /// Encodes it as a target, with a number higher than the number of any extension method.
     fn to_target(&self) -> u32 {
         let number = match self {
             Self::Whole => Operation::MAX_NUMBER,
@@ -59,7 +58,7 @@ impl Whose {
         Operation::Extension(number).to_target()
     }
 
-    /// From that number, if it is one.
+    /// Decodes a target, if it is one of these.
     pub fn of(target: u32) -> Option<Self> {
         match Operation::from_target(target) {
             Operation::Extension(Operation::MAX_NUMBER) => Some(Self::Whole),
@@ -69,13 +68,13 @@ impl Whose {
     }
 }
 
-/// Numbers of extensions' methods from here on are a delegate's tools.
+/// Numbers of extension methods from here on are tools of a delegate.
 const FIRST_TOOL: u32 = Operation::MAX_NUMBER - MAX_TOOLS;
-/// Tools that are known by number; calls of further ones are handed over whole.
+/// Maximum number of tools with a number; calls of others are passed as whole messages.
 const MAX_TOOLS: u32 = 10_000;
 
 impl Delegate {
-    /// Answers what is kept, and defers the rest.
+    /// Answers from the cache, and defers everything else to JavaScript.
     pub fn first(&self, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let found = request.method.and_then(|method| self.find(method, request));
         if let Some(members) = found {
@@ -88,7 +87,7 @@ impl Delegate {
         Disposition::Deferred(whose.to_target())
     }
 
-    /// That of a call of a tool.
+    /// How a call of a tool is passed.
     fn whose(&self, message: &MessageRef<'_>) -> Whose {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let known = message.name().and_then(|name| tools.get(&*name).copied());
@@ -126,8 +125,8 @@ impl Delegate {
     }
 }
 
-/// Whether a call has a name, arguments that are an object, and a `_meta` that asks for nothing of
-/// the ordinary, and nothing besides: then it can be put together again from these.
+/// Whether a call has only a name, an object of arguments, and a `_meta` without special requests: then the
+/// message can be rebuilt from these.
 fn is_plain(message: &MessageRef<'_>) -> bool {
     let len = |field| message.raw(field).map(str::len);
     let params = message.params().unwrap_or_default();
@@ -142,7 +141,7 @@ fn is_plain(message: &MessageRef<'_>) -> bool {
     let said = member("name", len(Field::Name))
         + member("arguments", len(Field::Arguments))
         + member("_meta", len(Field::Meta));
-    // A brace, then the members with a comma or a brace behind each: no byte is left for more.
+    // A brace, then each member followed by a comma or a brace: no byte is left for anything else.
     if params.len() == said + 1 {
         return true;
     }
@@ -150,11 +149,11 @@ fn is_plain(message: &MessageRef<'_>) -> bool {
     reader::members(params).all(|(name, _)| known.contains(&name.raw()))
 }
 
-/// What a call says that belongs to a task.
+/// Part of the `_meta` member of a call that belongs to a task.
 const RELATED_TASK: &str = "related-task";
 
 impl DelegateOptions {
-    /// The delegate that these are of.
+    /// Creates the delegate for these options.
     pub fn begin(self) -> (Self, Arc<Delegate>) {
         let opens = self.opens;
         let delegate = Delegate {
@@ -164,7 +163,7 @@ impl DelegateOptions {
         (self, Arc::new(delegate))
     }
 
-    /// Has connections introduce that server instead of one of ours.
+    /// Makes connections introduce the other library's server.
     pub fn apply(&self, config: &mut Config) {
         config.implementation = self.implementation.as_str().into();
         config.capabilities = Revision::ALL.map(|_| self.capabilities.as_str().into());
@@ -180,8 +179,8 @@ impl DelegateOptions {
 
 #[napi]
 impl Offer {
-    /// From now on a list without a cursor is answered with this result, in that revision.
-    #[napi]
+    /// From now on, answers a list without a cursor with this result, in that revision.
+    #[napi(catch_unwind)]
     pub fn keep(&self, method: String, revision: String, result: String) -> Result<()> {
         let unknown = || error("ERR_MCP_MISUSE", "there is no such list");
         let known = Method::parse(&method).ok_or_else(unknown)?;
@@ -194,24 +193,23 @@ impl Offer {
         Ok(())
     }
 
-    /// From now on calls of these tools, and of no others, are handed over by their numbers, which
-    /// are below 10,000.
-    #[napi]
+    /// From now on, passes calls of these tools, and of no others, by number. Numbers must be below 10,000.
+    #[napi(catch_unwind)]
     pub fn number_tools(&self, names: Vec<String>, numbers: Vec<u32>) {
         let Some(delegate) = self.delegate() else {
             return;
         };
-        let small = numbers.into_iter().filter(|number| *number < MAX_TOOLS);
-        let named = names.into_iter().map(String::into_boxed_str).zip(small);
+        let named = names.into_iter().map(String::into_boxed_str).zip(numbers);
+        let small = named.filter(|(_, number)| *number < MAX_TOOLS);
         let mut tools = delegate
             .tools
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        *tools = named.collect();
+        *tools = small.collect();
     }
 
-    /// Tells who listens of a list that is another now: the name of the notification.
-    #[napi]
+    /// Notifies the clients that listen to a list that it changed; `notification` is the method's name.
+    #[napi(catch_unwind)]
     pub fn tell(&self, notification: String) {
         let change = match Method::parse(&notification) {
             Some(Method::ToolsChanged) => Change::Tools,
@@ -224,8 +222,8 @@ impl Offer {
         }
     }
 
-    /// A list is another one now: JavaScript is asked for it again.
-    #[napi]
+    /// Drops a cached list: JavaScript is asked for it again.
+    #[napi(catch_unwind)]
     pub fn forget(&self, method: String) {
         if let (Some(method), Some(delegate)) = (Method::parse(&method), self.delegate()) {
             delegate.forget(method);

@@ -1,18 +1,17 @@
 //! One drain: a batch of events and calls as one string and a table of integers.
 //!
-//! A row is [`ROW`] integers: kind, number, target, and where its text ends in the string, in
-//! UTF-16 units as JavaScript counts; it begins where that of the row before ends. Of an
-//! [`Kind::Invoke`] there are also the place where its text is to be cut, and where its arguments
-//! end. The kinds are [`Kind`] here and `Inbound` in the face. Before them stand [`HEAD`] integers:
-//! how many rows there are, whether more waits, and where the arguments of all calls of
-//! [`Kind::Invoke`] begin, which are one JSON array at the end of the string (-1 when there are
-//! none): parsed at once they cost much less than one by one.
+//! A row is [`ROW`] integers: kind, number, target, and the end of its text in the string, in UTF-16 units;
+//! the text begins where the previous row's text ends. A [`Kind::Invoke`] row also has the position at which
+//! its text is split, and the end of its arguments. The kinds are [`Kind`] here and `Inbound` in
+//! `face/link.ts`. The table begins with [`HEAD`] integers: the number of rows, whether more waits, and where
+//! the arguments of all [`Kind::Invoke`] calls begin. These are one JSON array at the end of the string (-1
+//! if there are none), because parsing them at once costs much less than one by one.
 //!
 //! The table is JavaScript's memory, written in place:
 //!
-//! 1. It belongs to the face, which makes it over a plain buffer, never over one that threads
-//!    share, and holds it while a native function runs; JavaScript's thread runs nothing else
-//!    meanwhile, so nobody reads, moves or frees it while it is written.
+//! 1. It belongs to the TypeScript side, which creates it over a plain buffer, never over a shared one, and
+//!    holds it while a native function runs. JavaScript's thread runs nothing else meanwhile, so nothing
+//!    reads, moves or frees the table while it is written.
 
 use std::fmt::Write as _;
 
@@ -28,6 +27,7 @@ use napi::{Env, JsString};
 use crate::delegate::Whose;
 use crate::error::{self, Result};
 use crate::offer::Templates;
+use crate::panics::{Panicked, caught};
 use crate::utf16;
 
 /// Integers before the rows.
@@ -35,7 +35,7 @@ const HEAD: usize = 3;
 /// Integers in a row.
 const ROW: usize = 6;
 
-/// What a row is about.
+/// The kind of a row.
 #[derive(Clone, Copy)]
 #[repr(i32)]
 pub enum Kind {
@@ -52,38 +52,38 @@ pub enum Kind {
     Line = 9,
     Closed = 10,
     Ended = 11,
-    /// A frame; its target is 0 when it came in, 1 when it went out.
+    /// A frame; its target is 0 for a received one, 1 for a sent one.
     Traced = 12,
     /// A stream is open; its text is its id.
     Listening = 13,
-    /// The server asks; the target is a [`Topic`](crate::questions::Topic).
+    /// A request of the server; the target is a [`Topic`](crate::questions::Topic).
     Asked = 14,
     Withdrawn = 15,
     RootsChanged = 16,
-    /// A client's connection has ended: why, and who it was.
+    /// A client's connection has ended: the reason, and the client.
     Left = 17,
-    /// An answer to an HTTP request begins; its target is the status.
+    /// The head of the answer to an HTTP request; its target is the status.
     Head = 18,
-    /// A piece of its body; its target is 1 when it is the last.
+    /// A piece of the answer's body; its target is 1 for the last one.
     Piece = 19,
-    /// A request for another library's server, as it came.
+    /// A request for a delegate, as a whole message.
     Request = 20,
-    /// A call of a tool of such a server: its id and its `_meta`, and one of the arguments, `null`
-    /// where it has none; the target is the tool's number.
+    /// A tool call for a delegate: its id and its `_meta`, and one entry of the arguments, `null` if it has
+    /// none; the target is the tool's number.
     Invoke = 21,
-    /// The same of a request that stands alone, without a handshake.
+    /// Like `Invoke`, for a request without a handshake.
     InvokeAlone = 22,
     /// A message on a wire.
     Frame = 23,
-    /// What came is no message; why.
+    /// A frame that is not a message; why.
     Bad = 24,
-    /// There is room again on a wire.
+    /// There is room to write again: on a wire, or for the body of that HTTP request.
     Room = 25,
-    /// How far a stream over HTTP has been read.
+    /// The position up to which a stream over HTTP has been read.
     Position = 26,
-    /// The name of the session over HTTP.
+    /// The id of the session over HTTP.
     Session = 27,
-    /// Nothing more comes of a message over HTTP.
+    /// The exchange of a message over HTTP has ended.
     Done = 28,
 }
 
@@ -94,11 +94,11 @@ pub fn integers<'a>(table: &'a mut Int32ArraySlice<'_>) -> &'a mut [i32] {
     unsafe { table.as_mut() }
 }
 
-/// A text that grows, and how long it is in UTF-16 units. It is kept from batch to batch.
+/// A growing text, and its length in UTF-16 units. Reused from batch to batch.
 #[derive(Default)]
 pub struct Text {
     text: String,
-    /// Bytes that are counted, and as how many units.
+    /// How many bytes have been counted, and how many units they are.
     counted: usize,
     units: i32,
 }
@@ -107,11 +107,11 @@ pub struct Text {
 #[derive(Default)]
 pub struct Texts {
     rows: Text,
-    /// The arguments of calls, each with what stands before it in an array.
+    /// The arguments of calls, each preceded by its `[` or `,`.
     arguments: Text,
 }
 
-/// A text is given back when it has grown beyond this many bytes.
+/// Capacity in bytes above which the memory of a text is freed.
 const KEEP_BYTES: usize = 1 << 20;
 
 impl Text {
@@ -123,7 +123,16 @@ impl Text {
         (self.counted, self.units) = (0, 0);
     }
 
-    /// Counts what was appended since it was last counted: where the text ends now.
+    fn state(&self) -> (usize, usize, i32) {
+        (self.text.len(), self.counted, self.units)
+    }
+
+    fn back_to(&mut self, (len, counted, units): (usize, usize, i32)) {
+        self.text.truncate(len);
+        (self.counted, self.units) = (counted, units);
+    }
+
+    /// Counts what was appended since the last count; returns the end of the text in units.
     fn measure(&mut self) -> i32 {
         let piece = self.text.get(self.counted..).unwrap_or_default();
         self.units += utf16::len(piece) as i32;
@@ -154,6 +163,21 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Runs `write`, and undoes what it wrote if it panics.
+    ///
+    /// # Errors
+    /// `write` panicked.
+    pub fn whole(&mut self, write: impl FnOnce(&mut Self)) -> std::result::Result<(), Panicked> {
+        let before = (self.used, self.text.state(), self.arguments.state());
+        let written = caught(|| write(self));
+        if written.is_err() {
+            self.used = before.0;
+            self.text.back_to(before.1);
+            self.arguments.back_to(before.2);
+        }
+        written
+    }
+
     /// How many rows fit.
     pub fn capacity(table: &[i32]) -> usize {
         table.len().saturating_sub(HEAD) / ROW
@@ -170,7 +194,7 @@ impl<'a> Rows<'a> {
         self.put(kind, number, target, [0; 2]);
     }
 
-    /// A call of a tool by its number.
+    /// A call of a delegate's tool, by number.
     fn invoke(&mut self, kind: Kind, number: u32, tool: u32, message: &MessageRef<'_>) {
         let piece = |field| message.raw(field).unwrap_or_default();
         self.text.text.push_str(piece(Field::Id));
@@ -234,7 +258,7 @@ impl<'a> Rows<'a> {
             }),
             Operation::ReadTemplate(index) => self.text(kind, number, target, |out| {
                 let uri = message.uri().unwrap_or_default();
-                // None when it was removed meanwhile: then nobody carries the call out, either.
+                // `None` if it was removed meanwhile: then no handler runs the call, either.
                 let templates = live.offer().handlers;
                 let template = templates.get(&index);
                 let variables = template.and_then(|template| template.match_uri(&uri));
@@ -252,7 +276,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The string, and what stands before the rows.
+    /// Returns the string, and writes the head of the table.
     pub fn finish(self, env: &Env, more: bool) -> Result<JsString<'_>> {
         let (text, mut begin) = (self.text, -1);
         let mut units = text.units;
@@ -276,6 +300,6 @@ impl<'a> Rows<'a> {
 pub fn quote(out: &mut String, text: &str) {
     let mut quoted = Vec::with_capacity(text.len() + 2);
     string::append(&mut quoted, text);
-    // What escaping makes of valid text is valid text.
+    // Escaping keeps valid text valid.
     let _ = write!(out, "{}", String::from_utf8_lossy(&quoted));
 }

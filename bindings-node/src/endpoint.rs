@@ -1,76 +1,84 @@
-//! How a server is reached by HTTP and on sockets, as JavaScript says it. What is not said is as
-//! the engine has it.
+//! Options of a server on HTTP and sockets, from JavaScript. Options that are not set have the engine's
+//! defaults.
 
-use mcpbolt::io::http::HttpOptions;
+use mcpbolt::io::http::{HttpOptions, Network};
 use mcpbolt::io::{ServeOptions, TlsOptions};
 use mcpbolt::limits::Limits;
 use napi_derive::napi;
 
-use crate::error::Result;
+use crate::error::{Result, error};
 use crate::link::duration;
 
-/// An endpoint and its bounds.
+/// Options of an endpoint.
 #[napi(object)]
 pub struct EndpointOptions {
-    /// Names, without port, that requests may be addressed to.
+    /// Host names, without port, that requests may be addressed to.
     pub hosts: Option<Vec<String>>,
-    /// Further origins whose pages may ask.
+    /// Origins whose pages may send requests.
     pub origins: Option<Vec<String>>,
-    /// Whether browsers are told that pages of the welcome origins may read the answers.
+    /// Whether clients without credentials are served beyond this machine.
+    pub anonymous: Option<bool>,
+    /// Whether browsers let pages of these origins read the answers (CORS).
     pub cors: Option<bool>,
-    /// The bounds of each connection.
+    /// The limits of each connection.
     pub limits: Option<ConnectionLimits>,
-    /// How long the headers of a request may take, in ms.
+    /// How long a client may take to send the headers of a request, in ms.
     pub header_ms: Option<f64>,
     /// Silence on a stream after which a comment keeps it open, in ms.
     pub comment_ms: Option<f64>,
     /// Whether clients of 2024-11-05 are served.
     pub sse: Option<bool>,
-    /// Sessions at a time.
+    /// Addresses and networks of proxies whose forwarding headers are trusted.
+    pub trusted_proxies: Option<Vec<String>>,
+    /// Maximum number of sessions.
     pub max_sessions: Option<u32>,
-    /// How long a session is kept that nobody uses, in ms.
+    /// Maximum number of sessions of one client.
+    pub max_sessions_per_peer: Option<u32>,
+    /// How long an unused session is kept, in ms.
     pub session_ttl_ms: Option<f64>,
-    /// How long an action goes on whose stream broke off.
+    /// How long an action continues after its stream broke off, in ms.
     pub action_ttl_ms: Option<f64>,
-    /// Bytes that a session keeps for clients that come back.
+    /// Bytes of messages that a session keeps for clients that resume their stream.
     pub replay_bytes: Option<f64>,
-    /// Whether clients may go on as WebSockets.
+    /// Whether clients may upgrade to WebSocket.
     pub websocket: Option<bool>,
     /// Silence on a WebSocket after which the client is pinged, in ms.
     pub heartbeat_ms: Option<f64>,
-    /// How long what is in flight may take when the server ends, in ms.
+    /// How long calls in flight may take when the server shuts down, in ms.
     pub grace_ms: Option<f64>,
-    /// Who the server is behind TLS.
+    /// The files for TLS.
     pub tls: Option<TlsFiles>,
-    /// Threads that drive sockets.
+    /// Number of threads that drive sockets.
     pub threads: Option<u32>,
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub max_connections: Option<u32>,
+    /// Maximum number of connections from one address.
+    pub max_connections_per_peer: Option<u32>,
 }
 
-/// Files in PEM.
+/// Paths of PEM files.
 #[napi(object)]
 pub struct TlsFiles {
-    /// The certificate and those that vouch for it.
+    /// The certificate with its chain.
     pub certificate: String,
     /// Its key.
     pub key: String,
-    /// Those of which one has to vouch for each client's.
+    /// CA certificates, one of which must have signed each client's certificate.
     pub clients: Option<String>,
 }
 
-/// The bounds of a connection that JavaScript may set.
+/// The limits of a connection that JavaScript may set.
 #[napi(object)]
 pub struct ConnectionLimits {
-    /// Bytes of a message.
+    /// Maximum size of a message in bytes.
     pub message_bytes: Option<f64>,
-    /// Depth of its nesting.
+    /// Maximum nesting depth of a message.
     pub depth: Option<u32>,
-    /// Requests in flight.
+    /// Maximum number of requests in flight.
     pub in_flight: Option<u32>,
-    /// Silence after which the peer is asked for a sign of life, in ms.
+    /// Silence after which the peer is pinged, in ms.
     pub keepalive_ms: Option<f64>,
-    /// Silence after which the connection ends, in ms.
+    /// Time without traffic or requests in flight after which the connection is closed, in ms.
     pub idle_ms: Option<f64>,
 }
 
@@ -100,7 +108,7 @@ impl ConnectionLimits {
 }
 
 impl EndpointOptions {
-    /// Those of an address.
+    /// The options of an address.
     pub fn serve(self) -> Result<ServeOptions> {
         let own = ServeOptions::default();
         let tls = |tls: &TlsFiles| TlsOptions {
@@ -113,16 +121,18 @@ impl EndpointOptions {
             tls: self.tls.as_ref().map(tls),
             threads: self.threads.map(|n| n as usize),
             max_connections: connections.unwrap_or(own.max_connections),
+            max_connections_per_peer: self.max_connections_per_peer.map(|n| n as usize),
             http: self.http()?,
             ..own
         })
     }
 
-    /// Those of HTTP.
+    /// The options of HTTP.
     pub fn http(self) -> Result<HttpOptions> {
         let mut options = HttpOptions::default();
         set(&mut options.hosts, self.hosts);
         set(&mut options.origins, self.origins);
+        set(&mut options.anonymous, self.anonymous);
         set(&mut options.cors, self.cors);
         if let Some(limits) = &self.limits {
             limits.apply(&mut options.limits)?;
@@ -135,6 +145,12 @@ impl EndpointOptions {
             &mut options.max_sessions,
             self.max_sessions.map(|n| n as usize),
         );
+        options.max_sessions_per_peer = self.max_sessions_per_peer.map(|n| n as usize);
+        let proxies = self.trusted_proxies.unwrap_or_default();
+        let proxies = proxies.iter().map(|proxy| proxy.parse::<Network>());
+        options.trusted_proxies = proxies
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|why| error("ERR_MCP_MISUSE", format!("trustedProxies: {why}")))?;
         set(
             &mut options.replay_bytes,
             self.replay_bytes.map(|n| n as usize),
@@ -148,6 +164,8 @@ impl EndpointOptions {
         ] {
             set(place, ms.map(duration).transpose()?);
         }
+        let wrong = |why| error("ERR_MCP_MISUSE", why);
+        options.check().map_err(wrong)?;
         Ok(options)
     }
 }

@@ -5,6 +5,8 @@ use mcpbolt::json::string;
 use mcpbolt::server::RegistryError;
 use napi::Status;
 
+use crate::panics::Panicked;
+
 /// The `code` of an error that is thrown.
 #[derive(Debug)]
 pub struct Code(&'static str);
@@ -21,10 +23,10 @@ impl From<Status> for Code {
     }
 }
 
-/// What a native function that can be called wrongly gives.
+/// The result of a native function that can fail.
 pub type Result<T> = std::result::Result<T, napi::Error<Code>>;
 
-/// An error of that code and text.
+/// Creates an error.
 pub fn error(code: &'static str, text: impl ToString) -> napi::Error<Code> {
     napi::Error::new(Code(code), text.to_string())
 }
@@ -70,7 +72,7 @@ fn connection_code(why: &ConnectionError) -> String {
     format!("ERR_MCP_{}", why.name().to_ascii_uppercase())
 }
 
-/// What a waiter learns, as the JSON that the face makes an error of.
+/// A failed request, as the JSON that the TypeScript side turns into an error.
 pub fn request_json(out: &mut String, why: &RequestError) {
     let mut text = begin(request_code(why), why);
     match why {
@@ -95,7 +97,14 @@ pub fn request_json(out: &mut String, why: &RequestError) {
     out.push_str(&String::from_utf8_lossy(&text));
 }
 
-/// The same for the end of a connection.
+/// A panic, as such JSON.
+pub fn panic_json(out: &mut String, panic: &Panicked) {
+    let mut text = begin("ERR_MCP_INTERNAL", panic);
+    text.push(b'}');
+    out.push_str(&String::from_utf8_lossy(&text));
+}
+
+/// The end of a connection, as such JSON.
 pub fn connection_json(out: &mut String, why: &ConnectionError) {
     out.push_str(&String::from_utf8_lossy(&connection(why)));
 }
@@ -109,7 +118,7 @@ fn connection(why: &ConnectionError) -> Vec<u8> {
     text
 }
 
-/// What there is to know of it besides the sentence.
+/// The details of a transport failure besides its message.
 fn carrier(text: &mut Vec<u8>, error: &CarrierError) {
     text.extend_from_slice(format!(",\"fault\":\"{}\"", error.fault.name()).as_bytes());
     if let Some(status) = error.status {
@@ -121,7 +130,7 @@ fn carrier(text: &mut Vec<u8>, error: &CarrierError) {
     }
 }
 
-/// Why a server could not be served.
+/// Why a server could not be served, as JSON.
 pub fn failure_json(why: &std::io::Error) -> String {
     let mut text = b"{\"error\":".to_vec();
     string::append(&mut text, &why.to_string());

@@ -1,4 +1,4 @@
-//! Operations, on their way to JavaScript's handlers.
+//! Passes operations to JavaScript's handlers.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ use crate::delegate::Delegate;
 use crate::drain::quote;
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::offer::{Served, Templates};
+use crate::panics::{self, caught};
 
-/// Hands operations over to JavaScript, a turn's at once.
+/// Passes operations to JavaScript, all of a turn at once.
 pub struct Handlers {
     inbox: Arc<Inbox>,
     caller: Caller,
     view: View<Templates>,
-    /// Signs what clients keep between the rounds of a call.
+    /// Signs the state that clients hold between the rounds of a call.
     seal: Option<Seal>,
-    /// Another library's server, which is asked instead of the registry.
+    /// Another library's server, which answers instead of the registry.
     delegate: Option<Arc<Delegate>>,
-    /// What brings the requests of streams, where that is wanted.
+    /// The heads of the HTTP requests of streams, if a delegate wants them.
     heads: Vec<(StreamId, Arc<Head>)>,
-    /// Dropped last, where the thread has nothing else to say.
+    /// Dropped last; reports the end of the thread, if nothing else does.
     _farewell: Option<Farewell>,
 }
 
@@ -37,7 +38,7 @@ impl Executor for Handlers {
         answer: Answer<'a>,
     ) -> std::result::Result<Disposition, Answer<'a>> {
         match &self.delegate {
-            // What a client listens to from 2026-07-28 on is told from here.
+            // The engine itself answers `subscriptions/listen` (2026-07-28), and sends the notifications.
             Some(delegate) if request.method != Some(Method::Listen) => {
                 Ok(delegate.first(request, answer))
             }
@@ -59,12 +60,22 @@ impl Executor for Handlers {
         let registry = self.view.offer().registry.clone();
         let (caller, seal, heads) = (&self.caller, self.seal.as_ref(), &self.heads);
         let arrived = |call: Call| {
+            panics::point("run");
             let stream = call.reply.key().stream();
             let head = heads.iter().find(|(of, _)| *of == stream);
             let arrived = Arrived::new(call, caller, seal, &registry)?;
             Some(arrived.with_head(head.map(|(_, head)| head.clone())))
         };
-        let calls = batch.calls().filter_map(arrived);
+        let guarded = |(index, call)| match caught(|| arrived(call)) {
+            Ok(arrived) => arrived,
+            Err(panic) => {
+                if let Some(call) = batch.call(index) {
+                    panic.answer_now(&caller.handle, &call.reply);
+                }
+                None
+            }
+        };
+        let calls = batch.calls().enumerate().filter_map(guarded);
         self.inbox.push_calls(calls);
     }
 
@@ -92,7 +103,7 @@ impl Executor for Handlers {
         self.inbox.push(Event::Notification(json));
     }
 
-    /// JavaScript knows nothing of whose connection is no more than a request.
+    /// Reusable if JavaScript does not know of the connection, because it carries a single request.
     fn renew(&mut self) -> bool {
         self.heads.clear();
         self.caller.stands_alone && self._farewell.is_none()
@@ -106,7 +117,7 @@ impl Executor for Handlers {
 }
 
 impl Handlers {
-    /// Those of what is served, for one client.
+    /// The handlers of one client.
     pub fn new(served: &Served, caller: Caller, inbox: Arc<Inbox>) -> Self {
         Self {
             inbox,
@@ -119,13 +130,13 @@ impl Handlers {
         }
     }
 
-    /// When they are dropped, JavaScript is told that the engine's thread has ended.
+    /// Reports to JavaScript that the engine's thread has ended, when they are dropped.
     pub fn with(mut self, farewell: Farewell) -> Self {
         self._farewell = Some(farewell);
         self
     }
 
-    /// What becomes of a connection, unless that is no more than of its request.
+    /// Reports an event of the connection, unless the connection carries a single request.
     fn tell(&self, event: impl FnOnce(Caller) -> Event) {
         if !self.caller.stands_alone {
             self.inbox.push(event(self.caller.clone()));

@@ -1,4 +1,4 @@
-//! What JavaScript serves on many connections: they share one inbox, one wake-up, one drain.
+//! A JavaScript server on many connections, which share one inbox, one wake-up and one drain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::executor::Handlers;
 use crate::inbox::Inbox;
 use crate::offer::Served;
 
-/// Makes the server's side of each connection.
+/// Creates the server's side of each connection.
 pub struct Host {
     served: Served,
     config: Arc<Config>,
@@ -21,7 +21,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// `trace`: each frame is shown to JavaScript.
+    /// With `trace`, each frame is shown to JavaScript.
     pub fn new(served: Served, inbox: Arc<Inbox>, trace: bool) -> Self {
         let mut config = Config::clone(&served.config);
         config.trace = trace.then(|| inbox.trace());

@@ -1,4 +1,4 @@
-//! What the engine's thread has for JavaScript's: one queue, one wake-up for all that is in it.
+//! The queue from the engine's threads to JavaScript's, with one wake-up for everything in it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,66 +19,78 @@ use crate::calls::Arrived;
 use crate::error::{Result, error};
 use crate::questions::Topic;
 
-/// Something that JavaScript is told besides calls.
+/// An event for JavaScript, other than a call.
 #[derive(Debug)]
 pub enum Event {
-    /// A call was given up by the peer.
+    /// The peer cancelled a call.
     Cancelled(CallId, Option<Box<str>>),
     /// A client has finished the handshake.
     Initialized(Caller),
-    /// A client's roots are others now.
+    /// A client's roots changed.
     RootsChanged(Caller),
     /// A client's connection has ended.
     Left(Caller, ConnectionError),
-    /// The connection is open; what the peer said of itself, as JSON.
+    /// The connection is open; what the peer said about itself, as JSON.
     Opened(String),
-    /// Look at request `n` of this side: its answer may be there.
+    /// Check request `n` of this side: its answer may have arrived.
     Ready(u32),
-    /// The answer to request `n` of this side is there, and nothing said before it waits.
+    /// The answer to request `n` of this side has arrived, and every event before it has been taken.
     Answered(u32),
     /// Progress on request `n` of this side, as JSON.
     Progress(u32, String),
     /// A part of the answer to request `n` of this side, as JSON.
     Partial(u32, String),
-    /// Stream `n` is open; the id by which the server tells on it.
+    /// Stream `n` is open; the id that its notifications carry.
     Listening(u32, u64),
-    /// The server asks something.
+    /// The server sent a request.
     Asked(u32, Topic, String),
-    /// It does not ask question `n` any more.
+    /// The server cancelled its request `n`.
     Withdrawn(u32),
     /// A notification of the peer, as JSON.
     Notification(String),
-    /// One that says what is not to be missed: what changed, or is done.
+    /// A notification that must not be lost: something changed, or is complete.
     Change(Arc<str>),
     /// A line of a child's stderr.
     Line(String),
-    /// A frame, with its secrets masked, for who traces the wire.
+    /// A frame with its secrets masked, for tracing.
     Traced(Direction, String),
     /// This client's connection has ended.
     Closed(ConnectionError),
     /// The status and the headers of the answer to HTTP request `n`: names and values in turn, as
     /// JSON.
     Head(u32, u16, String),
-    /// A piece of its body, and whether it is the last.
+    /// A piece of the answer's body, and whether it is the last.
     Piece(u32, String, bool),
-    /// A message on a wire; over HTTP, the number of the one that it belongs to, or 0.
+    /// A message on a wire; over HTTP, the number of the sent message that it belongs to, or 0.
     Frame(u32, Box<Message>),
-    /// What is no message; why.
+    /// A frame that is not a message; why.
     Bad(String),
-    /// The stream of a message of this side has been read up to there.
+    /// The position up to which the stream of a sent message has been read.
     Position(u32, String),
-    /// The name of the session over HTTP.
+    /// The id of the session over HTTP.
     Session(String),
-    /// Nothing more comes of a message of this side; why, as JSON, if it was not carried.
+    /// The exchange of a sent message has ended; if the message was not delivered, why, as JSON.
     Done(u32, String),
-    /// There is room again for what is to be written.
-    Room,
+    /// There is room to write again: on a wire, or for the body of that HTTP request.
+    Room(u32),
     /// The engine's thread has ended; why, as JSON.
     Ended(String),
 }
 
 impl Event {
-    /// What can be left out when JavaScript does not keep up.
+    /// The request of this side that it belongs to.
+    pub fn request(&self) -> Option<u32> {
+        match self {
+            Self::Ready(number)
+            | Self::Answered(number)
+            | Self::Progress(number, _)
+            | Self::Partial(number, _)
+            | Self::Listening(number, _) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether it may be dropped if JavaScript does not keep up.
     fn is_news(&self) -> bool {
         matches!(
             self,
@@ -87,10 +99,10 @@ impl Event {
     }
 }
 
-/// Events that wait before those that are only news are left out.
+/// Number of waiting events above which droppable ones are dropped.
 const MAX_NEWS: usize = 8192;
 
-/// Bytes of calls that are handed over in one drain, unless the first is longer.
+/// Bytes of calls that are passed in one drain, unless the first call is longer.
 const DRAIN_BYTES: usize = 1 << 20;
 
 type Tell = ThreadsafeFunction<(), (), (), Status, false, true, 0>;
@@ -100,7 +112,7 @@ pub struct Inbox {
     state: Mutex<State>,
     drained: Condvar,
     tell: Arc<Tell>,
-    /// What drives the connections, where that is a runtime.
+    /// The runtime that drives the connections, if one does.
     runtime: OnceLock<Handle>,
 }
 
@@ -109,11 +121,11 @@ struct State {
     events: VecDeque<Event>,
     /// Calls in order.
     calls: VecDeque<Arrived>,
-    /// Calls cancelled since it was last looked whether they wait here.
+    /// Cancellations since cancelled calls were last removed from the queue.
     cancelled: usize,
-    /// JavaScript knows that something waits.
+    /// Whether JavaScript has been woken.
     told: bool,
-    /// Changes behind [`MAX_NEWS`] events: each is told once.
+    /// Changes that were added beyond [`MAX_NEWS`] events: each is added once.
     late: HashSet<Arc<str>>,
 }
 
@@ -138,8 +150,8 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes JavaScript, unless it knows. A runtime first goes on for as long as there is something
-    /// to be done, so that one wake-up is for all that its sockets had.
+    /// Wakes JavaScript, unless it has been woken. A runtime first runs its other ready tasks, so that one
+    /// wake-up covers everything that its sockets had.
     fn tell(&self, mut state: MutexGuard<'_, State>) {
         if std::mem::replace(&mut state.told, true) {
             return;
@@ -155,7 +167,7 @@ impl Inbox {
         });
     }
 
-    /// What drives the connections of the calls that came, where that is a runtime.
+    /// The runtime that drives the connections of the calls so far, if one does.
     pub fn runtime(&self) -> Option<&Handle> {
         self.runtime.get()
     }
@@ -181,8 +193,8 @@ impl Inbox {
         self.tell(state);
     }
 
-    /// Tells of a call that was given up, in case it is under way. Those that still wait are
-    /// forgotten, from time to time.
+    /// Reports a cancelled call, in case JavaScript is handling it. Cancelled calls that still wait are
+    /// removed from time to time.
     pub fn cancel(&self, call: CallId, reason: Option<&str>) {
         let mut state = self.lock();
         state.cancelled += 1;
@@ -195,7 +207,7 @@ impl Inbox {
         self.tell(state);
     }
 
-    /// Moves at most `max` things out, events first. Returns whether more wait; if not, the next
+    /// Moves out at most `max` events and calls, events first. Returns whether more wait; if not, the next
     /// one wakes JavaScript again.
     pub fn take(&self, max: usize, events: &mut Vec<Event>, calls: &mut Vec<Arrived>) -> bool {
         let mut state = self.lock();
@@ -220,7 +232,7 @@ impl Inbox {
         state.told
     }
 
-    /// What shows JavaScript each frame of a connection.
+    /// A trace that shows JavaScript each frame of a connection.
     pub fn trace(self: &Arc<Self>) -> Trace {
         let inbox = self.clone();
         Trace::new(move |direction, frame| {
@@ -228,7 +240,7 @@ impl Inbox {
         })
     }
 
-    /// Waits until JavaScript has taken everything; `false` when it has not by then.
+    /// Waits until JavaScript has taken everything; returns `false` after `timeout`.
     pub fn wait_drained(&self, timeout: Duration) -> bool {
         let until = Instant::now() + timeout;
         let mut state = self.lock();
@@ -244,21 +256,21 @@ impl Inbox {
     }
 }
 
-/// Wakes JavaScript when it is dropped: also with a runtime that ends.
+/// Wakes JavaScript when dropped, also if the runtime shuts down first.
 struct Telling(Arc<Tell>);
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        // Refused only when JavaScript's side is being torn down: nobody is left to tell.
+        // Fails only while JavaScript's environment is torn down: then there is nothing to wake.
         self.0.call((), ThreadsafeFunctionCallMode::NonBlocking);
     }
 }
 
-/// Says that the engine's thread has ended, however it did, when it is dropped.
+/// Reports, when dropped, that the engine's thread has ended, normally or by a panic.
 pub struct Farewell {
     inbox: Arc<Inbox>,
     json: String,
-    /// Nothing is said unless this was opened.
+    /// If set, nothing is reported unless this client was opened.
     opened: Option<Arc<OnceLock<Client>>>,
 }
 
@@ -271,14 +283,14 @@ impl Farewell {
         }
     }
 
-    /// One that says nothing of a client that never was open: somebody else does.
+    /// A farewell that reports nothing for a client that never opened: its failure is reported elsewhere.
     pub fn of(inbox: &Arc<Inbox>, opened: &Arc<OnceLock<Client>>) -> Self {
         let mut farewell = Self::new(inbox);
         farewell.opened = Some(opened.clone());
         farewell
     }
 
-    /// What is to be said, as JSON.
+    /// Sets the report, as JSON.
     pub fn say(&mut self, json: String) {
         self.json = json;
     }

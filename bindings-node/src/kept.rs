@@ -1,4 +1,4 @@
-//! Results of tools that are kept for a while.
+//! Cached results of tools.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::link::duration;
 use crate::offer::scope;
 
-/// An answer as JavaScript has it: its kind, as `submit` counts them, and its text.
+/// An encoded answer: its kind, as in `submit`, and its text.
 #[napi(object)]
 #[derive(Clone)]
 pub struct Made {
@@ -17,54 +17,54 @@ pub struct Made {
     pub text: String,
 }
 
-/// Results that are kept for so long.
+/// A cache of results, which expire after a set time.
 #[napi]
 pub struct KeptResults(server::Results<Arc<Made>>);
 
 #[napi]
 impl KeptResults {
-    /// None yet.
-    #[napi(constructor)]
+    /// Creates an empty cache.
+    #[napi(constructor, catch_unwind)]
     pub fn new(ttl_ms: f64, is_public: bool) -> Result<Self> {
         let results = server::Results::new(duration(ttl_ms)?, scope(is_public));
         Ok(Self(results))
     }
 
-    /// Forgets those of a tool.
-    #[napi]
+    /// Removes the results of a tool.
+    #[napi(catch_unwind)]
     pub fn forget(&self, tool: String) {
         self.0.forget(&tool);
     }
 
-    /// Forgets those of all tools.
-    #[napi]
+    /// Removes the results of all tools.
+    #[napi(catch_unwind)]
     pub fn forget_all(&self) {
         self.0.forget_all();
     }
 
-    /// What a call asks, unless its result is not to be kept.
-    #[napi]
+    /// Looks up a call; `None` if its result is not to be cached.
+    #[napi(catch_unwind)]
     pub fn ask(&self, tool: String, arguments: String, who: Option<String>) -> Option<KeptCall> {
         let call = self.0.ask(&tool, &arguments, who.as_deref());
         call.map(KeptCall)
     }
 }
 
-/// A call whose result is kept, or may be.
+/// A call whose result is cached, or may be.
 #[napi]
 pub struct KeptCall(server::KeptCall<Arc<Made>>);
 
 #[napi]
 impl KeptCall {
-    /// The result of the same call before.
-    #[napi]
+    /// The cached result of the same call.
+    #[napi(catch_unwind)]
     pub fn found(&self) -> Option<Made> {
         let found = self.0.found()?;
         Some(Made::clone(&found))
     }
 
-    /// Keeps its result.
-    #[napi]
+    /// Caches its result.
+    #[napi(catch_unwind)]
     pub fn keep(&self, made: Made) {
         let bytes = size_of::<Made>() + made.text.len();
         self.0.keep(Arc::new(made), bytes);

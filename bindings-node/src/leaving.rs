@@ -1,4 +1,4 @@
-//! An answer on its way to JavaScript: status and headers, then its body, a piece for each demand.
+//! Passes an answer to JavaScript: status and headers, then its body, one piece per demand.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -13,10 +13,10 @@ use tokio::sync::Semaphore;
 use crate::drain::quote;
 use crate::inbox::{Event, Inbox};
 
-/// A piece ends when it has so many bytes.
+/// Size in bytes at which a piece ends.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Hands an answer over, as far as `demand` allows.
+/// Passes an answer to JavaScript, as far as `demand` allows.
 pub async fn leave(number: u32, answer: Response<HttpBody>, inbox: &Inbox, demand: &Semaphore) {
     let (parts, body) = answer.into_parts();
     let mut headers = headers(&parts);
@@ -30,7 +30,7 @@ pub async fn leave(number: u32, answer: Response<HttpBody>, inbox: &Inbox, deman
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     loop {
-        // It is closed when nobody wants any more.
+        // Closed when no further piece is wanted.
         let Ok(permit) = demand.acquire().await else {
             return;
         };
@@ -54,7 +54,7 @@ fn headers(parts: &Parts) -> String {
     json
 }
 
-/// Waits for something to be said and takes what there is. Whether more may come.
+/// Waits for data, and takes what is available, up to [`PIECE_BYTES`]. Returns whether more may come.
 async fn gather(mut body: Pin<&mut HttpBody>, bytes: &mut Vec<u8>) -> bool {
     let before = bytes.len();
     poll_fn(|cx| {
@@ -73,8 +73,7 @@ async fn gather(mut body: Pin<&mut HttpBody>, bytes: &mut Vec<u8>) -> bool {
     .await
 }
 
-/// Takes the text out, but for a character of which only the beginning is there: what this server
-/// says is UTF-8.
+/// Takes the text out, except for an incomplete last character: answers of this server are UTF-8.
 fn text(bytes: &mut Vec<u8>) -> String {
     let end = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),

@@ -1,5 +1,5 @@
-//! The native half of the npm package `mcpbolt`: private to it, and shaped by the cost of the
-//! crossing between JavaScript and native code.
+//! The native module of the npm package `mcpbolt`, private to it. Its shape follows from the cost of crossing
+//! between JavaScript and native code: everything crosses in batches.
 //!
 //! ```text
 //!   engine thread                         │ JavaScript's thread
@@ -9,9 +9,9 @@
 //!   Connection ◀─ submissions ◀─ Outbox ◀─┘ submit(): one string, one Float64Array, per tick
 //! ```
 //!
-//! Nothing crosses for what JavaScript need not see: handshake, ping, lists, unknown names,
-//! arguments that break their schema, calls that were cancelled while they waited. Those are
-//! answered on the engine's thread, however busy JavaScript is.
+//! Whatever JavaScript need not see is answered on the engine's thread, however busy JavaScript is:
+//! handshake, ping, lists, unknown names, arguments that break their schema, calls that were cancelled while
+//! they waited.
 
 mod actions;
 mod answers;
@@ -39,6 +39,7 @@ mod open;
 mod outbox;
 mod outputs;
 mod pair;
+mod panics;
 mod peer;
 mod questions;
 mod relay;

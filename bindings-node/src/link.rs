@@ -1,4 +1,4 @@
-//! JavaScript's end of one connection of a client's, or of all those of a server.
+//! JavaScript's end of one connection of a client, or of all connections of a server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -23,52 +23,53 @@ use crate::inbox::{Event, Inbox};
 use crate::offer::Templates;
 use crate::outbox::Outbox;
 use crate::outputs::Outputs;
+use crate::panics::{self, quietly};
 use crate::questions::Questions;
 use crate::relay::Carrying;
 use crate::requests::{Outcome, Requests, Task, Way};
 use crate::submit;
 
-/// As the face holds it. All of it is used on one JavaScript thread.
+/// The native part of `Link` in `face/link.ts`. Used on one JavaScript thread only.
 #[napi]
 pub struct Link {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) side: Side,
     stop: Box<dyn Fn()>,
-    /// What a server on an address has done.
+    /// The counters of a server at an address.
     counts: Option<Box<dyn Fn() -> Counts>>,
     pub(crate) calls: Calls,
     pub(crate) requests: Requests,
     pub(crate) outputs: Outputs,
-    /// A server's: those that have opened and are not gone.
+    /// On a server: the clients that have opened and not disconnected.
     pub(crate) clients: HashMap<u64, Caller>,
     outbox: Arc<Outbox>,
-    /// Of the last drain, for the next one.
+    /// Buffers of the last drain, reused by the next one.
     texts: Texts,
     taken: (Vec<Event>, Vec<Arrived>),
-    /// That of the process that it leads to.
+    /// The id of the child process, if there is one.
     pub(crate) pid: Option<u32>,
 }
 
-/// Whose link it is.
+/// The kind of a link.
 pub enum Side {
-    /// A server's, with what it offers.
+    /// A server, with its registry.
     Server(Arc<Live<Templates>>),
     Client(Asker),
-    /// Of messages as they are.
+    /// A wire, which carries messages unchanged.
     Wire(WireHandle),
-    /// The same over HTTP.
+    /// A wire over HTTP.
     Relay(Carrying),
 }
 
-/// What a client asks by, and is asked by.
+/// A client's requests to the server, and the server's requests to the client.
 pub struct Asker {
-    /// Set once the connection is open, before JavaScript is told so.
+    /// Set once the connection is open, before JavaScript is told.
     pub client: Arc<OnceLock<Client>>,
     pub questions: Arc<Questions>,
 }
 
 impl Link {
-    /// `stop` ends what the link leads to, in good order.
+    /// `stop` gracefully ends what the link is connected to.
     pub fn new(inbox: Arc<Inbox>, side: Side, stop: impl Fn() + 'static) -> Self {
         Self {
             inbox,
@@ -86,13 +87,13 @@ impl Link {
         }
     }
 
-    /// It leads to that process.
+    /// Sets the id of the child process.
     pub fn of_process(mut self, pid: u32) -> Self {
         self.pid = Some(pid);
         self
     }
 
-    /// `counts` tells what was done.
+    /// `counts` returns the server's counters.
     pub fn counting(mut self, counts: impl Fn() -> Counts + 'static) -> Self {
         self.counts = Some(Box::new(counts));
         self
@@ -110,7 +111,7 @@ impl Link {
         Err(error::request(&RequestError::Misuse(misuse)))
     }
 
-    /// Waits for what `task` gives; the number under which it will come.
+    /// Awaits `task`; returns the number under which its outcome will come.
     pub(crate) fn wait(&mut self, make: impl FnOnce(u32) -> Task) -> u32 {
         let number = self.requests.reserve();
         let way = Way::Task(make(number));
@@ -118,7 +119,7 @@ impl Link {
         number
     }
 
-    /// Writes an event. The calls that are given up are noted in `given_up`.
+    /// Writes the row of an event. Adds calls that were cancelled to `given_up`.
     fn write_event(&mut self, rows: &mut Rows<'_>, event: Event, given_up: &mut Vec<u32>) {
         match event {
             Event::Cancelled(call, reason) => {
@@ -205,13 +206,13 @@ impl Link {
             Event::Session(name) => rows.text(Kind::Session, 0, 0, |out| out.push_str(&name)),
             Event::Done(of, why) => rows.text(Kind::Done, of, 0, |out| out.push_str(&why)),
             Event::Bad(why) => rows.text(Kind::Bad, 0, 0, |out| out.push_str(&why)),
-            Event::Room => rows.bare(Kind::Room, 0),
+            Event::Room(number) => rows.bare(Kind::Room, number),
             Event::Ended(json) => rows.text(Kind::Ended, 0, 0, |out| out.push_str(&json)),
         }
     }
 }
 
-/// What a client said of itself when it connected, as JSON.
+/// A client's description of itself from when it connected, as JSON; `null` without one.
 fn said_by(caller: &Caller) -> String {
     caller.introduction().unwrap_or_else(|| "null".to_owned())
 }
@@ -230,13 +231,14 @@ fn write_answer(rows: &mut Rows<'_>, number: u32, outcome: Option<Outcome>) {
 
 #[napi]
 impl Link {
-    /// What waits, as the rows that [`drain`](crate::drain) describes.
-    #[napi]
+    /// Takes what waits, as the rows that [`drain`](crate::drain) describes.
+    #[napi(catch_unwind)]
     pub fn drain<'e>(
         &mut self,
         env: &'e Env,
         mut table: Int32ArraySlice<'_>,
     ) -> Result<JsString<'e>> {
+        panics::point("drain");
         let table = integers(&mut table);
         let (mut events, mut calls) = std::mem::take(&mut self.taken);
         let more = self
@@ -246,17 +248,33 @@ impl Link {
         let mut rows = Rows::new(table, &mut texts);
         let mut given_up = Vec::new();
         for event in events.drain(..) {
-            self.write_event(&mut rows, event, &mut given_up);
+            let number = event.request();
+            let written = rows.whole(|rows| {
+                panics::point("event");
+                self.write_event(rows, event, &mut given_up);
+            });
+            if let (Err(panic), Some(number)) = (written, number) {
+                self.requests.forget(number);
+                rows.text(Kind::Failure, number, 0, |out| {
+                    error::panic_json(out, &panic);
+                });
+            }
         }
         if let Side::Server(live) = &self.side {
             for arrived in calls.drain(..) {
                 let number = self.calls.vacant();
-                rows.call(number, &arrived.call, live);
-                self.calls.insert(Underway::new(arrived, &self.inbox));
+                let written = rows.whole(|rows| {
+                    panics::point("call");
+                    rows.call(number, &arrived.call, live);
+                });
+                match written {
+                    Ok(()) => self.calls.insert(Underway::new(arrived, &self.inbox)),
+                    Err(panic) => arrived.fail(&panic),
+                }
             }
         }
-        // Only now, so that no call of this drain has such a number: JavaScript may still use it
-        // for the call that is given up, until it comes to the row that says so.
+        // Only now, so that no call of this drain gets such a number: JavaScript may still use it for the
+        // cancelled call, until it reaches the row of the cancellation.
         for number in given_up {
             self.calls.remove(number);
         }
@@ -266,16 +284,17 @@ impl Link {
         string
     }
 
-    /// Hands over what handlers gave back, as the rows that [`submit`](crate::submit) describes;
-    /// `at_once` when what comes next must not overtake it.
-    #[napi]
+    /// Submits what handlers returned, as the rows that [`submit`](crate::submit) describes; `at_once` if the
+    /// next call must not overtake it.
+    #[napi(catch_unwind)]
     pub fn submit(&mut self, text: String, table: &[f64], at_once: bool) {
         let Side::Server(live) = &self.side else {
             return;
         };
         let said = submit::submit(live, &mut self.calls, &text, table);
+        panics::point("submit");
         match self.inbox.runtime() {
-            // What is dropped is handed over.
+            // Dropping replies submits them.
             None => drop(said),
             Some(runtime) => self.outbox.send(said, runtime),
         }
@@ -284,8 +303,8 @@ impl Link {
         }
     }
 
-    /// What a server on an address has done so far, as JSON.
-    #[napi]
+    /// The counters of a server at an address, as JSON.
+    #[napi(catch_unwind)]
     pub fn counts(&self) -> Option<String> {
         let counts = self.counts.as_ref()?();
         Some(
@@ -302,28 +321,36 @@ impl Link {
         )
     }
 
-    /// Ends a server in good order, or a client with its child.
-    #[napi]
+    /// Ends a server gracefully, or a client with its child.
+    #[napi(catch_unwind)]
     pub fn stop(&self) {
-        (self.stop)();
+        quietly(|| {
+            panics::point("stop");
+            (self.stop)();
+        });
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The environment is torn down, or nobody can reach the connection any more.
+        // JavaScript's environment is torn down, or nothing refers to the connection any more.
         self.stop();
     }
 }
 
-/// Milliseconds as JavaScript counts them.
+/// Converts milliseconds from JavaScript.
 pub fn duration(ms: f64) -> Result<Duration> {
     let misuse = |_| error::error("ERR_MCP_MISUSE", format!("{ms} ms is no duration"));
     Duration::try_from_secs_f64(ms / 1000.0).map_err(misuse)
 }
 
-/// Starts a thread of the engine's.
+/// Starts a thread of the engine. It must report its end by dropping something, so that a panic reports it,
+/// too.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     let builder = thread::Builder::new().name(name.to_owned());
-    builder.spawn(run).map(drop).map_err(|why| error::io(&why))
+    let guarded = || quietly(run);
+    builder
+        .spawn(guarded)
+        .map(drop)
+        .map_err(|why| error::io(&why))
 }

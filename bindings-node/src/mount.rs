@@ -1,4 +1,4 @@
-//! An endpoint within somebody else's HTTP server: requests in, answers out.
+//! An endpoint mounted in an existing HTTP server: requests in, answers out.
 //!
 //! ```text
 //!   JavaScript ─▶ a request, pieces of its body ─▶ the engine's HttpService, on a thread of its own
@@ -7,13 +7,15 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request};
-use mcpbolt::io::http::HttpService;
+use mcpbolt::io::http::{HttpService, Peer};
 use napi::bindgen_prelude::{Function, Uint8Array};
 use napi_derive::napi;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -21,7 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
 use tokio::task::AbortHandle;
 
-use crate::arriving::Arriving;
+use crate::arriving::{Arriving, MAX_WAITING, PIECE_BYTES};
 use crate::endpoint::EndpointOptions;
 use crate::error::{self, Result};
 use crate::hosting::Host;
@@ -29,8 +31,9 @@ use crate::inbox::{Event, Inbox};
 use crate::leaving::leave;
 use crate::link::{Link, Side};
 use crate::offer::Offer;
+use crate::panics::quietly;
 
-/// The endpoint, and the requests that are under way.
+/// An endpoint, and its requests in progress.
 #[napi]
 pub struct Mount {
     shared: Arc<Shared>,
@@ -40,8 +43,8 @@ pub struct Mount {
     last: u32,
 }
 
-/// What drives all endpoints of the process, for as long as there is one: a program may have one for each
-/// session.
+/// The runtime of all endpoints of the process, alive as long as there is one: a program may have an endpoint
+/// for each session.
 struct Threads(Option<Runtime>);
 
 static THREADS: Mutex<Weak<Threads>> = Mutex::new(Weak::new());
@@ -79,21 +82,23 @@ struct Shared {
     service: HttpService,
     grace: Duration,
     inbox: Arc<Inbox>,
-    /// Each request holds the one end while it is under way; the other hears when none does. Gone
+    /// Each request holds a sender while it is in progress; the receiver learns when there is none. `None`
     /// once the endpoint was asked to end.
     under_way: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 
 struct Open {
-    /// Gone once the body has come to its end.
+    /// `None` once the body is complete.
     body: Option<UnboundedSender<Bytes>>,
-    /// Pieces of the answer that are welcome.
+    /// The memory of the pieces in the channel.
+    waiting: Arc<AtomicUsize>,
+    /// One permit for each piece of the answer that is wanted.
     demand: Arc<Semaphore>,
     task: AbortHandle,
 }
 
-/// Makes an endpoint.
-#[napi]
+/// Creates an endpoint.
+#[napi(catch_unwind)]
 pub fn mount(
     offer: &mut Offer,
     options: EndpointOptions,
@@ -101,7 +106,7 @@ pub fn mount(
     wake: Function<'_, (), ()>,
 ) -> Result<Mount> {
     let mut options = options.http()?;
-    // Whoever hands requests on has decided where they belong.
+    // The program that passes requests on has already routed them.
     "*".clone_into(&mut options.path);
     let served = offer.serve()?;
     let side = Side::Server(served.live.clone());
@@ -132,8 +137,7 @@ pub fn mount(
 }
 
 impl Shared {
-    /// Streams end in good order; when all requests are over, or the grace period is, JavaScript
-    /// is told.
+    /// Ends streams gracefully; tells JavaScript when all requests or the grace period are over.
     fn stop(self: &Arc<Self>, tasks: &Handle) {
         let under_way = self
             .under_way
@@ -165,21 +169,38 @@ impl Shared {
 
 #[napi]
 impl Mount {
-    /// What calls come by; only once.
-    #[napi]
+    /// The link of its calls; returned only once.
+    #[napi(catch_unwind)]
     pub fn link(&mut self) -> Option<Link> {
         self.link.take()
     }
 
-    /// A request, its headers as names and values in turn, whose body is to come. Gives the number
-    /// under which the answer will come; nothing when the endpoint has ended.
-    #[napi]
-    pub fn begin(&mut self, method: String, uri: String, headers: Vec<String>) -> Option<u32> {
+    /// Begins a request whose body is to follow, with its headers as names and values in turn, from the
+    /// address `peer`, if it is known. Returns the number under which the answer will come; `None` when the
+    /// endpoint has ended.
+    #[napi(catch_unwind)]
+    pub fn begin(
+        &mut self,
+        method: String,
+        uri: String,
+        headers: Vec<String>,
+        peer: Option<String>,
+    ) -> Option<u32> {
         let (runtime, held) = self.threads.handle().zip(self.shared.begin())?;
-        let (body, pieces) = unbounded_channel();
-        let request = request(&method, &uri, &headers, Arriving(pieces));
         self.last = (self.last + 1) & (i32::MAX as u32);
         let number = self.last;
+        let (body, pieces) = unbounded_channel();
+        let waiting = Arc::<AtomicUsize>::default();
+        let arriving = Arriving {
+            pieces,
+            waiting: waiting.clone(),
+            number,
+            inbox: self.shared.inbox.clone(),
+        };
+        let mut request = request(&method, &uri, &headers, arriving);
+        if let Some(peer) = peer.and_then(|peer| peer.parse::<IpAddr>().ok()) {
+            request.extensions_mut().insert(Peer((peer, 0).into()));
+        }
         let (shared, demand) = (self.shared.clone(), Arc::new(Semaphore::new(1)));
         let welcome = demand.clone();
         let task = runtime.spawn(async move {
@@ -189,6 +210,7 @@ impl Mount {
         });
         let open = Open {
             body: Some(body),
+            waiting,
             demand,
             task: task.abort_handle(),
         };
@@ -196,34 +218,40 @@ impl Mount {
         Some(number)
     }
 
-    /// A piece of the body.
-    #[napi]
-    pub fn body(&self, number: u32, piece: Uint8Array) {
-        let body = self.open.get(&number).and_then(|open| open.body.as_ref());
-        if let Some(body) = body {
-            // Refused when the answer does not depend on it any more.
-            let _ = body.send(Bytes::copy_from_slice(&piece));
-        }
+    /// Adds a piece of the body. Returns whether there is room for more. If not, [`Event::Room`] follows,
+    /// unless the engine takes no more of the body.
+    #[napi(catch_unwind)]
+    pub fn body(&self, number: u32, piece: Uint8Array) -> bool {
+        let Some(open) = self.open.get(&number) else {
+            return false;
+        };
+        let Some(body) = &open.body else {
+            return false;
+        };
+        let cost = piece.len() + PIECE_BYTES;
+        let before = open.waiting.fetch_add(cost, Ordering::Relaxed);
+        let sent = body.send(Bytes::copy_from_slice(&piece));
+        sent.is_ok() && before + cost < MAX_WAITING
     }
 
-    /// The body has come to its end.
-    #[napi]
+    /// Marks the end of the body.
+    #[napi(catch_unwind)]
     pub fn body_end(&mut self, number: u32) {
         if let Some(open) = self.open.get_mut(&number) {
             open.body = None;
         }
     }
 
-    /// A further piece of the answer is welcome.
-    #[napi]
+    /// Asks for a further piece of the answer.
+    #[napi(catch_unwind)]
     pub fn more(&self, number: u32) {
         if let Some(open) = self.open.get(&number) {
-            open.demand.add_permits(1);
+            quietly(|| open.demand.add_permits(1));
         }
     }
 
-    /// All of the answer was taken, or nobody wants it any more.
-    #[napi]
+    /// Ends a request: its answer is complete, or no longer wanted.
+    #[napi(catch_unwind)]
     pub fn end(&mut self, number: u32) {
         if let Some(open) = self.open.remove(&number) {
             open.task.abort();
@@ -231,17 +259,41 @@ impl Mount {
     }
 }
 
-/// As the engine takes it. What cannot be said in HTTP is left out; a method of that kind is none
-/// that is known.
-fn request(method: &str, uri: &str, headers: &[String], body: Arriving) -> Request<Arriving> {
+/// Why a request is refused.
+#[napi(object)]
+pub struct Screened {
+    /// The status.
+    pub status: u16,
+    /// A sentence.
+    pub why: String,
+}
+
+/// Checks the source and the headers of a request, for a program that reads the request itself.
+#[napi(catch_unwind)]
+pub fn screen(
+    options: EndpointOptions,
+    method: String,
+    headers: Vec<String>,
+) -> Result<Option<Screened>> {
+    let screened = options.http()?.screen(&request(&method, "/", &headers, ()));
+    Ok(screened.err().map(|(status, why)| Screened {
+        status: status.as_u16(),
+        why: why.to_owned(),
+    }))
+}
+
+/// Converts a request for the engine. Headers with an invalid name are left out, an invalid value becomes
+/// `?`, and an invalid method becomes one that is not supported.
+fn request<B>(method: &str, uri: &str, headers: &[String], body: B) -> Request<B> {
     let mut request = Request::new(body);
     *request.method_mut() = method.parse().unwrap_or(Method::TRACE);
     *request.uri_mut() = uri.parse().unwrap_or_default();
     for pair in headers.chunks_exact(2) {
         if let [name, value] = pair
             && let Ok(name) = HeaderName::from_bytes(name.as_bytes())
-            && let Ok(value) = HeaderValue::from_bytes(value.as_bytes())
         {
+            let value = HeaderValue::from_bytes(value.as_bytes());
+            let value = value.unwrap_or(HeaderValue::from_static("?"));
             request.headers_mut().append(name, value);
         }
     }
@@ -251,7 +303,7 @@ fn request(method: &str, uri: &str, headers: &[String], body: Arriving) -> Reque
 impl Drop for Mount {
     fn drop(&mut self) {
         for open in self.open.values() {
-            open.task.abort();
+            quietly(|| open.task.abort());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a server offers, put together by JavaScript: before it is served, or later where clients
-//! were told that it may change.
+//! The registry of a server, as JavaScript builds it: before it is served, or later if list changes were
+//! announced.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use mcpbolt::connection::Config;
 use mcpbolt::handler::Operation;
-use mcpbolt::policy::{AuditEvent, Policy};
+use mcpbolt::limits::TotalLimits;
+use mcpbolt::policy::Policy;
 use mcpbolt::server::{
     CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
 };
@@ -28,54 +29,60 @@ use crate::kept::Made;
 use crate::link::duration;
 use crate::submit::Kind;
 
-/// How long data that answers refer to are kept, where that is not said.
+/// How long data that answers refer to are kept by default.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// How a server is offered, besides what.
+/// Options of a server besides its entries.
 #[napi(object)]
 pub struct OfferOptions {
-    /// What it tells the model about itself.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// Its lists may change while clients are connected.
+    /// Whether lists may change while clients are connected.
     pub list_changes: bool,
-    /// Clients may subscribe to resources.
+    /// Whether clients may subscribe to resources.
     pub subscriptions: bool,
     /// Items on a page of a list; all by default.
     pub page_size: Option<u32>,
-    /// How long clients may keep lists, in ms.
+    /// How long clients may cache lists, in ms.
     pub cache_ms: Option<f64>,
-    /// Whether what they keep may be shown to other users.
+    /// Whether cached lists may be shown to other users.
     pub cache_is_public: bool,
-    /// Extensions that it offers: names and settings in pairs, as JSON.
+    /// Extensions to offer: pairs of name and settings, as JSON.
     pub extensions: Option<String>,
-    /// How much is kept of tasks.
+    /// Limits on stored tasks.
     pub tasks: Option<TaskOptions>,
-    /// The tools whose calls JavaScript looks at first.
+    /// The tools that have `approval` or `sanitise` hooks, by name.
     pub looked_at: Vec<String>,
-    /// When answers of the action dialect refer to their data instead of holding them.
+    /// Bytes that all connections may hold together; 256 MiB by default.
+    pub max_bytes: Option<f64>,
+    /// When the action dialect answers with references instead of data.
     pub references: Option<ReferenceOptions>,
-    /// 32 bytes that sign what clients keep between the rounds of a call; random by default.
+    /// 32 bytes that sign the state that clients hold between the rounds of a call; random by default.
     pub state_key: Option<Uint8Array>,
-    /// Whose reading of the protocol is spoken.
+    /// The variant of the protocol to speak.
     pub profile: Option<String>,
-    /// What clients may do, as JSON.
+    /// The policy, as JSON.
     pub policy: Option<String>,
-    /// What is declared as `experimental`: names and settings in pairs, as JSON.
+    /// Capabilities declared as `experimental`: pairs of name and settings, as JSON.
     pub experimental: Option<String>,
-    /// Another library carries it out, as this says.
+    /// Whether requests of the action dialect are answered, too.
+    pub actions: bool,
+    /// The other library that serves the calls, if any.
     pub delegate: Option<DelegateOptions>,
 }
 
-/// How much of its tasks a server keeps: what is not said is as the engine has it.
+/// Limits on the tasks that a server stores; each defaults to the engine's.
 #[napi(object)]
 pub struct TaskOptions {
-    /// Most tasks, the ended ones included.
+    /// Maximum number of tasks, ended ones included.
     pub count: Option<u32>,
-    /// Most bytes of all results.
+    /// Maximum number of tasks of one owner.
+    pub per_owner: Option<u32>,
+    /// Maximum size of all results in bytes.
     pub bytes: Option<f64>,
-    /// How long one is kept from its creation, in ms.
+    /// How long a task is kept after its creation, in ms.
     pub ttl_ms: Option<f64>,
-    /// How often clients are told to ask, in ms.
+    /// How often clients are told to poll, in ms.
     pub poll_ms: Option<f64>,
 }
 
@@ -84,6 +91,9 @@ impl TaskOptions {
         let usual = TaskLimits::default();
         Ok(TaskLimits {
             tasks: self.count.map_or(usual.tasks, |count| count as usize),
+            per_owner: self
+                .per_owner
+                .map_or(usual.per_owner, |count| count as usize),
             bytes: self.bytes.map_or(usual.bytes, |bytes| bytes as usize),
             ttl: self.ttl_ms.map_or(Ok(usual.ttl), duration)?,
             poll_interval: self.poll_ms.map_or(Ok(usual.poll_interval), duration)?,
@@ -91,27 +101,42 @@ impl TaskOptions {
     }
 }
 
-/// What is referred to, and for how long.
+/// Which data are sent by reference, and how long they are kept.
 #[napi(object)]
 pub struct ReferenceOptions {
-    /// Data of more bytes than this.
+    /// Data of more bytes than this are sent by reference.
     pub over_bytes: f64,
-    /// How long they are kept, in ms.
+    /// How long the data are kept, in ms.
     pub ttl_ms: Option<f64>,
 }
 
-/// Hands each event of an audit to JavaScript, as JSON; does not keep the process alive.
-fn teller(
-    audit: &Function<'_, String, ()>,
-) -> Result<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
+/// Passes each audit event to JavaScript, as JSON, through the policy's queue; does not keep the process
+/// alive.
+fn told(policy: Policy, audit: &Function<'_, String, ()>) -> Result<Policy> {
+    let javascript = std::thread::current().id();
+    // JavaScript's own thread must not wait: it is the one that makes room.
+    let queue = policy.audit_queue().wait_by(move |wait| {
+        if std::thread::current().id() != javascript {
+            wait();
+        }
+    });
+    let leaving = queue.clone();
     let tell = audit
         .build_threadsafe_function::<String>()
         .weak::<true>()
-        .build()
+        .build_callback(move |call| {
+            leaving.leave();
+            Ok(call.value)
+        })
         .map_err(|why| error("ERR_MCP_MISUSE", why))?;
-    Ok(move |event: &AuditEvent<'_>| {
-        let _: Status = tell.call(event.to_json(), ThreadsafeFunctionCallMode::NonBlocking);
-    })
+    let closing = queue.clone();
+    Ok(policy.audit_through(queue, move |event| {
+        let status = tell.call(event.to_json(), ThreadsafeFunctionCallMode::NonBlocking);
+        // The event loop has ended: no further event can be delivered.
+        if status != Status::Ok {
+            closing.close();
+        }
+    }))
 }
 
 /// A server's registry.
@@ -121,6 +146,7 @@ pub struct Offer {
     version: String,
     instructions: Option<String>,
     subscriptions: bool,
+    actions: bool,
     registry: Registry,
     templates: Templates,
     seal: Option<Seal>,
@@ -129,24 +155,24 @@ pub struct Offer {
     served: Option<Served>,
 }
 
-/// The templates by number, for the variables of what is read; whatever else carries operations
-/// out is JavaScript's.
+/// The resource templates by number, to extract the variables of a URI. All other work of an operation is
+/// JavaScript's.
 pub type Templates = HashMap<u32, Template>;
 
-/// What is offered at each moment, and what its connections begin with.
+/// The current registry, and the configuration of its connections.
 #[derive(Clone)]
 pub struct Served {
     pub live: Arc<Live<Templates>>,
     pub config: Arc<Config>,
     pub seal: Option<Seal>,
-    /// Who is asked instead of the registry.
+    /// Answers requests instead of the registry, if present.
     pub delegate: Option<Arc<Delegate>>,
 }
 
 #[napi]
 impl Offer {
-    /// An empty one.
-    #[napi(constructor)]
+    /// Creates an empty registry.
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         name: String,
         version: String,
@@ -162,7 +188,7 @@ impl Offer {
             let policy = Policy::from_json(json).map_err(|why| wrong(&why))?;
             let policy = match audit {
                 None => policy,
-                Some(audit) => policy.audit(teller(&audit)?),
+                Some(audit) => told(policy, &audit)?,
             };
             registry.set_policy(Arc::new(policy));
         }
@@ -195,6 +221,18 @@ impl Offer {
         if let Some(tasks) = options.tasks {
             registry.set_task_limits(tasks.limits()?);
         }
+        if let Some(max_bytes) = options.max_bytes {
+            let own = TotalLimits::default();
+            // NaN and negative numbers would become zero, which refuses everything.
+            if max_bytes.is_nan() || max_bytes < 1.0 {
+                return Err(error(
+                    "ERR_MCP_MISUSE",
+                    "maxBytes is a number of bytes, at least 1",
+                ));
+            }
+            let max_bytes = max_bytes as usize;
+            registry.set_total_limits(TotalLimits { max_bytes, ..own });
+        }
         if let Some(references) = options.references {
             let ttl = references.ttl_ms.map_or(Ok(KEPT), duration)?;
             registry.set_references(references.over_bytes as usize, ttl);
@@ -210,6 +248,7 @@ impl Offer {
             version,
             instructions: options.instructions,
             subscriptions: options.subscriptions,
+            actions: options.actions,
             registry,
             templates: Templates::new(),
             seal,
@@ -219,8 +258,21 @@ impl Offer {
         })
     }
 
-    /// Adds a tool, defined in JSON; gives its number, as the others do.
-    #[napi]
+    /// Replaces the keys that signed tokens are verified with: JSON, by their `kid`.
+    #[napi(catch_unwind)]
+    pub fn replace_jwt_keys(&self, keys: String) -> Result<()> {
+        let misuse = |why: &dyn std::fmt::Display| error("ERR_MCP_MISUSE", why);
+        let served = self.served.as_ref().map(|served| served.live.offer());
+        let registry = served
+            .as_ref()
+            .map_or(&self.registry, |offer| &offer.registry);
+        let policy = registry.policy();
+        let policy = policy.ok_or_else(|| misuse(&"this server has no policy"))?;
+        policy.replace_jwt_keys(&keys).map_err(|why| misuse(&why))
+    }
+
+    /// Adds a tool, defined in JSON. Returns its number, like the other functions that add.
+    #[napi(catch_unwind)]
     pub fn tool(&mut self, json: String) -> Result<u32> {
         let tool = read::<ToolDefinition>(&json)?.read();
         let misuse = || {
@@ -234,14 +286,14 @@ impl Offer {
     }
 
     /// Adds a resource.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn resource(&mut self, json: String) -> Result<u32> {
         let resource: ResourceDefinition = read(&json)?;
         self.change(|registry, _| registry.add_resource(resource.into()))
     }
 
     /// Adds resources by template.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn template(&mut self, json: String) -> Result<u32> {
         let template: ResourceDefinition = read(&json)?;
         self.change(|registry, templates| {
@@ -256,7 +308,7 @@ impl Offer {
     }
 
     /// Adds a prompt.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn prompt(&mut self, json: String) -> Result<u32> {
         let prompt: PromptDefinition = read(&json)?;
         self.change(|registry, _| {
@@ -268,25 +320,25 @@ impl Offer {
     }
 
     /// Adds a method of an extension that is offered.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn method(&mut self, extension: String, name: String) -> Result<u32> {
         self.change(|registry, _| registry.add_method(&extension, &name))
     }
 
-    /// Takes a tool away; whether there was one.
-    #[napi]
+    /// Removes a tool; returns whether it existed.
+    #[napi(catch_unwind)]
     pub fn remove_tool(&mut self, name: String) -> Result<bool> {
         self.change(|registry, _| Ok(registry.remove_tool(&name)))
     }
 
-    /// Takes a resource away; whether there was one.
-    #[napi]
+    /// Removes a resource; returns whether it existed.
+    #[napi(catch_unwind)]
     pub fn remove_resource(&mut self, uri: String) -> Result<bool> {
         self.change(|registry, _| Ok(registry.remove_resource(&uri)))
     }
 
-    /// Takes a template away; whether there was one.
-    #[napi]
+    /// Removes a template; returns whether it existed.
+    #[napi(catch_unwind)]
     pub fn remove_template(&mut self, template: String) -> Result<bool> {
         self.change(|registry, templates| {
             let removed = registry.remove_template(&template);
@@ -295,14 +347,14 @@ impl Offer {
         })
     }
 
-    /// Takes a prompt away; whether there was one.
-    #[napi]
+    /// Removes a prompt; returns whether it existed.
+    #[napi(catch_unwind)]
     pub fn remove_prompt(&mut self, name: String) -> Result<bool> {
         self.change(|registry, _| Ok(registry.remove_prompt(&name)))
     }
 
-    /// Whether there is something under an operation's own number.
-    #[napi]
+    /// Whether the operation with that target number exists.
+    #[napi(catch_unwind)]
     pub fn has(&self, target: u32) -> bool {
         let operation = Operation::from_target(target);
         match &self.served {
@@ -311,17 +363,17 @@ impl Offer {
         }
     }
 
-    /// Why arguments, JSON, break the schema of the tool of that number.
-    #[napi]
+    /// Why arguments, as JSON, break the schema of the tool with that number; `None` if they fit.
+    #[napi(catch_unwind)]
     pub fn misfit(&self, number: u32, json: String) -> Option<String> {
         let served = self.live().map(|live| live.offer().registry);
         let registry = served.as_deref().unwrap_or(&self.registry);
         registry.check_arguments(number, &json).err()
     }
 
-    /// Whether what the tool of that number gave back, a kind and a text as `submit` has them, is no
-    /// failure, and fits its output schema.
-    #[napi]
+    /// Whether the answer of the tool with that number, a kind and a text as in `submit`, is no failure and
+    /// fits the tool's output schema.
+    #[napi(catch_unwind)]
     pub fn is_good(&self, number: u32, made: Made) -> bool {
         let Some(kind) = Kind::at(made.kind) else {
             return false;
@@ -331,8 +383,8 @@ impl Offer {
         answers::is_good(registry, number, kind, &made.text)
     }
 
-    /// Tells the clients that subscribed to it that a resource is another now.
-    #[napi]
+    /// Notifies the clients that subscribed to a resource that it changed.
+    #[napi(catch_unwind)]
     pub fn resource_updated(&self, uri: String) -> Result<()> {
         if !self.subscriptions {
             let why = "the server was made without `subscriptions`";
@@ -344,7 +396,7 @@ impl Offer {
         Ok(())
     }
 
-    /// Once it is served, clients are told.
+    /// Changes the registry. Once it is served, clients are notified.
     pub(crate) fn change<T>(
         &mut self,
         change: impl FnOnce(&mut Registry, &mut Templates) -> std::result::Result<T, RegistryError>,
@@ -362,7 +414,7 @@ impl Offer {
         made.ok_or_else(|| error("ERR_MCP_INTERNAL", "nothing was changed"))
     }
 
-    /// What connections are served from, from now on.
+    /// Returns what connections are served from. The first call moves the registry there.
     pub fn serve(&mut self) -> Result<Served> {
         if let Some(served) = &self.served {
             return Ok(served.clone());
@@ -373,6 +425,7 @@ impl Offer {
         let registry = mem::take(&mut self.registry);
         let mut config = registry.config(&self.name, &self.version);
         config.instructions = self.instructions.as_deref().map(Into::into);
+        config.actions = self.actions;
         if let Some((options, _)) = &self.delegate {
             options.apply(&mut config);
         }
@@ -385,7 +438,7 @@ impl Offer {
         Ok(self.served.insert(served).clone())
     }
 
-    /// What is offered at each moment, once it is served.
+    /// The registry that is being served, once it is.
     pub(crate) fn live(&self) -> Option<&Live<Templates>> {
         self.served.as_ref().map(|served| &*served.live)
     }
@@ -399,7 +452,7 @@ fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
     serde_json::from_str(json).map_err(|why| error("ERR_MCP_MISUSE", why))
 }
 
-/// Whom what is kept may be shown to.
+/// The cache scope for results and lists: whether they may be shown to other users.
 pub fn scope(is_public: bool) -> CacheScope {
     match is_public {
         true => CacheScope::Public,

@@ -1,4 +1,4 @@
-//! A client of a server wherever it is.
+//! A client of a server at an address.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,24 +14,27 @@ use crate::drain::quote;
 use crate::error::{self, Result, error};
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::link::{Link, Side, duration, spawn};
+use crate::panics::{self, caught};
 
-/// What a client brings to the opening of a connection.
+/// Connection options of a client.
 #[napi(object)]
 pub struct Credentials {
-    /// Further headers: names and values in turn.
+    /// Additional headers: names and values in turn.
     pub headers: Vec<String>,
-    /// Of which kind, and its words.
+    /// The type of authentication, and its arguments.
     pub auth: Option<Vec<String>>,
     /// Subprotocols that a WebSocket offers.
     pub protocols: Option<Vec<String>>,
-    /// How long it may take until the carrier is there, in ms.
+    /// Time limit for the transport to connect, in ms.
     pub connect_ms: Option<f64>,
     /// Silence on a WebSocket after which the server is pinged, in ms.
     pub heartbeat_ms: Option<f64>,
-    /// Certificates that are trusted besides, in PEM.
+    /// Additional CA certificates to trust, in PEM.
     pub certificates: Vec<String>,
-    /// What is shown to who asks for a certificate, and its key, in PEM.
+    /// The client certificate and its key, in PEM.
     pub certificate: Option<Vec<String>>,
+    /// The origins to which a message may be redirected.
+    pub redirect_origins: Option<Vec<String>>,
 }
 
 impl Credentials {
@@ -72,6 +75,7 @@ impl Credentials {
         if let Some(ms) = self.heartbeat_ms {
             options.heartbeat = Some(duration(ms)?);
         }
+        options.http.redirect_origins = self.redirect_origins.unwrap_or_default();
         let pem = self.certificates.into_iter().map(String::into_bytes);
         options.root_certificates = pem.collect();
         if let Some([certificates, key]) = self.certificate.as_deref() {
@@ -84,7 +88,7 @@ impl Credentials {
     }
 }
 
-/// The connection, from before it is there until JavaScript lets go of it.
+/// The state of a connection, from its opening until JavaScript closes it.
 #[derive(Default)]
 enum Kept {
     #[default]
@@ -93,8 +97,8 @@ enum Kept {
     Given,
 }
 
-/// Sets out for a server at an address.
-#[napi]
+/// Starts to connect to a server at an address.
+#[napi(catch_unwind)]
 pub fn open_address(
     options: ClientOptions,
     address: String,
@@ -116,7 +120,11 @@ pub fn open_address(
         }
     });
     spawn("mcpbolt-open", move || {
-        match block_on(described.builder.open(&address, credentials)) {
+        let opened = caught(|| {
+            panics::point("open");
+            block_on(described.builder.open(&address, credentials))
+        });
+        match opened.unwrap_or_else(|panic| Err(panic.into())) {
             Ok(client) => {
                 let mut kept = lock(&kept);
                 if matches!(*kept, Kept::Opening) {
@@ -133,7 +141,7 @@ fn lock(kept: &Mutex<Kept>) -> std::sync::MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why there is no connection, as JSON.
+/// Why the connection failed, as JSON.
 fn failure(why: &io::Error) -> String {
     let known = why
         .get_ref()
@@ -151,8 +159,8 @@ fn failure(why: &io::Error) -> String {
     text
 }
 
-/// The words of the command that an address names; nothing when it names none.
-#[napi]
+/// The words of the command that an address names; `None` for an address without a command.
+#[napi(catch_unwind)]
 pub fn command_of(address: String) -> Result<Option<Vec<String>>> {
     match address
         .parse()

@@ -1,18 +1,17 @@
-//! What JavaScript's thread has for the engine's: where a runtime drives the connections, one
-//! wake-up for all that was said in a tick, to however many clients.
+//! The queue from JavaScript's thread to a runtime that drives the connections: one wake-up for everything
+//! that was submitted in a tick, to any number of clients.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcpbolt::connection::Replies;
 use tokio::runtime::Handle;
 
-/// What is on its way to those who drive the connections, in order.
+/// Replies on their way to the connections, in order.
 #[derive(Default)]
 pub struct Outbox(Mutex<Vec<Replies>>);
 
 impl Outbox {
-    /// Hands over what was said: soon, by the runtime, which wakes its own tasks without a system
-    /// call.
+    /// Sends replies soon, on the runtime, which wakes its own tasks without a system call.
     pub fn send(self: &Arc<Self>, replies: Vec<Replies>, runtime: &Handle) {
         if replies.is_empty() {
             return;
@@ -27,10 +26,10 @@ impl Outbox {
         }
     }
 
-    /// Hands over what waits. Nobody else does meanwhile: order is kept.
+    /// Sends the waiting replies. Holds the lock meanwhile, which keeps their order.
     pub fn flush(&self) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is dropped is submitted.
+        // Dropping replies submits them.
         waiting.clear();
     }
 }

@@ -1,5 +1,4 @@
-//! The output schemas of the tools that a client has listed: what tools give back is held against
-//! them (R-STR-02).
+//! The output schemas of the tools that a client has listed, which results are validated against (R-STR-02).
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -11,11 +10,11 @@ use serde_json::value::RawValue;
 use crate::error::{Result, error};
 use crate::link::Link;
 
-/// By the tools' names; holds no more than the last list.
+/// By tool name; contains the last list only.
 #[derive(Default)]
 pub struct Outputs(HashMap<String, Output>);
 
-/// Compiled when its tool has given something back first.
+/// Compiled when its tool returns its first result.
 struct Output {
     json: Box<RawValue>,
     compiled: OnceCell<Option<Schema>>,
@@ -23,8 +22,8 @@ struct Output {
 
 #[napi]
 impl Link {
-    /// Takes a list over: names and schemas in pairs, as JSON.
-    #[napi]
+    /// Replaces the schemas by those of a list: pairs of name and schema, as JSON.
+    #[napi(catch_unwind)]
     pub fn learn_outputs(&mut self, json: String) -> Result<()> {
         let pairs: Vec<(String, Box<RawValue>)> =
             serde_json::from_str(&json).map_err(|why| error("ERR_MCP_INTERNAL", why))?;
@@ -36,9 +35,9 @@ impl Link {
         Ok(())
     }
 
-    /// What is wrong with what a tool gave back, its structured content as JSON; nothing when it
-    /// fits. A schema that cannot be used allows nothing (R-SCH-07, R-SCH-11).
-    #[napi]
+    /// Why the structured content of a tool, as JSON, does not fit; `None` if it fits. A schema that cannot
+    /// be used allows nothing (R-SCH-07, R-SCH-11).
+    #[napi(catch_unwind)]
     pub fn misfit(&self, tool: String, json: String) -> Option<String> {
         let output = self.outputs.0.get(&tool)?;
         let compile = || Schema::new(output.json.get()).ok();

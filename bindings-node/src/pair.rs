@@ -1,4 +1,4 @@
-//! A client and a server in one process, joined without a descriptor: for users' own tests.
+//! Connects a client and a server in one process without a socket or pipe, for users' own tests.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,8 +17,8 @@ use crate::inbox::{Farewell, Inbox};
 use crate::link::{Link, Side};
 use crate::offer::Offer;
 
-/// Connects a client with a server of `offer`. Gives the server's link, then the client's.
-#[napi]
+/// Connects a client to a server of `offer`. Returns the server's link, then the client's.
+#[napi(catch_unwind)]
 pub fn pair(
     offer: &mut Offer,
     wake_server: Function<'_, (), ()>,

@@ -1,5 +1,5 @@
-//! What a server of another library says to its clients by itself: it speaks in whole messages,
-//! and keeps its own deadlines.
+//! Messages that another library's server sends to its clients on its own: it uses whole messages, and has
+//! deadlines of its own.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::error::{self, Result, error};
 use crate::link::Link;
 use crate::requests::Way;
 
-/// Longer than whoever asks waits.
+/// Longer than any caller waits.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Link {
@@ -24,15 +24,16 @@ impl Link {
 
 #[napi]
 impl Link {
-    /// What brought a call over HTTP, as JSON; nothing when nothing did, or the call is over.
-    #[napi]
+    /// The head of the HTTP request that brought a call, as JSON; `None` without HTTP, or when the call is
+    /// over.
+    #[napi(catch_unwind)]
     pub fn head(&self, call: u32) -> Option<String> {
         self.calls.get(call)?.head()
     }
 
-    /// Sends a request to a client, on the stream of a call of its as long as that is under way;
-    /// gives the number under which its answer will come.
-    #[napi]
+    /// Sends a request to a client, on the stream of that client's call while the call is in progress;
+    /// returns the number under which its answer will come.
+    #[napi(catch_unwind)]
     pub fn ask_client(
         &mut self,
         client: f64,
@@ -71,8 +72,8 @@ impl Link {
         }
     }
 
-    /// Sends a notification to a client, on behalf of no call.
-    #[napi]
+    /// Sends a notification to a client, outside of any call.
+    #[napi(catch_unwind)]
     pub fn tell_client(&self, client: f64, method: String, params: Option<String>) -> Result<()> {
         let told = self
             .client_handle(client)?

@@ -1,4 +1,4 @@
-//! What the server asks of this client's program: handed to JavaScript, one number each.
+//! Requests of the server to this client's program: passed to JavaScript, each with a number.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,7 +10,7 @@ use mcpbolt::server::HandlerError;
 
 use crate::inbox::{Event, Inbox};
 
-/// What is asked; the face counts with the same numbers.
+/// The kind of a question; `face/answering.ts` uses the same numbers.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub enum Topic {
@@ -28,7 +28,7 @@ pub struct Questions {
 #[derive(Default)]
 struct State {
     open: HashMap<u32, Open>,
-    /// Numbers are not given twice: an answer that comes late finds nothing.
+    /// Numbers are not reused: a late answer finds nothing.
     next: u32,
 }
 
@@ -50,7 +50,7 @@ impl Questions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks JavaScript. Dropping the question takes it back.
+    /// Asks JavaScript. Dropping the question withdraws it.
     pub fn ask(self: &Arc<Self>, topic: Topic, json: String) -> Question {
         let mut state = self.state();
         let number = state.next;
@@ -64,7 +64,7 @@ impl Questions {
         }
     }
 
-    /// JavaScript's answer: a result, or the text of a failure.
+    /// Takes JavaScript's answer: a result, or the text of a failure.
     pub fn answer(&self, number: u32, answer: Result<String, String>) {
         let mut state = self.state();
         let Some(open) = state.open.get_mut(&number) else {
@@ -78,7 +78,7 @@ impl Questions {
     }
 }
 
-/// The answer to come.
+/// The future of an answer.
 pub struct Question {
     questions: Arc<Questions>,
     number: u32,

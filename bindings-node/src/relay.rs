@@ -1,4 +1,4 @@
-//! Messages to a server over HTTP, and what comes of them, without a protocol of the engine's over them.
+//! Carries messages to and from a server over HTTP, without an engine connection on top.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::link::{Link, Side};
 /// JavaScript's end of a wire over HTTP, until it is closed.
 pub type Carrying = Arc<Relay>;
 
-/// Numbers as JavaScript is told them: it has few messages under way at a time.
+/// JavaScript gets message numbers modulo this: it has few messages in progress at a time.
 const NUMBERS: u64 = i32::MAX as u64;
 
 fn told(of: Option<u64>) -> u32 {
     of.map_or(0, |of| (of % NUMBERS) as u32 + 1)
 }
 
-/// Sets out to carry messages to a server.
-#[napi]
+/// Creates a wire to a server over HTTP.
+#[napi(catch_unwind)]
 pub fn wire_http(url: String, session: Option<String>, wake: Function<'_, (), ()>) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
     let options = RelayOptions {
@@ -52,7 +52,7 @@ fn hear(inbox: &Inbox, arrived: Arrived) {
     });
 }
 
-/// Why a message was not carried, as JSON; empty when it was.
+/// Why a message was not delivered, as JSON; empty if it was.
 fn failure(outcome: std::result::Result<(), CarrierError>) -> String {
     match outcome {
         Ok(()) => String::new(),
@@ -76,9 +76,9 @@ impl Link {
 
 #[napi]
 impl Link {
-    /// Sends a message over HTTP, its headers names and values in turn; gives the number of what comes of it.
-    /// `resume` asks instead for what an earlier stream had to say after that position.
-    #[napi]
+    /// Sends a message over HTTP, with headers as names and values in turn; returns the number of its events.
+    /// With `resume`, asks instead for the rest of an earlier stream, after that position.
+    #[napi(catch_unwind)]
     pub fn carry(
         &self,
         message: String,
@@ -92,8 +92,8 @@ impl Link {
         Ok(told(Some(of)))
     }
 
-    /// Ends the session on the server; gives the number of what comes of it.
-    #[napi]
+    /// Ends the session on the server; returns the number of its events.
+    #[napi(catch_unwind)]
     pub fn end_session(&self) -> Result<u32> {
         Ok(told(Some(self.relay()?.end_session())))
     }

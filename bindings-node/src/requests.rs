@@ -1,4 +1,4 @@
-//! What this side waits for: answers of the peer, by the numbers that JavaScript knows them by.
+//! Pending requests of this side, by the numbers that JavaScript uses.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use crate::inbox::{Event, Inbox};
 /// A future that gives a result: raw JSON.
 pub type Task = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
 
-/// What an answer is made of.
+/// The answer to a request.
 #[expect(
     clippy::large_enum_variant,
     reason = "it goes from the future to a row; nobody keeps it"
@@ -38,7 +38,7 @@ impl Answer {
     }
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 pub type Outcome = Result<Answer, RequestError>;
 
 #[expect(
@@ -46,20 +46,20 @@ pub type Outcome = Result<Answer, RequestError>;
     reason = "the large one is the usual one: in a box, every request would be allocated"
 )]
 enum Request {
-    /// Its number is taken, nothing is sent.
+    /// The number is taken, nothing is sent.
     Reserved,
-    /// Its answer is to come, and will wake JavaScript.
+    /// The answer is pending, and will wake JavaScript.
     Waiting(Way, Waker),
-    /// Its answer is there, behind what was said before it.
+    /// The answer has arrived, behind earlier events.
     Answered(Box<Outcome>),
 }
 
-/// How an answer comes.
+/// The source of an answer.
 pub enum Way {
     Asking(Asking),
-    /// The same for a page of the tools that this client may call.
+    /// A page of the list of tools, which leaves out tools that this client may not call.
     Listing(Client, Asking),
-    /// What a server of another library asks its client.
+    /// A request of another library's server to its client.
     Peer(Response),
     Task(Task),
 }
@@ -92,11 +92,11 @@ impl Wake for Ready {
     }
 }
 
-/// The highest number: JavaScript is told them as 32 bits with a sign.
+/// The highest number: JavaScript reads numbers as signed 32-bit integers.
 const MAX_NUMBER: u32 = i32::MAX as u32;
 
-/// Everything that is waited for. A number is not given again before all others were: what was
-/// queued for an earlier request finds nobody, and no other.
+/// All pending requests. A number is reused only after all others, so that an event queued for an earlier
+/// request finds no request instead of a wrong one.
 #[derive(Default)]
 pub struct Requests {
     waiting: HashMap<u32, Request>,
@@ -104,7 +104,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Takes a number for what is about to be sent.
+    /// Reserves a number for a request that is about to be sent.
     pub fn reserve(&mut self) -> u32 {
         loop {
             self.last = (self.last + 1) & MAX_NUMBER;
@@ -115,19 +115,19 @@ impl Requests {
         }
     }
 
-    /// Gives a number back; what was under way is given up.
+    /// Releases a number; a pending request is dropped.
     pub fn forget(&mut self, number: u32) {
         self.waiting.remove(&number);
     }
 
-    /// Waits for an answer. JavaScript is told in any case, also when it is there at once.
+    /// Awaits an answer. JavaScript is notified in any case, even if the answer is available at once.
     pub fn wait(&mut self, number: u32, way: Way, inbox: &Arc<Inbox>) {
         if let Some(outcome) = self.begin(number, way, inbox) {
             self.settle(number, outcome, inbox);
         }
     }
 
-    /// The same; gives a result that is there at once, instead of a number.
+    /// Like [`wait`](Self::wait), but returns a result that is available at once instead of a number.
     pub fn try_wait(&mut self, task: Task, inbox: &Arc<Inbox>) -> Result<String, u32> {
         let number = self.reserve();
         match self.begin(number, Way::Task(task), inbox) {
@@ -155,15 +155,15 @@ impl Requests {
         }
     }
 
-    /// Keeps an answer until all that was said before it is taken.
+    /// Keeps an answer until all earlier events have been taken.
     fn settle(&mut self, number: u32, outcome: Outcome, inbox: &Inbox) {
         let answered = Request::Answered(Box::new(outcome));
         self.waiting.insert(number, answered);
         inbox.push(Event::Answered(number));
     }
 
-    /// The answer that woke JavaScript, if it is there. That of a task comes later: the task may
-    /// have said something in the moment in which it ended.
+    /// The answer that woke JavaScript, if it has arrived. The answer of a task comes later: the task may
+    /// have reported something at the moment it ended.
     pub fn look(&mut self, number: u32, inbox: &Inbox) -> Option<Outcome> {
         let Some(Request::Waiting(way, waker)) = self.waiting.get_mut(&number) else {
             return None;
@@ -189,7 +189,7 @@ impl Requests {
         }
     }
 
-    /// Gives a request up and tells the peer.
+    /// Cancels a request, and tells the peer.
     pub fn cancel(&mut self, number: u32, reason: Option<&str>) {
         match self.waiting.remove(&number) {
             Some(Request::Waiting(Way::Asking(asking) | Way::Listing(_, asking), _)) => {

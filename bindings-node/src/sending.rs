@@ -1,4 +1,4 @@
-//! What a client sends: requests, what becomes of them, and notifications.
+//! Requests, answers and notifications that a client sends.
 
 use mcpbolt::client::Asking;
 use mcpbolt::connection::RequestOptions;
@@ -8,9 +8,10 @@ use napi_derive::napi;
 use crate::client::progress;
 use crate::error::{self, Result};
 use crate::link::{Link, Side, duration};
+use crate::panics::{self, quietly};
 use crate::requests::Way;
 
-/// Timeouts in ms, whether progress is wanted, more members of `_meta`.
+/// Timeouts in ms, whether progress is wanted, additional members of `_meta`.
 type Options = (Option<f64>, Option<f64>, bool, Option<String>);
 
 impl Link {
@@ -21,6 +22,7 @@ impl Link {
         (timeout_ms, max_timeout_ms, wants_progress, meta): Options,
         adjust: impl FnOnce(&mut Asking),
     ) -> Result<u32> {
+        panics::point("request");
         let timeout = timeout_ms.map(duration).transpose()?;
         let max_timeout = max_timeout_ms.map(duration).transpose()?;
         let number = self.requests.reserve();
@@ -55,8 +57,8 @@ impl Link {
 
 #[napi]
 impl Link {
-    /// Sends a request; gives the number under which its answer will come.
-    #[napi]
+    /// Sends a request; returns the number under which its answer will come.
+    #[napi(catch_unwind)]
     pub fn request(
         &mut self,
         method: String,
@@ -70,8 +72,8 @@ impl Link {
         self.send(&method, params.as_deref(), options, |_| ())
     }
 
-    /// The same for the call of a tool that may become a task: then the answer is that it has.
-    #[napi]
+    /// Calls a tool; if the call becomes a task, the answer says so.
+    #[napi(catch_unwind)]
     pub fn start_tool(
         &mut self,
         params: String,
@@ -85,14 +87,14 @@ impl Link {
         self.send(method, Some(&params), options, Asking::hand_over)
     }
 
-    /// Gives up what is waited for, and tells the peer.
-    #[napi]
+    /// Cancels a pending request, and tells the peer.
+    #[napi(catch_unwind)]
     pub fn cancel(&mut self, number: u32, reason: Option<String>) {
-        self.requests.cancel(number, reason.as_deref());
+        quietly(|| self.requests.cancel(number, reason.as_deref()));
     }
 
-    /// What JavaScript gave to what the server asked: a result, or the text of a failure.
-    #[napi]
+    /// JavaScript's answer to a request of the server: a result, or the text of a failure.
+    #[napi(catch_unwind)]
     pub fn answer(&self, number: u32, is_result: bool, text: String) {
         if let Side::Client(client) = &self.side {
             let answer = if is_result { Ok(text) } else { Err(text) };
@@ -101,14 +103,14 @@ impl Link {
     }
 
     /// Sends a notification.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn notify(&self, method: String, params: Option<String>) -> Result<()> {
         let sent = self.client()?.handle().notify(&method, params.as_deref());
         sent.map_err(|why| error::request(&why))
     }
 
-    /// Answers that nobody waited for, and frames that were no messages, since the start.
-    #[napi]
+    /// Responses without a pending request, and frames that are not messages, since the start.
+    #[napi(catch_unwind)]
     pub fn strays(&self) -> Result<f64> {
         Ok(self.client()?.handle().stray_count() as f64)
     }

@@ -17,12 +17,12 @@ use crate::inbox::{Farewell, Inbox};
 use crate::link::{Link, Side, duration, spawn};
 use crate::offer::Offer;
 
-/// How long JavaScript has to notice that the wire is gone before a handler that holds its
-/// thread counts as wedged.
+/// How long JavaScript has to notice that the connection is gone before a handler that blocks its thread
+/// counts as stuck.
 pub const NOTICE: Duration = Duration::from_millis(50);
 
-/// Serves on this process's stdin and stdout, on a thread of the engine's.
-#[napi]
+/// Serves on this process's stdin and stdout, on a thread of the engine.
+#[napi(catch_unwind)]
 pub fn serve_stdio(
     offer: &mut Offer,
     wake: Function<'_, (), ()>,
@@ -64,7 +64,7 @@ pub fn serve_stdio(
     Ok(link)
 }
 
-/// How it has ended, as JSON.
+/// How the server ended, as JSON.
 pub fn report_json(outcome: &io::Result<Report>) -> String {
     match outcome {
         Ok(report) => {

@@ -1,4 +1,4 @@
-//! What a client settles with its server besides calls.
+//! A client's requests besides calls: subscriptions, completion and roots.
 
 use mcpbolt::client::{CompletionTarget, Interests};
 use mcpbolt::error::RequestError;
@@ -44,9 +44,9 @@ fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
 
 #[napi]
 impl Link {
-    /// Has the server tell of a resource, or not any more. Gives the number under which the
-    /// answer will come, as the others do.
-    #[napi]
+    /// Subscribes to a resource, or unsubscribes. Returns the number under which the answer will come, like
+    /// the functions below.
+    #[napi(catch_unwind)]
     pub fn subscribe(&mut self, uri: String, wanted: bool) -> Result<u32> {
         let client = self.client()?.clone();
         Ok(self.wait(|_| {
@@ -60,8 +60,8 @@ impl Link {
         }))
     }
 
-    /// Has the server tell of changes. Says so when it does; the answer comes at the end.
-    #[napi]
+    /// Listens for changes. Reports when the server has agreed; the answer comes at the end.
+    #[napi(catch_unwind)]
     pub fn listen(&mut self, json: String) -> Result<u32> {
         let client = self.client()?.clone();
         let interests: ToHear = read(&json)?;
@@ -77,7 +77,7 @@ impl Link {
     }
 
     /// Completes an argument.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn complete(&mut self, json: String) -> Result<u32> {
         let client = self.client()?.clone();
         let asked: ToComplete = read(&json)?;
@@ -101,8 +101,8 @@ impl Link {
         }))
     }
 
-    /// Replaces the roots that the server sees.
-    #[napi]
+    /// Replaces the roots, and notifies the server.
+    #[napi(catch_unwind)]
     pub fn set_roots(&self, json: String) -> Result<()> {
         let roots = roots(&json)?;
         let outcome = self.client()?.set_roots(roots);

@@ -1,4 +1,4 @@
-//! Termination signals, heard also while a handler holds JavaScript's thread.
+//! Receives termination signals, even while a handler blocks JavaScript's thread.
 //!
 //! Node's own handlers, which JavaScript installs before, are called as well.
 
@@ -8,11 +8,11 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::error::{self, Result};
 use crate::link::spawn;
 
-/// Hears them until it is dropped.
+/// Receives signals until it is dropped.
 pub struct Hearing(Handle);
 
 impl Hearing {
-    /// Calls `heard` with the number of each, on a thread of its own.
+    /// Calls `heard` with the number of each signal, on a thread of its own.
     pub fn new(mut heard: impl FnMut(i32) + Send + 'static) -> Result<Self> {
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]);
         let mut signals = signals.map_err(|why| error::io(&why))?;

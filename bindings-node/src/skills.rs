@@ -1,4 +1,4 @@
-//! Skills: what a server offers of them, and what a client reads.
+//! Skills: offered by a server, read by a client.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use crate::error::{Result, error};
 use crate::link::Link;
 use crate::offer::Offer;
 
-/// A file of a skill, by its path there.
+/// A file of a skill; its path is relative to the skill.
 #[napi(object)]
 pub struct SkillFile {
     pub path: String,
@@ -23,8 +23,8 @@ pub struct SkillFile {
 
 #[napi]
 impl Offer {
-    /// Adds a skill: its manifest, the folder that it lies in, its other files.
-    #[napi]
+    /// Adds a skill: its manifest, its parent folder, and its other files.
+    #[napi(catch_unwind)]
     pub fn skill(&mut self, manifest: String, within: String, files: Vec<SkillFile>) -> Result<()> {
         let skill = Skill::new(&manifest).map_err(|why| error("ERR_MCP_MISUSE", why))?;
         let skill = match &*within {
@@ -41,30 +41,30 @@ impl Offer {
 
 #[napi]
 impl Link {
-    /// The skills of the server. Gives the number under which the answer will come, as the others
-    /// do.
-    #[napi]
+    /// Lists the skills of the server. Returns the number under which the answer will come, like the
+    /// functions below.
+    #[napi(catch_unwind)]
     pub fn list_skills(&mut self) -> Result<u32> {
         let client = self.client()?.clone();
         Ok(self.wait(|_| Box::pin(async move { write(&client.list_skills().await?) })))
     }
 
-    /// The skill whose manifest is at that URI.
-    #[napi]
+    /// Fetches the skill whose manifest is at that URI.
+    #[napi(catch_unwind)]
     pub fn skill(&mut self, uri: String) -> Result<u32> {
         let client = self.client()?.clone();
         Ok(self.wait(|_| Box::pin(async move { write(&client.skill(&uri).await?) })))
     }
 
-    /// Reads the manifest of a skill, given as it was listed.
-    #[napi]
+    /// Reads the manifest of a skill, which is passed as it was listed.
+    #[napi(catch_unwind)]
     pub fn load_skill(&mut self, skill: String) -> Result<u32> {
         let (client, skill) = (self.client()?.clone(), read(&skill)?);
         Ok(self.wait(|_| Box::pin(async move { write(&client.load_skill(&skill).await?) })))
     }
 
-    /// Reads a file of a skill: base64.
-    #[napi]
+    /// Reads a file of a skill; the answer is base64.
+    #[napi(catch_unwind)]
     pub fn read_skill_file(&mut self, skill: String, uri: String) -> Result<u32> {
         let (client, skill) = (self.client()?.clone(), read(&skill)?);
         Ok(self.wait(|_| {
@@ -75,8 +75,8 @@ impl Link {
         }))
     }
 
-    /// What lies in a folder of a skill.
-    #[napi]
+    /// Lists the contents of a folder of a skill.
+    #[napi(catch_unwind)]
     pub fn read_folder(&mut self, uri: String) -> Result<u32> {
         let client = self.client()?.clone();
         Ok(self.wait(|_| Box::pin(async move { write(&client.read_directory(&uri).await?) })))

@@ -1,4 +1,4 @@
-//! Numbered places, the one that was freed last taken first: JavaScript names calls by small
+//! Numbered places, of which the last freed one is taken first, so that JavaScript identifies calls by small
 //! numbers.
 
 /// Values by number.
@@ -24,7 +24,7 @@ impl<T> Slots<T> {
         free.unwrap_or(self.values.len() as u32)
     }
 
-    /// Puts a value somewhere; its number.
+    /// Stores a value; returns its number.
     pub fn insert(&mut self, value: T) -> u32 {
         if let Some(number) = self.free.pop()
             && let Some(slot) = self.values.get_mut(number as usize)
@@ -44,7 +44,7 @@ impl<T> Slots<T> {
         self.values.get_mut(number as usize)?.as_mut()
     }
 
-    /// Takes a value out; its number is free again.
+    /// Removes a value; its number is free again.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.values.get_mut(number as usize)?.take()?;
         self.free.push(number);

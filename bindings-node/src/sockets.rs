@@ -1,4 +1,4 @@
-//! A server on an address: sockets, HTTP and WebSocket, on threads of the engine's.
+//! A server at an address: sockets, HTTP and WebSocket, on threads of the engine.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,6 +15,7 @@ use crate::hosting::Host;
 use crate::inbox::{Event, Inbox};
 use crate::link::{Link, Side, spawn};
 use crate::offer::Offer;
+use crate::panics::{self, caught};
 use crate::serve::NOTICE;
 use crate::signals::Hearing;
 
@@ -23,7 +24,7 @@ use crate::signals::Hearing;
 struct Running {
     serving: OnceLock<Serving>,
     stopped: AtomicBool,
-    /// The signal that stopped it; 0 when none did.
+    /// The signal that stopped it; 0 if none did.
     signal: AtomicI32,
 }
 
@@ -59,23 +60,26 @@ impl Running {
         }
     }
 
-    /// Tells JavaScript of the end. A process that was asked to end does so, also when a handler
-    /// holds JavaScript's thread.
-    fn end(&self, inbox: &Inbox, patience: Duration) {
+    /// Reports the end to JavaScript. A process that exists only to serve, and was asked by a signal to end,
+    /// exits even if a handler blocks JavaScript's thread.
+    fn end(&self, inbox: &Inbox, patience: Duration, owns_process: bool) {
         inbox.push(Event::Ended(self.report()));
-        if self.signal.load(Ordering::SeqCst) != 0 && !inbox.wait_drained(patience) {
+        let is_asked = self.signal.load(Ordering::SeqCst) != 0;
+        if owns_process && is_asked && !inbox.wait_drained(patience) {
             signal_hook::low_level::exit(1);
         }
     }
 }
 
-/// Serves on an address. `signals`: ends in good order when the process is asked to end.
-#[napi]
+/// Serves at an address. With `signals`, shuts down gracefully on a termination signal. With `owns_process`,
+/// the process exists only to serve, and exits on a signal even if JavaScript does not.
+#[napi(catch_unwind)]
 pub fn serve_address(
     offer: &mut Offer,
     address: String,
     options: EndpointOptions,
     signals: bool,
+    owns_process: bool,
     trace: bool,
     wake: Function<'_, (), ()>,
 ) -> Result<Link> {
@@ -93,15 +97,16 @@ pub fn serve_address(
     let link = link.counting(move || counting.counts());
     let hosting = Arc::new(Host::new(served, inbox.clone(), trace));
     let hearing = match signals {
-        true => Some(hear(running.clone(), inbox.clone())?),
+        true => Some(hear(running.clone(), inbox.clone(), owns_process)?),
         false => None,
     };
     spawn("mcpbolt-serve", move || {
-        match serve(hosting, &address, options) {
-            Ok(serving) => {
-                running.run(serving, &inbox);
-                running.end(&inbox, grace.max(NOTICE));
-            }
+        let served = caught(|| {
+            panics::point("serve");
+            serve(hosting, &address, options).map(|serving| running.run(serving, &inbox))
+        });
+        match served.unwrap_or_else(|panic| Err(panic.into())) {
+            Ok(()) => running.end(&inbox, grace.max(NOTICE), owns_process),
             Err(why) => inbox.push(Event::Ended(error::failure_json(&why))),
         }
         drop(hearing);
@@ -109,12 +114,15 @@ pub fn serve_address(
     Ok(link)
 }
 
-/// The first signal ends the server in good order, the second at once.
-fn hear(running: Arc<Running>, inbox: Arc<Inbox>) -> Result<Hearing> {
+/// The first signal shuts the server down gracefully. The second ends the process: by the default handler or,
+/// in a process that exists only to serve, with status 1 if JavaScript does not react within [`NOTICE`].
+fn hear(running: Arc<Running>, inbox: Arc<Inbox>, owns_process: bool) -> Result<Hearing> {
     Hearing::new(
         move |number| match running.signal.swap(number, Ordering::SeqCst) {
             0 => running.stop(),
-            _ => running.end(&inbox, NOTICE),
+            _ if owns_process => running.end(&inbox, NOTICE, true),
+            // If even that fails, the first signal is being handled.
+            _ => drop(signal_hook::low_level::emulate_default_handler(number)),
         },
     )
 }

@@ -1,8 +1,8 @@
-//! One submit: what handlers gave back in one tick, as one string and a table of numbers.
+//! One submit: what handlers returned in one tick, as one string and a table of numbers.
 //!
-//! A row is [`ROW`] numbers: kind, call, length of its text in UTF-16 units, and two more that
-//! depend on the kind. The texts follow each other in the string, with one unit between them.
-//! The kinds are those of `Outbound` in the face.
+//! A row is [`ROW`] numbers: kind, call, length of its text in UTF-16 units, and two more that depend on the
+//! kind. The texts follow each other in the string, with one unit between them. The kinds are those of
+//! `Outbound` in `face/link.ts`.
 
 use mcpbolt::connection::{Progress, Replies};
 use mcpbolt::mcp::LogLevel;
@@ -12,14 +12,15 @@ use crate::answers::Answer;
 use crate::caller::Caller;
 use crate::calls::{Calls, Underway};
 use crate::offer::Templates;
+use crate::panics::{self, caught, quietly};
 use crate::utf16;
 
 const ROW: usize = 5;
 
-/// What a row asks for.
+/// The kind of a row.
 pub enum Kind {
-    /// One block of text. The last number of this and the next two is the tool's, counted from
-    /// one, if it has an output schema.
+    /// One block of text. In this and the next two, the last number is the tool's, counted from one, if it
+    /// has an output schema.
     Text,
     /// Structured content, as JSON.
     Structured,
@@ -27,17 +28,17 @@ pub enum Kind {
     Object,
     /// The contents of a resource: a JSON array.
     Contents,
-    /// A tool's failure, told to the model.
+    /// A tool's failure, for the model.
     ToolError,
-    /// A JSON-RPC error, its message and data as JSON: its code; or 0 and its kind.
+    /// A JSON-RPC error, its message and data as JSON; the numbers are its code, or 0 and its kind.
     Error,
-    /// Progress: how far, and of how much (NaN when unknown).
+    /// Progress; the numbers are the progress and the total (NaN if unknown).
     Progress,
-    /// A log message: level, and the length of the logger's name before the JSON.
+    /// A log message; the numbers are the level, and the length of the logger's name before the JSON.
     Log,
-    /// A sentence on how far the task is that the call has become.
+    /// A sentence on the progress of the task that the call has become.
     TaskMessage,
-    /// Any notification on behalf of the call: the length of its method before its params.
+    /// Any notification on behalf of the call; the number is the length of its method before its params.
     Notice,
     /// A part of the answer of an action, as JSON.
     Partial,
@@ -58,7 +59,7 @@ impl Kind {
         Self::Partial,
     ];
 
-    /// The one of that number.
+    /// The kind with that number.
     pub fn at(number: u32) -> Option<&'static Self> {
         static ALL: [Kind; 11] = Kind::ALL;
         ALL.get(number as usize)
@@ -72,7 +73,7 @@ impl Kind {
     }
 }
 
-/// What is said to one client after the other.
+/// The replies of consecutive rows, grouped by client.
 #[derive(Default)]
 struct Speech {
     said: Vec<Replies>,
@@ -93,7 +94,7 @@ impl Speech {
     }
 }
 
-/// Writes what one tick gave: what is to be handed to the engine.
+/// Processes the rows of one tick; returns the replies to pass to the engine.
 pub fn submit(
     live: &Live<Templates>,
     calls: &mut Calls,
@@ -113,13 +114,20 @@ pub fn submit(
         let number = number as u32;
         if !kind.is_answer() {
             if let Some(call) = calls.get(number) {
-                news(speech.to(&call.caller), call, kind, piece, a, b);
+                // On a panic the call continues without this row.
+                quietly(|| news(speech.to(&call.caller), call, kind, piece, a, b));
             }
         } else if let Some(call) = calls.remove(number) {
-            let answer = Answer::read(kind, piece, (a, b), live);
-            match call.task() {
-                None => answer.send(speech.to(&call.caller), call.reply()),
-                Some(task) => answer.end(task),
+            let answered = caught(|| {
+                panics::point("answer");
+                let answer = Answer::read(kind, piece, (a, b), live);
+                match call.task() {
+                    None => answer.send(speech.to(&call.caller), call.reply()),
+                    Some(task) => answer.end(task),
+                }
+            });
+            if let Err(panic) = answered {
+                panic.answer(speech.to(&call.caller), call.reply());
             }
         }
     }
@@ -158,7 +166,7 @@ fn news(replies: &mut Replies, call: &Underway, kind: &Kind, piece: &str, a: f64
 /// The texts of a tick, one after the other.
 struct Pieces<'a> {
     rest: &'a str,
-    /// Units and bytes are the same throughout.
+    /// Whether every unit is one byte.
     ascii: bool,
 }
 

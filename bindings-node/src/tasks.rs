@@ -1,4 +1,4 @@
-//! Calls that go on as tasks: of the peer, and at the peer.
+//! Calls that run as tasks: of the peer, and at the peer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::inbox::{Event, Inbox};
 use crate::link::Link;
 
-/// Tells JavaScript when a task is given up: no message of its connection says that of a call
-/// which was answered long ago.
+/// Tells JavaScript when a task is cancelled. The call was answered long ago, so no message of its connection
+/// reports that.
 #[derive(Debug)]
 pub struct GivenUp(#[expect(dead_code, reason = "it holds the waker")] Pin<Box<Cancelled>>);
 
@@ -42,24 +42,24 @@ impl GivenUp {
 
 #[napi]
 impl Link {
-    /// Has a call of the peer go on as a task. Whether it does.
-    #[napi]
+    /// Turns a call of the peer into a task; returns whether it is one.
+    #[napi(catch_unwind)]
     pub fn begin_task(&mut self, call: u32) -> bool {
         let underway = self.calls.get_mut(call);
         underway.is_some_and(|underway| underway.begin_task(&self.inbox))
     }
 
     /// Whether a call has become a task.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn is_task(&self, call: u32) -> bool {
         self.calls
             .get(call)
             .is_some_and(|call| call.task().is_some())
     }
 
-    /// Waits for what comes of a task at the server; each state of it that is seen is told as
-    /// progress. Gives the number under which the answer will come.
-    #[napi]
+    /// Waits for the result of a task at the server; each state that is seen is reported as progress. Returns
+    /// the number under which the answer will come.
+    #[napi(catch_unwind)]
     pub fn follow_task(&mut self, id: String) -> Result<u32> {
         let task = self.client()?.task(&id);
         let inbox = self.inbox.clone();

@@ -1,10 +1,10 @@
-//! Texts as JavaScript has them: in UTF-16 units, one for the first byte of each character and one more
-//! for each of those beyond the basic plane.
+//! Texts in UTF-16 units, as JavaScript counts: one unit for the first byte of each character, and one more
+//! for each character beyond the basic plane.
 
 use encoding_rs::mem::{convert_str_to_utf16, encode_latin1_lossy, is_str_latin1};
 use napi::{Env, JsString, Result};
 
-/// Bytes whose units fit into a byte: they are at most as many.
+/// So many bytes have at most as many units, which fits into a byte.
 const COUNTED_BYTES: usize = 192;
 
 /// How many units a text has.
@@ -12,8 +12,8 @@ pub fn len(text: &str) -> usize {
     text.as_bytes().chunks(COUNTED_BYTES).map(count).sum()
 }
 
-/// A text of so many units as a string of JavaScript's. Its engine takes units, or Latin-1, several times
-/// faster than it decodes UTF-8.
+/// Creates a JavaScript string from a text of that many units. JavaScript engines take UTF-16 or Latin-1
+/// several times faster than they decode UTF-8.
 pub fn string<'env>(env: &'env Env, text: &str, units: usize) -> Result<JsString<'env>> {
     if units == text.len() {
         return env.create_string_latin1(text);
@@ -47,7 +47,7 @@ pub fn boundary(text: &str, units: usize) -> usize {
     at + rest.iter().position(first).unwrap_or(rest.len())
 }
 
-/// Of [`COUNTED_BYTES`] at most.
+/// The units of at most [`COUNTED_BYTES`].
 fn count(bytes: &[u8]) -> usize {
     bytes.iter().copied().map(of).sum::<u8>().into()
 }

@@ -1,4 +1,5 @@
-//! Messages as they are, without a protocol of the engine's over them: for who has one of his own.
+//! Carries messages unchanged, without an engine connection on top, for programs that implement the protocol
+//! themselves.
 //!
 //! ```text
 //!   stdin, a child ─▶ io::Wire (its thread) ─▶ inbox ─▶ drain: a row for each message
@@ -17,9 +18,9 @@ use crate::child::{ChildOptions, exit_json};
 use crate::error::{self, Result};
 use crate::inbox::{Event, Farewell, Inbox};
 use crate::link::{Link, Side, spawn};
-use crate::serve::{NOTICE, report_json};
+use crate::serve::report_json;
 
-/// The wire of `handle`, which tells JavaScript what it hears.
+/// The wire of `handle`, which passes what it receives to JavaScript.
 fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<Heard>) + use<>> {
     let inbox = inbox.clone();
     handle.wire(move |heard| {
@@ -27,14 +28,14 @@ fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<Heard>) + 
             inbox.push(match heard {
                 Heard::Message(message) => Event::Frame(0, message),
                 Heard::Bad(why) => Event::Bad(why),
-                Heard::Room => Event::Room,
+                Heard::Room => Event::Room(0),
             });
         }
     })
 }
 
-/// Carries this process's stdin and stdout, on a thread of the engine's.
-#[napi]
+/// Carries messages on this process's stdin and stdout, on a thread of the engine.
+#[napi(catch_unwind)]
 pub fn wire_stdio(wake: Function<'_, (), ()>, signals: bool) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
     let options = StdioOptions {
@@ -49,18 +50,13 @@ pub fn wire_stdio(wake: Function<'_, (), ()>, signals: bool) -> Result<Link> {
         let mut farewell = Farewell::new(&inbox);
         farewell.say(report_json(&Err(io::Error::other("the engine failed"))));
         let outcome = stdio.run(&mut lines(&wire, &inbox));
-        let wedged = matches!(&outcome, Ok(report) if report.unanswered > 0);
         farewell.say(report_json(&outcome));
-        drop(farewell);
-        if wedged && !inbox.wait_drained(NOTICE) {
-            signal_hook::low_level::exit(1);
-        }
     })?;
     Ok(link)
 }
 
-/// Starts a program and carries its stdin and stdout.
-#[napi]
+/// Starts a program, and carries messages on its stdin and stdout.
+#[napi(catch_unwind)]
 pub fn wire_child(child: ChildOptions, wake: Function<'_, (), ()>) -> Result<Link> {
     let inbox = Arc::new(Inbox::new(&wake)?);
     let child = child.spawn(&inbox)?;
@@ -79,8 +75,8 @@ pub fn wire_child(child: ChildOptions, wake: Function<'_, (), ()>) -> Result<Lin
 
 #[napi]
 impl Link {
-    /// Writes a message on a wire; `settles` when it answers a request. Whether there is room for more.
-    #[napi]
+    /// Writes a message on a wire; `settles` if it answers a request. Returns whether there is room for more.
+    #[napi(catch_unwind)]
     pub fn say(&self, message: String, settles: bool) -> bool {
         let Side::Wire(wire) = &self.side else {
             return true;
@@ -92,16 +88,16 @@ impl Link {
         has_room
     }
 
-    /// A request on a wire will not be answered.
-    #[napi]
+    /// Notes that a request on a wire will not be answered.
+    #[napi(catch_unwind)]
     pub fn settle(&self) {
         if let Side::Wire(wire) = &self.side {
             wire.settle();
         }
     }
 
-    /// The process that this leads to, if it leads to one.
-    #[napi]
+    /// The id of the child process, if there is one.
+    #[napi(catch_unwind)]
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }

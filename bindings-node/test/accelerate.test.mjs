@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -13,6 +14,7 @@ import { make } from './theirs.mjs';
 import { until } from './until.mjs';
 import { folder } from './wire.mjs';
 
+const { Fast } = createRequire(import.meta.url)('../dist/sdk/fast.js');
 const METHODS = { 1: [ListToolsRequestSchema, CallToolRequestSchema], 2: ['tools/list', 'tools/call'] };
 const textOf = result => result.content[0].text;
 
@@ -109,7 +111,7 @@ for (const generation of [1, 2]) {
         const client = await connect();
         await client.callTool('echo', { text: 'first' });
         for (const name of ['one', 'two']) {
-            const call = client.callTool('wait', { name }, { signal: AbortSignal.timeout(50) });
+            const call = client.callTool('wait', { name }, { signal: AbortSignal.timeout(500) });
             await assert.rejects(call, { code: 'ERR_MCP_CANCELLED' });
         }
         let ended = [];
@@ -117,6 +119,19 @@ for (const generation of [1, 2]) {
         assert.deepEqual(ended.map(([name]) => name), ['one', 'two']);
     });
 }
+
+test('a tool whose number is too large is called by name, and shifts no other', async t => {
+    const { number } = Fast.prototype;
+    t.mock.method(Fast.prototype, 'number', function () {
+        const [names, [, ...numbers]] = number.call(this);
+        return [names, [10_000, ...numbers]];
+    });
+    const client = await (await serve(t, await make(1))).connect();
+    const told = [];
+    // The first call of a method is the SDK's own.
+    for (const name of ['echo', 'none', 'echo', 'none']) told.push(textOf(await client.callTool(name, { text: name })));
+    assert.deepEqual(told, ['echo', 'nothing is asked', 'echo', 'nothing is asked']);
+});
 
 test('a server that shows nothing of itself before a client is there, as FastMCP is, opens itself, and its session is closed', async t => {
     const sessions = [];

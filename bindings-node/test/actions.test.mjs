@@ -19,7 +19,7 @@ const atOnce = { baseMs: 1 };
 
 const number = { type: 'number' };
 const offer = () =>
-    new Server('calc', '1.2.3')
+    new Server('calc', '1.2.3', { actions: true })
         .tool(
             'calculator.add',
             {
@@ -120,7 +120,7 @@ test('a batch says of each operation what became of it (R-ACT-16, R-ACT-17)', as
 /** Refers to its data, and says so on a connection of its own that is read as it is. */
 async function archive(ttlMs) {
     const rows = { rows: Array.from({ length: 10_000 }, (_, row) => row) };
-    const server = new Server('archive', '1', { references: { overBytes: 8192, ttlMs } }).tool('rows.read', {}, () => rows);
+    const server = new Server('archive', '1', { actions: true, references: { overBytes: 8192, ttlMs } }).tool('rows.read', {}, () => rows);
     const serving = await server.serve('http://127.0.0.1:0/mcp');
     const act = async (action, params) => {
         const headers = { 'content-type': 'application/json' };
@@ -161,7 +161,7 @@ test('data that were referred to are gone after their time (R-ACT-29)', async ()
 
 test('what may pass is tried again, and what keeps failing left alone (R-ACT-35, R-ACT-36)', async () => {
     const calls = {};
-    const server = new Server('flaky', '1').tool('flaky', {}, ({ type, until }) => {
+    const server = new Server('flaky', '1', { actions: true }).tool('flaky', {}, ({ type, until }) => {
         calls[type] = (calls[type] ?? 0) + 1;
         if (calls[type] < until) throw new ActionError(type, 'not now', { details: { retry_after_seconds: 0.002 } });
         return { calls: calls[type] };
@@ -201,7 +201,7 @@ test('params that cannot be right are not sent once the schemas are known (R-ACT
 });
 
 test('a call that is given up has no answer, and the next one its own', async () => {
-    const server = new Server('slow', '1')
+    const server = new Server('slow', '1', { actions: true })
         .tool('slow', {}, () => sleep(60_000, 'late', { ref: false }))
         .tool('mcp.health_check', {}, () => {
             throw new ActionError('DEPENDENCY_ERROR', 'the disk is full');

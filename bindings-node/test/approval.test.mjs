@@ -34,6 +34,7 @@ const say = name => (args, context) => {
     return args.path + context.argumentsJson;
 };
 new Server('disk', '1', {
+    actions: true,
     policy: { audit: event => audit.push(event), auditArguments: true, timeouts: { late: 100 } },
     approval: { erase: approve, late: approve },
     sanitise: { erase: clean, late: clean },

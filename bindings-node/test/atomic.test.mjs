@@ -32,7 +32,7 @@ function hotel(log, failures, isAsync) {
     };
     const outputSchema = { type: 'object', properties: { booked: { type: 'boolean' } }, required: ['booked'] };
     const onError = (error, what) => failures.push([what, error.message]);
-    const server = new Server('hotel', '1', { policy: { timeouts: { 'stay.book': 300 } }, onError });
+    const server = new Server('hotel', '1', { actions: true, policy: { timeouts: { 'stay.book': 300 } }, onError });
     return server.tool('stay.book', { description: 'Books a stay.', atomic: true, outputSchema }, book);
 }
 
@@ -76,7 +76,7 @@ for (const isAsync of [false, true])
             return answer ?? { content: [{ type: 'text', text: `${of}?` }], _meta: { 'com.example/a': 1 } };
         };
         const handler = isAsync ? async args => price(args) : price;
-        const server = new Server('shop', '1').tool('price.get', { kept: results }, handler).tool('price.short', { kept: short }, handler);
+        const server = new Server('shop', '1', { actions: true }).tool('price.get', { kept: results }, handler).tool('price.short', { kept: short }, handler);
         const caller = await connect(server);
         const actor = await connect(server, { opening: 'actions' });
         for (const of of ['a', 'b', 'c']) {
@@ -107,6 +107,7 @@ test('private results are for who asked, behind who approves (R-ACT-23, R-S14-05
     const [runs, asked] = [[], []];
     const offer = policy =>
         new Server('shop', '1', {
+            actions: true,
             ...(policy && { policy }),
             sanitise: { mine: (_, { of }) => ({ of: of.trim() }) },
             approval: { mine: (_, { of }) => asked.push(of) > 0 }
@@ -119,9 +120,9 @@ test('private results are for who asked, behind who approves (R-ACT-23, R-S14-05
     for (const [key, of] of [['k-alice', 'a'], ['k-bob', ' a'], ['k-alice', 'a '], ['k-bob', 'a']]) {
         const metadata = { auth: { type: 'api_key', key } };
         const { data } = await actor.action('mine', { of }, { metadata });
-        assert.equal(data.content[0].text, `a of ${key.slice(2)}`);
+        assert.equal(data.content[0].text, `a of key:${key.slice(2)}`);
     }
-    assert.deepEqual([runs.splice(0), asked], [['alice', 'bob'], ['a', 'a', 'a', 'a']]);
+    assert.deepEqual([runs.splice(0), asked], [['key:alice', 'key:bob'], ['a', 'a', 'a', 'a']]);
     const caller = await connect(offer());
     for (let n = 0; n < 2; n += 1) assert.equal((await caller.callTool('mine', { of: 'a' })).content[0].text, 'a of undefined');
     assert.equal(runs.length, 2);

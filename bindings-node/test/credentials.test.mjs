@@ -14,14 +14,15 @@ afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
 });
 
+const SECRET = 'a secret of thirty-two bytes, yes';
 const policy = {
     keys: { 'k-alice': { client: 'alice', scopes: ['notes:write'] }, 'k-bob': { client: 'bob' } },
-    jwt: { algorithm: 'HS256', key: 'shared', issuer: 'me', audience: 'here' },
+    jwt: { algorithm: 'HS256', key: SECRET, issuer: 'me', audience: 'here' },
     scopes: { 'note.write': ['notes:write'] }
 };
 const OFFER = `
 const who = (_, ctx) => ctx.principal + ' ' + ctx.hasScope('notes:write');
-const server = new Server('notes', '1', { policy }).tool('note.read', {}, who).tool('note.write', {}, async (...both) => who(...both));
+const server = new Server('notes', '1', { actions: true, policy }).tool('note.read', {}, who).tool('note.write', {}, async (...both) => who(...both));
 `;
 const offer = () => new Function('Server', 'policy', `${OFFER} return server;`)(Server, policy);
 const program = `import { Server } from 'mcpbolt'; const policy = ${JSON.stringify(policy)}; ${OFFER} await server.run();`;
@@ -30,10 +31,10 @@ const now = () => Math.floor(Date.now() / 1000);
 const part = value => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** One that carol bears for an hour, unless `claims` say otherwise. */
-function token(claims) {
+function token(claims, kid, secret = SECRET) {
     const good = { sub: 'carol', scope: 'read notes:write', iss: 'me', aud: 'here', exp: now() + 3600 };
-    const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ ...good, ...claims })}`;
-    return `${signed}.${createHmac('sha256', 'shared').update(signed).digest('base64url')}`;
+    const signed = `${part({ alg: 'HS256', typ: 'JWT', kid })}.${part({ ...good, ...claims })}`;
+    return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
 const bearer = token => ({ type: 'bearer', token });
@@ -43,10 +44,10 @@ const wrong = () => [
     ...[token({ exp: now() - 3600 }), token({ aud: 'there' }), `${token().slice(0, -8)}AAAAAAAA`, 'k-alice'].map(bearer)
 ];
 const good = () => [
-    [key('k-alice'), 'alice', true],
-    [key('k-bob'), 'bob', false],
-    [bearer(token()), 'carol', true],
-    [bearer(token({ sub: 'dave', scope: 'read' })), 'dave', false]
+    [key('k-alice'), 'key:alice', true],
+    [key('k-bob'), 'key:bob', false],
+    [bearer(token()), 'jwt:me#carol', true],
+    [bearer(token({ sub: 'alice', scope: 'read' })), 'jwt:me#alice', false]
 ];
 const carried = auth => ('key' in auth ? { type: 'apiKey', key: auth.key } : auth);
 const acted = answer => answer.data.content[0].text;
@@ -108,13 +109,36 @@ test('who asks on stdin says so with each request (R-AUX-01, R-AUX-03, R-ACT-30)
     }
 });
 
+test('the keys of tokens are replaced while a server runs (R-AUX-03)', { timeout: 30_000 }, async () => {
+    const fresh = 'another secret of as many bytes..';
+    const jwt = { keys: { june: { algorithm: 'HS256', key: SECRET } }, issuer: ['me', 'you'], anyAudience: true };
+    const server = new Server('notes', '1', { policy: { jwt } }).tool('who', {}, (_, ctx) => ctx.principal);
+    const caller = await connect(server);
+    const asks = async token => called(await caller.callTool('who', {}, { meta: { auth: bearer(token) } }));
+    const [june, july] = [token({ aud: 'there' }, 'june'), token({ iss: 'you' }, 'july', fresh)];
+    assert.equal(await asks(june), 'jwt:me#carol');
+    await assert.rejects(asks(july), failsWith('ERR_MCP_PEER'));
+    server.replaceJwtKeys({ june: { algorithm: 'HS256', key: SECRET }, july: { algorithm: 'HS256', key: fresh } });
+    assert.deepEqual([await asks(june), await asks(july)], ['jwt:me#carol', 'jwt:you#carol']);
+    server.replaceJwtKeys({ july: { algorithm: 'HS256', key: fresh } });
+    await assert.rejects(asks(june), failsWith('ERR_MCP_PEER'));
+    for (const keys of [{}, { k: { algorithm: 'HS256', key: 'short' } }])
+        assert.throws(() => server.replaceJwtKeys(keys), failsWith('ERR_MCP_MISUSE'));
+    assert.throws(() => new Server('none', '1').replaceJwtKeys({ k: { algorithm: 'HS256', key: fresh } }), failsWith('ERR_MCP_MISUSE'));
+    assert.equal(await asks(july), 'jwt:you#carol');
+});
+
 test('what nobody can be known by is refused', () => {
     for (const wrong of [
         { keys: { '': { client: 'alice' } } },
         { keys: { k: 'alice' } },
         { scopes: { 'note.write': 'write' } },
         { jwt: { algorithm: 'none', key: 's' } },
-        { jwt: { algorithm: 'HS256', key: '' } },
+        { jwt: { algorithm: 'HS256', key: 's'.repeat(31), issuer: 'me', audience: 'here' } },
+        { jwt: { algorithm: 'HS256', key: SECRET, audience: 'here' } },
+        { jwt: { algorithm: 'HS256', key: SECRET, issuer: 'me' } },
+        { jwt: { issuer: 'me', audience: 'here' } },
+        { auditQueue: { whenFull: 'burst' } },
         { jwt: { algorithm: 'ES256', key: 'no PEM' } }
     ])
         assert.throws(() => new Server('notes', '1', { policy: wrong }), failsWith('ERR_MCP_MISUSE'), JSON.stringify(wrong));

@@ -7,7 +7,7 @@ import { connect as connect2, createServer as createServer2 } from 'node:http2';
 import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, Server } from 'mcpbolt';
-import { messages, toolCall } from './http.mjs';
+import { messages, said, toolCall } from './http.mjs';
 import { failsWith, folder, program } from './wire.mjs';
 
 const closing = [];
@@ -176,6 +176,28 @@ test('a body is not read on when the request is answered', { timeout: 10_000 }, 
     const then = pulled;
     await pause(100);
     assert.equal(pulled, then);
+});
+
+test('a body is read only as fast as the engine takes it', { timeout: 20_000 }, async () => {
+    const server = new Server('web', '1').tool('count', {}, ({ text }) => text.length);
+    const endpoint = server.endpoint({ limits: { messageBytes: 4 << 20 } });
+    closing.push(() => endpoint.close());
+    const long = { text: 'x'.repeat(3 << 20) };
+    const answer = await endpoint.fetch(new Request('http://localhost/mcp', toolCall('count', long)));
+    assert.equal((await answer.json()).result.content[0].text, `${3 << 20}`);
+    assert.equal(await said(await listen(endpoint.handler), 'count', long), `${3 << 20}`);
+    let pulled = 0;
+    const stream = new ReadableStream({
+        pull(controller) {
+            controller.enqueue(new Uint8Array(64 << 10));
+            if (++pulled === 1024) controller.close();
+        }
+    });
+    const { body, ...init } = toolCall('count');
+    const request = new Request('http://localhost/mcp', { ...init, body: stream, duplex: 'half' });
+    assert.equal((await endpoint.fetch(request)).status, 413);
+    // 4 MiB that the engine takes, and 1 MiB that waits.
+    assert.ok(pulled < 90, `${pulled}`);
 });
 
 test('a signal ends every server of the process', () => {

@@ -248,3 +248,17 @@ test('messages are shown to who traces them', async () => {
     await until(() => seen.length >= 2);
     assert.deepEqual(seen, ['in true', 'out false']);
 });
+
+test('a long message over the budget of the server is refused, and a short one is served', async () => {
+    const server = new Server('small', '1', { maxBytes: 1 << 17 }).tool('length', {}, ({ text }) => String(text.length));
+    const url = await serve(server);
+    const refused = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: ' '.repeat(200_000)
+    });
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+    const served = await ask(url, toolCall('length', { text: 'short' }));
+    assert.equal(served.all[0].result.content[0].text, '5');
+    assert.throws(() => new Server('none', '1', { maxBytes: 0 }), /maxBytes/);
+});

@@ -44,6 +44,26 @@ test('secrets are told to nobody, and the audit says what was done (R-ERR-29, R-
     await client.close();
 });
 
+test('an audit that is behind is waited for, or drops', { timeout: 60_000 }, async () => {
+    const calls = async (auditQueue, last) => {
+        const seen = [];
+        const client = await connect(offer({ policy: { auditQueue, audit: event => seen.push(event) } }));
+        await Promise.all(Array.from({ length: 50 }, () => client.callTool('erase')));
+        await sleep(50);
+        if (last) await client.callTool(last);
+        for (let waits = 0; seen.at(-1)?.name !== (last ?? 'erase') && waits < 3000; waits += 1) await sleep(10);
+        for (let waits = 0; !last && seen.length < 50 && waits < 3000; waits += 1) await sleep(10);
+        await client.close();
+        return seen;
+    };
+    const dropped = seen => seen.reduce((sum, event) => sum + event.dropped, 0);
+    const waited = await calls({ events: 1 });
+    assert.deepEqual([waited.length, dropped(waited)], [50, 0]);
+    // However many were dropped, the events say.
+    const lossy = await calls({ events: 1, whenFull: 'drop' }, 'look');
+    assert.equal(lossy.length + dropped(lossy), 51);
+});
+
 test('calls are bounded in time and number (R-PER-06, R-S14-05)', async () => {
     const counted = await connect(offer({ policy: { quota: { calls: 1, period: 3_600_000 } } }));
     const called = async () => (await counted.callTool('erase')).content[0].text;

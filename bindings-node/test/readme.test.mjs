@@ -21,7 +21,7 @@ for (const name of ['zod', '@modelcontextprotocol'])
     symlinkSync(new URL(`node_modules/${name}`, folder).pathname, join(place, `node_modules/${name}`));
 writeFileSync(join(place, 'server.mjs'), server);
 
-assert.deepEqual([readme.length, features.length], [6, 24]);
+assert.deepEqual([readme.length, features.length], [6, 25]);
 for (const [page, programs] of Object.entries({ readme, features }))
     for (const [index, program] of programs.entries())
         test(`program ${index + 1} of the ${page}`, async () => {

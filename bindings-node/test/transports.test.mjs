@@ -111,6 +111,8 @@ for (const generation of [1, 2]) {
         assert.deepEqual(all.map(({ method, id }) => method ?? id), ['notifications/progress', 'notifications/progress', 7]);
         assert.equal((await post({ method: 'notifications/initialized' })).status, 202);
         assert.deepEqual([(await post('{')).status, (await post('', 'GET')).status], [400, 405]);
+        const empty = await post('[]');
+        assert.deepEqual([empty.status, empty.last.error], [400, { code: -32600, message: 'an empty batch' }]);
     });
 
     test(`requests of the web's standards (v${generation})`, async t => {
@@ -161,6 +163,28 @@ for (const generation of [1, 2]) {
         assert.deepEqual([typeof sessions[1], sessions[1] === sessions[3]], ['string', false]);
     });
 }
+
+test('a body is read up to maxRequestBodySize bytes, and a longer one refused', { timeout: 10_000 }, async t => {
+    const [server, transport] = [await make(1), new WebStandardStreamableHTTPServerTransport({ maxRequestBodySize: 1000 })];
+    t.after(() => server.close());
+    await server.connect(transport);
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const post = async body => {
+        const request = new Request('http://localhost/mcp', { method: 'POST', headers, body, duplex: 'half' });
+        return (await transport.handleRequest(request)).status;
+    };
+    const note = unit => JSON.stringify({ jsonrpc: '2.0', method: 'notifications/any', params: { text: unit.repeat(600) } });
+    assert.deepEqual([await post(note('x')), await post(note('é'))], [202, 413]);
+    let pulled = 0;
+    const long = new ReadableStream({
+        pull(controller) {
+            controller.enqueue(new Uint8Array(100));
+            if (++pulled === 1000) controller.close();
+        }
+    });
+    assert.equal(await post(long), 413);
+    assert.ok(pulled < 20, `${pulled}`);
+});
 
 test('a server for each era instead of one for each request', async t => {
     const made = [];

@@ -24,14 +24,16 @@ const news = { meta: { progressToken: 'p' } };
 
 /** A tool that tells something, and waits until it is let go or given up. */
 function waiting() {
-    let go, gone;
+    let go, begin, gone;
+    const begun = new Promise(resolve => (begin = resolve));
     const aborted = new Promise(resolve => (gone = resolve));
     const server = new Server('web', '1').tool('waits', {}, (_, ctx) => {
         ctx.progress(1, 2, 'é');
         ctx.signal.addEventListener('abort', gone);
+        begin();
         return new Promise(resolve => (go = resolve));
     });
-    return { server, aborted, go: text => go(text) };
+    return { server, begun, aborted, go: text => go(text) };
 }
 
 test('a plain answer is there as a whole', async () => {
@@ -61,7 +63,7 @@ test('events are there as they happen', { timeout: 10_000 }, async () => {
 
 for (const when of ['before it is answered', 'while its answer is read'])
     test(`a request that is aborted ${when} is given up`, { timeout: 10_000 }, async () => {
-        const { server, aborted } = waiting();
+        const { server, begun, aborted } = waiting();
         const { fetch } = endpointOf(server);
         const controller = new AbortController();
         const { signal } = controller;
@@ -76,7 +78,7 @@ for (const when of ['before it is answered', 'while its answer is read'])
                 while (!(await reader.read()).done);
             }, reason);
         } else {
-            setTimeout(() => controller.abort(reason), 50);
+            begun.then(() => controller.abort(reason));
             await assert.rejects(asked, reason);
         }
         await aborted;

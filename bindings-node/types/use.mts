@@ -41,10 +41,11 @@ const server = new Server('typed', '1.0', {
     subscriptions: true,
     pageSize: 50,
     cacheLists: { ms: 1000, scope: 'private' },
-    taskLimits: { count: 10, ttlMs: 60_000 },
+    taskLimits: { count: 10, perOwner: 5, ttlMs: 60_000 },
     policy: {
         keys: { k: { client: 'alice', scopes: ['read'] }, l: { client: 'bob' } },
-        jwt: { algorithm: 'RS256', key: 'PEM', issuer: 'me', audience: 'here' },
+        jwt: { keys: { k: { algorithm: 'EdDSA', key: 'PEM' } }, issuer: ['me', 'you'], anyAudience: true },
+        auditQueue: { events: 100, whenFull: 'refuse' },
         scopes: { typed: ['read'] }
     },
     approval: { typed: (tool, args, ctx) => ctx.state.rows > args.a && tool !== '' },
@@ -155,7 +156,7 @@ async function serve() {
 void serve;
 
 function mount() {
-    const options: EndpointOptions = { hosts: ['*'], maxSessions: 10, sessionTtlMs: 60_000, sse: false, commentMs: 5000 };
+    const options: EndpointOptions = { hosts: ['*'], maxSessions: 10, maxSessionsPerPeer: 5, trustedProxies: ['10.0.0.0/8'], sessionTtlMs: 60_000, sse: false, commentMs: 5000 };
     const handler: Handler = server.handler(options);
     createServer(handler).listen(0);
     createServer2(handler).listen(0);

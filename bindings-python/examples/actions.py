@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from mcpbolt import ActionError, Client, Context, Server
 
-server = Server("actions", "1.0.0")
+server = Server("actions", "1.0.0", actions=True)
 
 
 class Sum(TypedDict):

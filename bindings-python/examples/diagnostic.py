@@ -1,22 +1,40 @@
 """The diagnostic server: `echo`, `resize`, `sleep`, `progress`, `stats`, and `MCP_TOOLS=N` more.
 
 Any load generator can drive it; the tools of every language's diagnostic server are the same.
+An address may follow, as `http://127.0.0.1:0/mcp`; where it listens stands on stderr then.
+
+`MCP_TARGETS=1` adds what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions.
+With `MCP_ACTIONS=0` the action dialect is left as it is by default. `MCP_KEYS=alice:key-a,bob:key-b` adds a verifier that knows these clients by their API keys,
+`MCP_QUOTA=N` allows each client N calls a day, `MCP_TLS=CERTIFICATE,KEY` names the files of an `https:` address.
 """
 
 import os
 import sys
 from typing import Annotated
 
-from mcpbolt import Context, Server
+from mcpbolt import Context, Policy, ServeOptions, Server
 
-server = Server("mcpbolt-python-diagnostic", "1.0.0")
+targets = os.environ.get("MCP_TARGETS") == "1"
+more = {"actions": True} if os.environ.get("MCP_ACTIONS") != "0" else {}
+keys, quota = os.environ.get("MCP_KEYS"), os.environ.get("MCP_QUOTA")
+policy = Policy(
+    keys=keys and {key: (client, ()) for client, key in (pair.split(":") for pair in keys.split(","))},
+    quota=(int(quota), 24 * 60 * 60) if quota else None,
+)
+server = Server(
+    "mcpbolt-python-diagnostic",
+    "1.0.0",
+    policy=policy if keys or quota else None,
+    subscriptions=targets,
+    **more,
+)
 
 
 class Sleeps:
     """Counts `sleep` handlers, so that a leak after cancellation shows."""
 
     def __init__(self) -> None:
-        self.active = self.started = self.finished = self.cancelled = 0
+        self.active = self.started = self.finished = self.cancelled = self.touched = 0
 
     def __enter__(self) -> None:
         self.active += 1
@@ -72,6 +90,39 @@ def stats() -> str:
     return json.dumps(vars(sleeps))
 
 
+if targets:
+
+    @server.tool
+    def touch() -> str:
+        """Counts its calls."""
+        sleeps.touched += 1
+        return "touched"
+
+    @server.tool(task="optional")
+    async def job(ms: int, context: Context) -> str:
+        """A task."""
+        import asyncio
+
+        context.begin_task()
+        await asyncio.sleep(ms / 1000)
+        return "done"
+
+    @server.resource("memo:note")
+    def note() -> str:
+        """A note."""
+        return "a note"
+
+    @server.resource("file:///docs/{name}")
+    def docs(name: str) -> str:
+        """By name."""
+        return f"name={name}"
+
+    @server.resource("notes://{name}/text")
+    def notes(name: str) -> str:
+        """By name."""
+        return f"name={name}"
+
+
 def dummy(
     path: Annotated[str, "Where to look"],
     limit: Annotated[int, "How many at most"] = 10,
@@ -85,4 +136,6 @@ for number in range(int(os.environ.get("MCP_TOOLS", "0"))):
     server.tool(name=f"tool_{number:03}", description=about)(dummy)
 
 if __name__ == "__main__":
-    server.run(sys.argv[1] if len(sys.argv) > 1 else "stdio:")
+    certificate, _, private = os.environ.get("MCP_TLS", "").partition(",")
+    options = ServeOptions(tls=(certificate, private) if private else None)
+    server.run(sys.argv[1] if len(sys.argv) > 1 else "stdio:", options=options)

@@ -1,4 +1,4 @@
-//! Calls in the action dialect, and what comes of them.
+//! Calls in the action dialect, and their outcomes.
 
 use mcpbolt::action::ErrorType;
 use mcpbolt::client::{
@@ -17,7 +17,7 @@ use crate::news::News;
 use crate::work::Made;
 use crate::{read, write};
 
-/// How an action is called, as the face has it. Times are in seconds; `metadata` is JSON.
+/// The Python `ActionOptions`. Times are in seconds; `metadata` is JSON.
 #[derive(FromPyObject)]
 pub struct ActionOptions {
     tool: Option<String>,
@@ -45,7 +45,7 @@ struct Breaker {
 }
 
 impl ActionOptions {
-    /// A call with them of an action by its name and its params, JSON.
+    /// Makes a call of an action with these options; `params` is JSON.
     fn call(&self, client: &Client, name: &str, params: String) -> PyResult<ActionCall> {
         let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let params = RawValue::from_string(params).map_err(wrong)?;
@@ -82,7 +82,7 @@ impl ActionOptions {
     }
 }
 
-/// Calls an action; `future` gets its answer, as an `ActionAnswer`. Gives a number to cancel it by.
+/// Calls an action; `future` gets its `ActionAnswer`. Returns a number to cancel it by.
 #[pyfunction]
 pub fn call_action(
     link: &Link,
@@ -108,7 +108,7 @@ pub fn call_action(
     )
 }
 
-/// The schemas of the server's actions; from now on params are held against them.
+/// Gets the schemas of the server's actions; from now on params are validated against them.
 #[pyfunction]
 pub fn action_schemas(link: &Link, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();
@@ -124,7 +124,7 @@ pub fn action_schemas(link: &Link, future: Py<PyAny>) -> u64 {
     })
 }
 
-/// An answer as the package has it, or an exception of the package's.
+/// Makes the package's `ActionAnswer` or exception of an outcome.
 pub fn outcome<'py>(
     py: Python<'py>,
     outcome: Result<ActionAnswer, ActionFailure>,
@@ -165,7 +165,7 @@ fn failed(py: Python<'_>, failure: &ActionFailure) -> PyErr {
             ActionFailure::Invalid(_) => errors
                 .getattr("InvalidParams")?
                 .call1((failure.to_string(),))?,
-            // The data do not fit.
+            // The data is not valid against the schema.
             _ => errors.getattr("BadAnswer")?.call1((failure.to_string(),))?,
         };
         made.setattr("for_people", failure.for_people())?;
@@ -180,7 +180,7 @@ fn failed(py: Python<'_>, failure: &ActionFailure) -> PyErr {
     }
 }
 
-/// The results of a batch: an `ActionAnswer` or an exception for each operation.
+/// The results of a batch: the data or an `ActionError` for each operation that was carried out.
 #[pyfunction]
 pub fn action_results<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The answer to a client's request, parsed when it is looked at.
+//! The result of a client's request, parsed when it is accessed.
 
 use mcpbolt::error::{CarrierError, ConnectionError, Origin, RequestError};
 use mcpbolt::message::Message;
@@ -6,24 +6,24 @@ use pyo3::prelude::*;
 
 use crate::read;
 
-/// A result as it came.
+/// The result of a client's request.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Answer(pub Message);
 
 #[pymethods]
 impl Answer {
-    /// The result as Python objects, made anew each time.
+    /// Parses the result into Python objects, anew on each call.
     fn parse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         read::value(py, self.0.as_ref().result().unwrap_or("{}"))
     }
 
-    /// The result as it stands on the wire.
+    /// Returns the result as JSON text, as it came.
     fn json(&self) -> &str {
         self.0.as_ref().result().unwrap_or("{}")
     }
 }
 
-/// What a waiter learns, as an exception of the package's.
+/// Makes the package's exception for the error of a request.
 pub fn exception(py: Python<'_>, error: &RequestError) -> PyErr {
     let made = (|| {
         let errors = py.import("mcpbolt._errors")?;

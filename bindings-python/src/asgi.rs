@@ -1,5 +1,5 @@
-//! The endpoint of HTTP as an application mounts it: requests and answers cross on the event
-//! loop's thread, which drives them; what outlives a request is driven by a thread of its own.
+//! The HTTP endpoint of an ASGI application. Requests and answers are driven on the event loop's thread;
+//! sessions and timers, which outlive a request, are driven by a separate thread.
 
 use std::sync::Arc;
 
@@ -14,17 +14,16 @@ use crate::hub::{Hub, Interpreter};
 use crate::serving::Serving;
 use crate::setup::wrong;
 
-/// The endpoint, in which requests are answered.
+/// The HTTP endpoint that answers requests.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Endpoint {
     service: HttpService,
     hub: Arc<Hub>,
-    /// Whose timers wake, and whose thread looks after sessions.
+    /// Provides timers, and the thread that maintains sessions.
     runtime: Option<Runtime>,
 }
 
-/// A server whose requests come from an application of the interpreter's. The paths are its
-/// affair.
+/// Makes a server whose requests come from an ASGI application, which matches the paths itself.
 #[pyfunction]
 pub fn mount(
     py: Python<'_>,
@@ -53,13 +52,19 @@ pub fn mount(
 
 #[pymethods]
 impl Endpoint {
-    /// Begins with a request, of whose body more may follow.
+    /// Starts a request; `more` says whether more of its body follows. `peer` is the client's address, if
+    /// the ASGI server knows it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a request, as Python has them"
+    )]
     fn begin(
         &self,
         py: Python<'_>,
         method: &str,
         target: &[u8],
         headers: Vec<(Vec<u8>, Vec<u8>)>,
+        peer: Option<&str>,
         body: &[u8],
         more: bool,
     ) -> PyResult<Exchange> {
@@ -67,6 +72,7 @@ impl Endpoint {
             method,
             target,
             headers,
+            peer: peer.and_then(|peer| peer.parse().ok()),
         };
         let runtime = self.runtime.as_ref().map(Runtime::handle).cloned();
         let runtime = runtime.ok_or_else(|| wrong("the endpoint is closed"))?;

@@ -1,8 +1,8 @@
-//! What functions ask the client while they serve a call.
+//! Questions of handlers to the client during a call: sampling, elicitation, roots.
 //!
-//! A task awaits the answer in a future of the event loop's, a plain function waits for it on its
-//! worker's thread. From 2026-07-28 on a call ends with what is asked: the task is cancelled, or
-//! the function unwound, after the client has been told; the call comes again with the answers.
+//! A coroutine function awaits the answer in a future of the event loop; a plain function blocks its
+//! worker thread. From 2026-07-28 on the call is answered with its questions, which ends the round: the
+//! task is then cancelled, or the function unwound. The client repeats the call with the replies.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -27,10 +27,10 @@ use crate::hub::{Event, Hub};
 use crate::session::Session;
 use crate::{future, read, worker, write};
 
-/// The answer to come, as JSON.
+/// A future answer, as JSON.
 type Question = Pin<Box<dyn Future<Output = Result<String, RequestError>> + Send>>;
 
-/// What tasks have asked, and the futures that want the answers.
+/// The open questions of tasks, and the Python futures that wait for the answers.
 #[derive(Default)]
 pub struct Questions {
     open: Mutex<HashMap<u64, (Question, Py<PyAny>)>>,
@@ -48,7 +48,7 @@ impl Questions {
     }
 }
 
-/// Tells the event loop that an answer is there.
+/// The waker of a question: tells the event loop that its answer may be there.
 struct Bell {
     hub: Arc<Hub>,
     number: u64,
@@ -60,7 +60,7 @@ impl Wake for Bell {
     }
 }
 
-/// What the face makes of a question: something to await, or to wait for.
+/// Makes the Python `Asked` object of a question, to await or to wait for.
 pub fn asked<'py>(
     context: &Bound<'py, Context>,
     what: &str,
@@ -104,8 +104,8 @@ fn to_json(value: &impl Serialize) -> Result<String, RequestError> {
     serde_json::to_string(value).map_err(|_| RequestError::BadAnswer("a result of another shape"))
 }
 
-/// What is raised in a function whose round is over. Its call is answered already, so that
-/// nothing it does with this matters.
+/// The exception that is raised in a function whose round is over. The call is answered already, so it does
+/// not matter how the function handles it.
 pub fn round_over(py: Python<'_>) -> PyErr {
     let made = py
         .import("mcpbolt._errors")
@@ -113,7 +113,7 @@ pub fn round_over(py: Python<'_>) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Asks for a task.
+/// Sends a question for a coroutine function; `future` gets the answer. Returns the question's number.
 pub fn begin(
     py: Python<'_>,
     context: &Context,
@@ -122,7 +122,8 @@ pub fn begin(
     future: Py<PyAny>,
 ) -> PyResult<u64> {
     let question = question(&context.inner, what, params)?;
-    let hub = &context.session.hub;
+    let session = context.session(py)?;
+    let hub = &session.hub;
     let number = hub.questions.next.fetch_add(1, Ordering::Relaxed);
     hub.questions.open().insert(number, (question, future));
     settle(py, hub, number)?;
@@ -132,7 +133,7 @@ pub fn begin(
     Ok(number)
 }
 
-/// Asks anything, for a kernel: the params are a JSON object, and so is the answer.
+/// Sends any request, for a kernel; params and result are JSON objects. Returns the question's number.
 pub fn any(
     py: Python<'_>,
     session: &Arc<Session>,
@@ -153,7 +154,7 @@ pub fn any(
     Ok(number)
 }
 
-/// Gives the future the answer, if it is there; else it will be an event.
+/// Settles the future of a question, if the answer is there; otherwise an [`Event::Asked`] follows later.
 pub fn settle(py: Python<'_>, hub: &Arc<Hub>, number: u64) -> PyResult<()> {
     let waker = Waker::from(Arc::new(Bell {
         hub: hub.clone(),
@@ -179,13 +180,14 @@ fn parsed(py: Python<'_>, answer: Result<String, RequestError>) -> PyResult<Boun
     }
 }
 
-/// Ends the round when the event loop's turn is at its end, so that what is asked side by side
-/// goes out together.
+/// Ends the round at the end of the event loop's turn, so that concurrent questions are sent together.
 fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
-    let Some(call_soon) = &context.session.hub.interpreter.call_soon else {
+    let session = context.session(py)?;
+    let hub = session.hub.clone();
+    let Some(call_soon) = &hub.interpreter.call_soon else {
         return Err(PyRuntimeError::new_err("there is no event loop"));
     };
-    let (session, inner) = (context.session.clone(), context.inner.clone());
+    let inner = context.inner.clone();
     let end = PyCFunction::new_closure(py, None, None, move |arguments, _| -> PyResult<()> {
         let py = arguments.py();
         if inner.is_cancelled() {
@@ -199,14 +201,14 @@ fn end_soon(py: Python<'_>, context: &Context) -> PyResult<()> {
     call_soon.bind(py).call1((end,)).map(drop)
 }
 
-/// How a plain function's question ended.
+/// The ways in which a plain function's question ends.
 enum End {
     Answered(Result<String, RequestError>),
     Cancelled,
     RoundOver,
 }
 
-/// Asks for a plain function.
+/// Sends a question for a plain function, and blocks until the answer comes.
 pub fn wait<'py>(
     py: Python<'py>,
     context: &Context,
@@ -227,7 +229,8 @@ pub fn wait<'py>(
             false => Poll::Pending,
         }
     };
-    let hub = &context.session.hub;
+    let session = context.session(py)?;
+    let hub = &session.hub;
     let end = py.detach(|| match end(&mut Waiter::from_waker(Waker::noop())) {
         Poll::Ready(end) => end,
         Poll::Pending => {
@@ -241,7 +244,7 @@ pub fn wait<'py>(
         End::Cancelled => Err(exception(py, &RequestError::Cancelled(None))),
         End::RoundOver => {
             hub.answered
-                .put(&context.session, |replies| context.inner.end_round(replies));
+                .put(&session, |replies| context.inner.end_round(replies));
             hub.hand_over(&hub.answered);
             Err(round_over(py))
         }

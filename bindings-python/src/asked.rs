@@ -1,4 +1,4 @@
-//! What a server asks its client: the question crosses to the event loop, the answer comes back.
+//! Questions of a server to its client: each crosses to the event loop, and its answer comes back.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use mcpbolt::mcp::{Elicitation, Elicited};
 use crate::inbox::Inbox;
 use crate::news::News;
 
-/// The questions that wait for an answer of the program's.
+/// The questions that wait for the program's answer.
 pub struct Asked {
     inbox: Arc<Inbox<News>>,
     open: Mutex<HashMap<u64, Slot>>,
@@ -39,11 +39,11 @@ impl Asked {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to one of them.
+    /// Answers a question.
     pub fn answer(&self, number: u64, answer: Result<String, HandlerError>) {
         let waker = match self.open().get_mut(&number) {
             Some(slot) => std::mem::replace(slot, Slot::Answered(answer)),
-            // The server gave up meanwhile.
+            // The server cancelled the question meanwhile.
             None => return,
         };
         if let Slot::Open(waker) = waker {
@@ -63,7 +63,7 @@ impl Asked {
     }
 }
 
-/// An answer to come. Dropped before, it tells the program that nobody waits any more.
+/// A future answer. If it is dropped unanswered, the program is told that the question was cancelled.
 struct Answering {
     asked: Arc<Asked>,
     number: u64,
@@ -96,7 +96,7 @@ impl Drop for Answering {
     }
 }
 
-/// What the program answers.
+/// The kinds of questions that the program answers.
 pub struct Offers {
     pub sampling: bool,
     pub sampling_tools: bool,
@@ -104,7 +104,7 @@ pub struct Offers {
     pub pages: bool,
 }
 
-/// The builder with handlers that hand on what is asked.
+/// Adds handlers to the builder that pass questions on to the program.
 pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) -> ClientBuilder {
     if offers.sampling {
         let asked = asked.clone();

@@ -1,15 +1,15 @@
-//! What the interpreter keeps for a thread of the engine's.
+//! Keeps the interpreter's thread state for a thread of the engine.
 //!
-//! A1: the interpreter counts the users of a thread's state. The count is raised once and lowered once, on
+//! A1: the interpreter counts the users of a thread state. The count is raised once and lowered once, on
 //! that thread, both times while it is attached.
 
 use pyo3::ffi::{PyGILState_Ensure, PyGILState_Release, PyGILState_STATE};
 use pyo3::prelude::*;
 
-/// Runs on the interpreter, whose state for this thread stays until the thread ends: made anew for each
-/// visit, it took a mapping of memory and its pages with it.
+/// Runs a function attached to the interpreter. The thread state stays until the thread ends; a new one for
+/// each visit would cost a memory mapping and its pages each time.
 ///
-/// `None` when the interpreter is shutting down.
+/// Returns `None` if the interpreter is shutting down.
 pub fn visit<T>(run: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     thread_local!(static STAYS: Stays = Stays::new());
     Python::try_attach(|py| {
@@ -18,13 +18,13 @@ pub fn visit<T>(run: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     })
 }
 
-/// One more user of the thread's state than there is code that runs.
+/// An additional user of the thread state, which keeps it alive between visits.
 struct Stays;
 
 impl Stays {
-    /// On a thread that is attached.
+    /// Adds the user. The thread must be attached.
     fn new() -> Self {
-        // SAFETY: A1, this thread is attached; the count that this raises `drop` lowers again.
+        // SAFETY: A1, this thread is attached; `drop` lowers the count that this raises.
         unsafe { PyGILState_Ensure() };
         Self
     }
@@ -32,7 +32,7 @@ impl Stays {
 
 impl Drop for Stays {
     fn drop(&mut self) {
-        // An interpreter that is shutting down has the states of all threads.
+        // An interpreter that is shutting down frees the states of all threads itself.
         let _ = Python::try_attach(|_| {
             // SAFETY: A1, as `new` raised the count once, on this thread, which is attached again and
             // stays so until `try_attach` ends.

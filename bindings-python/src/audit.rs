@@ -1,38 +1,34 @@
-//! Telling Python what was done: on a thread of its own, so that no engine thread waits for the
-//! interpreter.
+//! Passes audit events to Python, on a separate thread, so that no engine thread waits for the interpreter.
 
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-
-use mcpbolt::policy::AuditEvent;
+use mcpbolt::policy::Policy;
 use pyo3::prelude::*;
 
 use crate::read;
 
-/// Hands each event to `report`, a dict, in order.
+/// Has each event passed to `report` as a dict, in order, through the policy's queue.
 ///
 /// # Errors
-/// When there can be no thread more.
-pub fn teller(report: Py<PyAny>) -> PyResult<impl Fn(&AuditEvent<'_>) + Send + Sync + 'static> {
-    let (sender, events) = channel::<String>();
-    let teller = thread::Builder::new().name("mcpbolt audit".into());
-    teller.spawn(move || tell(&report, &events))?;
-    Ok(move |event: &AuditEvent<'_>| {
-        // Nobody listens any more when the interpreter has ended.
-        let _ = sender.send(event.to_json());
-    })
-}
-
-fn tell(report: &Py<PyAny>, events: &Receiver<String>) {
-    for event in events {
+/// The thread cannot be started.
+pub fn told(policy: Policy, report: Py<PyAny>) -> PyResult<Policy> {
+    // A thread that waits for room in the queue releases the interpreter, which `report` needs.
+    let queue = policy.audit_queue().wait_by(|wait| {
+        let attached = Python::try_attach(|py| py.detach(wait));
+        if attached.is_none() {
+            wait();
+        }
+    });
+    let closing = queue.clone();
+    let policy = policy.audit_queued(queue, move |event| {
         let told = Python::try_attach(|py| {
-            let told = read::value(py, &event).and_then(|event| report.call1(py, (event,)));
+            let told = read::value(py, event).and_then(|event| report.call1(py, (event,)));
             if let Err(error) = told {
                 error.display(py);
             }
         });
+        // The interpreter has ended, so no more events can be passed on.
         if told.is_none() {
-            return;
+            closing.close();
         }
-    }
+    })?;
+    Ok(policy)
 }

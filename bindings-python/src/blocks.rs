@@ -1,11 +1,12 @@
-//! Blocks of content as the revision in force knows them.
+//! Converts content blocks to types that the revision in force has.
 
 use std::borrow::Cow;
 
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::Revision;
 
-/// Blocks, as an array: a sound is a resource before 2025-03-26, a link is text before 2025-06-18.
+/// Converts an array of blocks: audio becomes a resource before 2025-03-26, a resource link becomes text
+/// before 2025-06-18.
 pub fn fitted(blocks: &str, revision: Revision) -> Cow<'_, str> {
     let rules = revision.rules();
     if rules.annotations && rules.resource_links {
@@ -17,7 +18,7 @@ pub fn fitted(blocks: &str, revision: Revision) -> Cow<'_, str> {
     Cow::Owned(format!("[{}]", blocks.join(",")))
 }
 
-/// The messages of a prompt, likewise.
+/// Converts the blocks in the messages of a prompt in the same way.
 pub fn fitted_messages(messages: &str, revision: Revision) -> String {
     let message = |message| {
         let member = |name| reader::find(message, name).unwrap_or("null");

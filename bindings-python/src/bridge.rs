@@ -1,45 +1,54 @@
-//! Operations on their way from the engine's threads to Python's.
+//! Passes operations from the engine's threads to Python's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, StreamId};
+use mcpbolt::connection::{
+    Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, Source, StreamId,
+};
 use mcpbolt::handler::{Executor, Head, Operation};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
 use mcpbolt::message::MessageRef;
-use mcpbolt::server::{Registry, ServerHost, View};
+use mcpbolt::server::{Offer, Registry, ServerHost, View};
 
 use crate::hub::{Ending, Event, Hub};
 use crate::kernel::{self, News};
+use crate::panics::{self, caught};
 use crate::session::{Session, Work};
 use crate::target::{Lane, Target, Targets};
 use crate::worker;
+use crate::workers::{NOBODY, Tag};
 
-/// Carries operations of one connection out by handing them to Python's threads. Runs on the
-/// engine's thread and never takes the interpreter.
+/// The executor of one connection: hands its operations to Python's threads. Runs on the engine's thread
+/// and never attaches to the interpreter.
 pub struct Bridge {
     session: Arc<Session>,
     view: View<Targets>,
+    /// Who sends the requests, and the tag that the workers know that source by.
+    source: Source,
+    tag: Tag,
     _ending: Option<Ending>,
 }
 
 impl Bridge {
-    /// That of the connection of `handle`.
+    /// Makes the bridge for the connection of `handle`.
     pub fn new(hub: &Arc<Hub>, handle: Handle) -> Self {
         Self {
             view: View::of(&hub.catalog.live),
             session: Session::new(hub.clone(), handle),
+            source: Source::Unknown,
+            tag: NOBODY,
             _ending: None,
         }
     }
 
-    /// The host of that connection.
+    /// Makes the host for the connection of `handle`.
     pub fn host(hub: &Arc<Hub>, handle: Handle) -> ServerHost<Self> {
         let bridge = Self::new(hub, handle.clone());
         ServerHost::live(hub.catalog.live.clone(), handle, bridge)
     }
 
-    /// Tells the kernel something, if there is one; whether there is.
+    /// Passes news to the kernel, if there is one; returns whether there is.
     fn tell(&self, news: impl FnOnce() -> News) -> bool {
         let hub = &self.session.hub;
         if hub.catalog.kernel.is_some() {
@@ -48,7 +57,7 @@ impl Bridge {
         hub.catalog.kernel.is_some()
     }
 
-    /// The server ends with this connection.
+    /// Has the server end with this connection.
     pub fn ends(&mut self, ending: Ending) {
         self._ending = Some(ending);
     }
@@ -77,6 +86,17 @@ impl Executor for Bridge {
         }
     }
 
+    fn sent_from(&mut self, source: &Source) {
+        if self.source == *source {
+            return;
+        }
+        self.source.clone_from(source);
+        self.tag = match source {
+            Source::Unknown => NOBODY,
+            source => self.session.hub.workers.tag(source),
+        };
+    }
+
     fn opens(&self, method: Method) -> bool {
         let kernel = &self.session.hub.catalog.kernel;
         kernel.as_ref().is_some_and(|kernel| kernel.opens(method))
@@ -95,7 +115,7 @@ impl Executor for Bridge {
         self.tell(|| News::Closed);
     }
 
-    /// Not while Python has anything of what was served here.
+    /// Refuses reuse while Python holds anything of this connection.
     fn renew(&mut self) -> bool {
         let session = Arc::get_mut(&mut self.session);
         self._ending.is_none() && session.is_some_and(|session| session.is_idle())
@@ -104,35 +124,22 @@ impl Executor for Bridge {
     fn run(&mut self, batch: Batch) {
         let (session, offer) = (&self.session, self.view.offer());
         let hub = &session.hub;
-        let (registry, targets) = (&offer.registry, &offer.handlers);
         let (mut work, mut events) = (Vec::new(), Vec::new());
-        for call in batch.calls() {
-            let native = match (&hub.catalog.kernel, Operation::from_target(call.target)) {
-                (Some(_), _) if call.target == kernel::target() => {
-                    events.push(Event::Kernel(session.clone(), News::Request(call)));
-                    continue;
-                }
-                (Some(kernel), Operation::CallTool(number)) => kernel.natives.target(number),
-                _ => None,
-            };
-            let Some(target) = native.as_ref().or_else(|| targets.get(call.target)) else {
-                // It was removed after the registry had found it.
-                let mut replies = session.handle.replies();
-                let gone = "it is offered no longer";
-                replies.error(&call.reply, ErrorKind::InvalidParams, gone, None);
-                continue;
-            };
-            let Some(one) = begin(session, registry, target, call) else {
-                continue;
-            };
-            match one.target.lane {
-                Lane::Worker => work.push(one),
-                Lane::Inline | Lane::Task => events.push(Event::Call(one)),
+        let mut sort = |call| match sorted(session, offer, call) {
+            Some(Event::Call(one)) if one.target.lane == Lane::Worker => work.push(one),
+            event => events.extend(event),
+        };
+        for (index, call) in batch.calls().enumerate() {
+            if let Err(panic) = caught(|| sort(call))
+                && let Some(call) = batch.call(index)
+            {
+                panic.answer_now(&session.handle, &call.reply);
             }
         }
         if !work.is_empty() {
             let invite = hub.crew.get().map(|crew| || worker::invite(hub, &**crew));
-            hub.workers.push(work, invite, || worker::spawn(hub));
+            hub.workers
+                .push(self.tag, work, invite, || worker::spawn(hub));
         }
         hub.announce(events);
     }
@@ -159,8 +166,30 @@ impl Executor for Bridge {
     }
 }
 
-/// A call on its way to its function; `None` when it is answered here. One that the client wants
-/// as a task of the protocol becomes it now (R-TSK-06).
+/// Decides who carries out a call; `None` if it is answered here.
+fn sorted(session: &Arc<Session>, offer: &Offer<Targets>, call: Call) -> Option<Event> {
+    panics::point("bridge");
+    let kernel = &session.hub.catalog.kernel;
+    let native = match (kernel, Operation::from_target(call.target)) {
+        (Some(_), _) if call.target == kernel::target() => {
+            return Some(Event::Kernel(session.clone(), News::Request(call)));
+        }
+        (Some(kernel), Operation::CallTool(number)) => kernel.natives.target(number),
+        _ => None,
+    };
+    let targets = &offer.handlers;
+    let Some(target) = native.as_ref().or_else(|| targets.get(call.target)) else {
+        // The entry was removed after the registry had found it.
+        let mut replies = session.handle.replies();
+        let gone = "it is offered no longer";
+        replies.error(&call.reply, ErrorKind::InvalidParams, gone, None);
+        return None;
+    };
+    begin(session, &offer.registry, target, call).map(Event::Call)
+}
+
+/// Makes the work item for a call; `None` if it is answered here. A call that the client wants as an MCP
+/// task becomes one now (R-TSK-06).
 fn begin(
     session: &Arc<Session>,
     registry: &Arc<Registry>,

@@ -1,4 +1,4 @@
-//! One call, from its arguments to the function.
+//! Prepares the arguments of one call and calls the function.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::read;
 use crate::session::Work;
 use crate::target::Target;
 
-/// Calls the function in variables of its own.
+/// Calls the function in its own copy of the context variables.
 pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> {
     let arguments = arguments(py, work)?;
     let function = work.function().bind(py);
@@ -29,7 +29,7 @@ pub fn invoke<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyAny>> 
     context.call_method(intern!(py, "run"), (function,), Some(&arguments))
 }
 
-/// The arguments by name. Whoever calls asks for the function behind this.
+/// Makes the arguments by name. [`Work::function`] is valid only after this.
 pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDict>> {
     let Work { call, target, .. } = work;
     let message = call.message.as_ref();
@@ -83,12 +83,12 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
     })
 }
 
-/// The arguments of a tool or a prompt.
+/// Parses the arguments of a tool or a prompt.
 pub fn given<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
     read::object(py, json).map_err(|error| invalid(py, &error))
 }
 
-/// Arguments as the function wants them, and with them its context.
+/// Converts arguments to the types of the function's parameters, and adds the context.
 pub fn fitted<'py>(
     py: Python<'py>,
     target: &Target,
@@ -96,7 +96,7 @@ pub fn fitted<'py>(
     context: impl FnOnce() -> PyResult<Bound<'py, Context>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     for name in &target.integers {
-        // 1.0 is an integer to JSON Schema, and to JavaScript.
+        // In JSON Schema and JavaScript, 1.0 is an integer.
         if let Some(value) = arguments
             .get_item(name)?
             .filter(|v| v.is_exact_instance_of::<PyFloat>())
@@ -113,7 +113,7 @@ pub fn fitted<'py>(
     Ok(arguments)
 }
 
-/// Those arguments that the function takes: where the schema allows more, it is none of its business.
+/// The arguments that the function has parameters for; others, if the schema allows them, are dropped.
 pub fn taken<'py>(
     py: Python<'py>,
     given: Bound<'py, PyDict>,

@@ -1,10 +1,12 @@
-//! What a Python server offers: the engine's registry, and beside it the functions.
+//! The catalog of a Python server: the engine's registry, and the functions for its entries.
 
 use std::sync::Arc;
 
 use mcpbolt::connection::Config;
 use mcpbolt::mcp::{Method, Revision};
 use mcpbolt::server::{Change, Live, Seal};
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::definition::Definition;
@@ -13,7 +15,7 @@ use crate::setup::{ServerSetup, SkillFolder, wrong};
 use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
 
-/// Everything a server offers; any number of connections share it.
+/// Everything that a server offers, shared by all its connections.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Catalog {
     pub shared: Arc<Shared>,
@@ -24,15 +26,43 @@ pub struct Catalog {
 pub struct Shared {
     pub live: Arc<Live<Targets>>,
     pub config: Arc<Config>,
-    /// Signs what clients keep for the server between the rounds of a call.
+    /// Signs the state that clients hold between the rounds of a call.
     pub seal: Option<Seal>,
-    /// What answers that the registry does not have.
+    /// The kernel that answers what the registry does not have.
     pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.
     pub needs_loop: bool,
-    /// Whom clients that are ready, or have other roots, are told to.
+    /// The callbacks for clients that have finished the handshake, and for those with changed roots.
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
+}
+
+impl Shared {
+    /// Shows the garbage collector the Python objects held here. Only uniquely owned parts are shown: the
+    /// collector takes objects that it is not shown to be reachable from outside.
+    fn visit(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if Arc::strong_count(this) > 1 {
+            return Ok(());
+        }
+        visit.call(&this.on_initialized)?;
+        visit.call(&this.on_roots_changed)?;
+        if let Some(kernel) = &this.kernel {
+            kernel.visit(visit)?;
+        }
+        if Arc::strong_count(&this.live) > 1 {
+            return Ok(());
+        }
+        let shown = this
+            .live
+            .peek(|offer| match Arc::strong_count(&offer.handlers) {
+                1 => offer
+                    .handlers
+                    .all()
+                    .try_for_each(|one| Target::visit(one, visit)),
+                _ => Ok(()),
+            });
+        shown.unwrap_or(Ok(()))
+    }
 }
 
 impl Catalog {
@@ -77,7 +107,16 @@ impl Catalog {
         })
     }
 
-    /// Offers one thing more, on all connections.
+    /// Replaces the keys that signed tokens are verified with: a JSON object by `kid`.
+    fn replace_jwt_keys(&self, keys: &str) -> PyResult<()> {
+        let offer = self.shared.live.offer();
+        let policy = offer.registry.policy().ok_or_else(|| {
+            PyValueError::new_err("this server has no policy whose keys could be replaced")
+        })?;
+        policy.replace_jwt_keys(keys).map_err(wrong)
+    }
+
+    /// Adds an entry, on all connections.
     fn add(&self, entry: Definition) -> PyResult<()> {
         let added = self.shared.live.change(|mut registry, mut targets| {
             targets.add(&mut registry, entry)?;
@@ -86,7 +125,7 @@ impl Catalog {
         added.map_err(wrong)
     }
 
-    /// Offers one skill more, on all connections.
+    /// Adds a skill, on all connections.
     fn add_skill(&self, skill: SkillFolder) -> PyResult<()> {
         let skill = skill.read()?;
         let added = self.shared.live.change(|mut registry, targets| {
@@ -96,7 +135,7 @@ impl Catalog {
         added.map_err(wrong)
     }
 
-    /// Offers one thing less. Whether there was one.
+    /// Removes an entry, on all connections; returns whether it existed.
     fn remove(&self, kind: &str, name: &str) -> PyResult<bool> {
         let mut found = false;
         let removed = self.shared.live.change(|mut registry, mut targets| {
@@ -112,9 +151,9 @@ impl Catalog {
         removed.map(|()| found).map_err(wrong)
     }
 
-    /// Has a function answer requests of that method for that name instead of the kernel: it takes
-    /// the arguments, a JSON object, or the URI, and the revision, and gives the result, an object, too.
-    /// `straight` carries out what needs no validator. Without a function the kernel answers them
+    /// Has a function answer requests of that method for that name instead of the kernel. The function
+    /// takes the arguments (a JSON object) or the URI, and the revision; it returns the result, a JSON
+    /// object. `straight` handles calls that need no validator. Without a function the kernel answers
     /// again.
     #[pyo3(signature = (method, name, function, lane = "worker", straight = None))]
     fn offer(
@@ -137,8 +176,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Has the engine answer requests of that method for a whole list with that result, a JSON
-    /// object; without one the kernel answers them.
+    /// Has the engine answer requests of that method for a whole list with that result, a JSON object;
+    /// without a result the kernel answers again.
     fn show(&self, method: &str, revision: &str, result: Option<&str>) -> PyResult<()> {
         let (kernel, method) = self.native(method)?;
         let revision = Revision::parse(revision).ok_or_else(|| wrong("no such revision"))?;
@@ -146,19 +185,23 @@ impl Catalog {
         Ok(())
     }
 
-    /// Tells who subscribed to it that a resource is another now.
+    /// Notifies the clients that subscribed to a resource that it has changed.
     fn resource_updated(&self, uri: &str) {
         let registry = self.shared.live.offer().registry;
         registry.tell(Change::Resource(uri));
     }
 
-    /// Whether a connection has it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        Shared::visit(&self.shared, &visit)
+    }
+
+    /// Whether a connection uses this catalog.
     #[getter]
     fn in_use(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
 
-    /// Whether an event loop is needed.
+    /// Whether anything runs on an event loop, now or after a change.
     #[getter]
     fn needs_loop(&self) -> bool {
         self.shared.needs_loop

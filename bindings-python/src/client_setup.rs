@@ -1,4 +1,4 @@
-//! How a client is set up, as the face describes it, up to its connection.
+//! The setup of a client, as the Python package describes it, up to its connection.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use mcpbolt::io::{Workers, WorkersConfig, trace_to, traced};
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Profile, Revision, Revisions, Root};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::asked::{Asked, Offers, hand_on};
@@ -19,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::news::{Ending, News};
 use crate::setup::wrong;
 
-/// Whom the face wants told.
+/// The futures and callbacks of a client.
 pub struct Ears {
     pub opened: Py<PyAny>,
     pub ended: Py<PyAny>,
@@ -29,7 +30,25 @@ pub struct Ears {
     pub on_stderr: Option<Py<PyAny>>,
 }
 
-/// How a client is set up, as the face describes it.
+impl Ears {
+    /// Shows them to the garbage collector.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Self {
+            opened,
+            ended,
+            on_notice,
+            on_asked,
+            on_given_up,
+            on_stderr,
+        } = self;
+        for ear in [opened, ended, on_notice, on_asked, on_given_up] {
+            visit.call(ear)?;
+        }
+        visit.call(on_stderr)
+    }
+}
+
+/// The Python `ClientSetup`.
 #[derive(FromPyObject)]
 pub struct Setup {
     name: String,
@@ -55,7 +74,7 @@ pub struct Setup {
     extensions: Vec<(String, String)>,
 }
 
-/// A client that is described, and the face's ends of it.
+/// A client that is set up but not prepared, and the Python package's part of it.
 pub struct Described {
     pub builder: ClientBuilder,
     pub inbox: Arc<Inbox<News>>,
@@ -63,7 +82,7 @@ pub struct Described {
     pub ears: Ears,
 }
 
-/// A client that waits for its connection.
+/// A client that is prepared for its connection.
 pub struct Begun {
     pub config: Arc<Config>,
     prepared: Prepared,
@@ -158,7 +177,7 @@ impl Setup {
 }
 
 impl Begun {
-    /// The face's end of a connection, and the host for it.
+    /// Makes the link for a connection, and the host for it.
     pub fn link(self, handle: Handle) -> (Link, ClientHost) {
         let workers = Arc::new(Workers::new(WorkersConfig::default()));
         let (client, host) = self.prepared.connect(handle, workers);

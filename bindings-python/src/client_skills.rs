@@ -1,4 +1,4 @@
-//! Skills of a server, as its client reads them.
+//! A client's access to the skills of a server.
 
 use mcpbolt::client::SkillInfo;
 use mcpbolt::error::RequestError;
@@ -14,21 +14,21 @@ fn json(value: &impl Serialize) -> Result<Made, RequestError> {
     serde_json::to_string(value).map(Made::Json).map_err(shape)
 }
 
-/// `future` gets what the server says of its skills, as the others give it what they say.
+/// Lists the server's skills. Here and in the functions below, `future` gets the outcome.
 #[pyfunction]
 pub fn list_skills(link: &Link, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();
     link.start(future, async move { json(&client.list_skills().await?) })
 }
 
-/// What it says of the skill whose manifest is there.
+/// Gets the description of the skill whose manifest is at that URI.
 #[pyfunction]
 pub fn get_skill(link: &Link, uri: String, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();
     link.start(future, async move { json(&client.skill(&uri).await?) })
 }
 
-/// The bytes of a file of a skill, or the text of its manifest; `skill` is JSON.
+/// Reads a file of a skill as bytes, or, without a URI, its manifest as text; `skill` is JSON.
 #[pyfunction]
 #[pyo3(signature = (link, skill, uri, future))]
 pub fn read_skill(
@@ -47,7 +47,7 @@ pub fn read_skill(
     }))
 }
 
-/// What lies in a folder of a skill.
+/// Lists the direct contents of a folder of a skill.
 #[pyfunction]
 pub fn read_directory(link: &Link, uri: String, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();

@@ -1,4 +1,4 @@
-//! How a client comes to its server.
+//! Connects a client to a child process, or to a server of this process.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::hub::{Ending, Hub, Interpreter};
 use crate::news::News;
 use crate::serving::Serving;
 
-/// To a server that is started as a child process.
+/// Connects to a server that is started as a child process.
 #[pyfunction]
 #[pyo3(signature = (setup, command, cwd, env, inherit))]
 pub fn connect_child(
@@ -50,13 +50,13 @@ pub fn connect_child(
     std::thread::Builder::new()
         .name("mcpbolt".into())
         .spawn(move || {
-            // How the child ended is in the connection's reason.
+            // The connection's close reason says how the child ended.
             let _ = child.run(&mut Hosted::new(&mut connection, Framing::Line, &mut host));
         })?;
     Ok(link)
 }
 
-/// To a server of this process; gives the server's side too.
+/// Connects to a server of this process; returns the server's side too.
 #[pyfunction]
 pub fn connect_pair(
     py: Python<'_>,

@@ -1,42 +1,62 @@
-//! What a function knows of its call, and a task of its end.
+//! [`Context`], which a handler sees of its call, and [`Job`], by which a task answers a call.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use mcpbolt::connection::Handle;
+use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::{LogLevel, Method, Side};
 use mcpbolt::message::Message;
 use mcpbolt::server;
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::answer::exception;
 use crate::client_setup::seconds;
 use crate::hub::Event;
+use crate::panics::{self, caught};
 use crate::session::{Session, Work};
 use crate::{ask, introduction, outcome, read, write};
 
-/// A call under way: progress, log messages, questions, cancellation, and what the lifespan gave.
+/// The context of a call in progress.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Context {
-    pub session: Arc<Session>,
+    /// Weak, so that a context which a program keeps does not keep its server alive.
+    session: Weak<Session>,
+    handle: Handle,
+    state: Py<PyAny>,
     pub inner: server::Context,
     /// The request.
     pub message: Message,
 }
 
 impl Context {
-    /// That of a call. When what the client brings from an earlier round is wrong, the call is
-    /// answered here and its function is not called.
+    /// Makes the context of a call. If the state that the client brings from an earlier round is invalid,
+    /// the call is answered here and its function is not called.
     pub fn begin(py: Python<'_>, work: &Work) -> PyResult<Self> {
         let inner = match &work.context {
             Some(inner) => Some((**inner).clone()),
             None => work.session.context(&work.call),
         };
+        let session = &work.session;
         Ok(Self {
-            session: work.session.clone(),
+            session: Arc::downgrade(session),
+            handle: session.handle.clone(),
+            state: session.hub.interpreter.state.clone_ref(py),
             inner: inner.ok_or_else(|| ask::round_over(py))?,
             message: work.call.message.clone(),
         })
+    }
+
+    /// The connection of the call.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
+        let closed = || exception(py, &RequestError::Closed(ConnectionError::ClosedLocally));
+        self.session.upgrade().ok_or_else(closed)
     }
 }
 
@@ -48,10 +68,11 @@ impl Context {
         self.inner.progress(progress, total, message);
     }
 
-    /// Hands on a part of the result, to a client that reads the answer of an action as a stream.
+    /// Sends a part of the result, any JSON-serializable value, to a client of the action dialect that
+    /// reads the answer as a stream.
     fn partial(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = write::json(data)?;
-        let mut replies = self.session.handle.replies();
+        let mut replies = self.handle.replies();
         replies.partial(self.inner.reply_to(), &data);
         Ok(())
     }
@@ -59,20 +80,20 @@ impl Context {
     /// Sends a log message, if the client wants messages of that level.
     #[pyo3(signature = (level, data, logger = None))]
     fn log(&self, level: &str, data: &Bound<'_, PyAny>, logger: Option<&str>) -> PyResult<()> {
+        panics::point("log");
         let Some(level) = LogLevel::parse(level) else {
             let names: Vec<_> = LogLevel::ALL.iter().map(|level| level.name()).collect();
             let text = format!("the level is one of {}", names.join(", "));
             return Err(PyValueError::new_err(text));
         };
         let data = write::json(data)?;
-        self.session
-            .handle
+        self.handle
             .replies()
             .log(self.inner.reply_to(), level, logger, &data);
         Ok(())
     }
 
-    /// Asks the client's model to go on with a conversation.
+    /// Asks the client's model to continue a conversation.
     #[pyo3(signature = (*arguments, **options))]
     fn sample<'py>(
         slf: &Bound<'py, Self>,
@@ -92,7 +113,7 @@ impl Context {
         ask::asked(slf, "elicit", arguments, options)
     }
 
-    /// Asks the user to do something at a web page.
+    /// Asks the user to do something on a web page.
     #[pyo3(signature = (*arguments, **options))]
     fn elicit_url<'py>(
         slf: &Bound<'py, Self>,
@@ -107,34 +128,36 @@ impl Context {
         ask::asked(slf, "roots", &PyTuple::empty(slf.py()), None)
     }
 
-    /// This context, with a name for the next question that is asked through it.
-    fn named(&self, question: &str) -> Self {
+    /// Returns this context with a name for the next question that is asked through it.
+    fn named(&self, py: Python<'_>, question: &str) -> Self {
         Self {
             session: self.session.clone(),
+            handle: self.handle.clone(),
+            state: self.state.clone_ref(py),
             inner: self.inner.named(question),
             message: self.message.clone(),
         }
     }
 
-    /// Ends the stream of events on which this call is answered; its client comes back after so
-    /// many seconds.
+    /// Ends the event stream of this call, if it has one in an HTTP session (2025-11-25). The client
+    /// reconnects after `retry` seconds.
     fn release_stream(&self, retry: f64) -> PyResult<()> {
         self.inner.release_stream(seconds(retry)?);
         Ok(())
     }
 
-    /// Has the call go on as a task of the protocol, if its client can follow; whether it does.
+    /// Continues the call of a tool as a task; returns whether it is a task now.
     fn begin_task(&self) -> bool {
         self.inner.begin_task()
     }
 
-    /// Says in a sentence how far the task is, to who looks; does nothing where there is none.
+    /// Sets the status message of the task: a sentence on its progress. Does nothing if there is no task.
     fn task_message(&self, message: &str) {
         self.inner.task_message(message);
     }
 
-    /// Tells the client that the user has done what `elicit_url` asked for, where the revision
-    /// has a word for it (R-ELI-10).
+    /// Notifies the client that the user has done what `elicit_url` asked for, if the revision has this
+    /// notification (R-ELI-10).
     fn elicitation_complete(&self, id: &str) {
         let done = Method::ElicitationComplete;
         if done.defined(self.inner.revision(), Side::Server) {
@@ -142,8 +165,8 @@ impl Context {
             string::append(&mut params, id);
             params.push(b'}');
             let params = String::from_utf8_lossy(&params);
-            // The params are an object; a connection that has ended tells nobody anything.
-            let _ = self.session.handle.notify(done.name(), Some(&params));
+            // The params are valid; an error means that the connection has ended.
+            let _ = self.handle.notify(done.name(), Some(&params));
         }
     }
 
@@ -160,13 +183,13 @@ impl Context {
         Err(PyErr::from_value(refusal))
     }
 
-    /// The settings that the client declared with this call for an extension.
+    /// Returns the settings that the client declared for an extension with this call.
     fn extension<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let settings = self.inner.extension(id);
         settings.map(|json| read::object(py, json)).transpose()
     }
 
-    /// Asks; `future` gets the answer. Gives a number to forget it by.
+    /// Sends a question; `future` gets the answer. Returns a number to forget the question by.
     fn _ask(
         &self,
         py: Python<'_>,
@@ -177,12 +200,14 @@ impl Context {
         ask::begin(py, self, what, params, future)
     }
 
-    /// Nobody waits for that answer any more.
+    /// Drops a question whose answer is no longer awaited.
     fn _forget(&self, number: u64) {
-        self.session.hub.questions.forget(number);
+        if let Some(session) = self.session.upgrade() {
+            session.hub.questions.forget(number);
+        }
     }
 
-    /// Asks and waits for the answer on this thread.
+    /// Sends a question and blocks this thread until the answer comes.
     fn _wait<'py>(
         &self,
         py: Python<'py>,
@@ -192,7 +217,7 @@ impl Context {
         ask::wait(py, self, what, params)
     }
 
-    /// Whether the call goes on as a task of the protocol.
+    /// Whether the call runs as a task.
     #[getter]
     fn is_task(&self) -> bool {
         self.inner.is_task()
@@ -205,57 +230,61 @@ impl Context {
         read::object(py, reader::find(params, "_meta").unwrap_or("{}"))
     }
 
-    /// What the client said of itself.
+    /// The client's self-description. For display: it is not verified.
     #[getter]
     fn client<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (handle, request) = (&self.session.handle, self.message.as_ref());
+        let (handle, request) = (&self.handle, self.message.as_ref());
         introduction::of_request(py, handle, request, self.inner.revision())
     }
 
-    /// Whether the client gave up, or went away.
+    /// Whether the client cancelled the call or disconnected.
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.is_cancelled()
     }
 
-    /// Why it gave up, if it said so.
+    /// The reason for the cancellation, if the client gave one.
     #[getter]
     fn cancel_reason(&self) -> Option<&str> {
         self.inner.cancel_token().reason()
     }
 
-    /// The process or state that an action belongs to, as its client names it.
+    /// The process or state that the action belongs to, as named by the client.
     #[getter]
     fn action_context(&self) -> Option<String> {
         self.inner.action_context().map(Into::into)
     }
 
-    /// Who calls, as the policy has verified; `None` where nobody knows.
+    /// The caller, as verified by the policy; `None` for an unauthenticated caller.
     #[getter]
     fn principal(&self) -> Option<&str> {
         self.inner.principal()
     }
 
-    /// Whether that was granted to who calls.
+    /// Whether the caller was granted a scope.
     fn has_scope(&self, scope: &str) -> bool {
         let who = self.inner.verified();
         who.is_some_and(|who| who.has_scope(scope))
     }
 
-    /// The protocol revision that the call is served in.
+    /// The protocol revision of the call.
     #[getter]
     fn revision(&self) -> &'static str {
         self.inner.revision().rules().name
     }
 
-    /// What the server's lifespan gave.
+    /// The value that the server's lifespan yielded.
     #[getter]
     fn state(&self, py: Python<'_>) -> Py<PyAny> {
-        self.session.hub.interpreter.state.clone_ref(py)
+        self.state.clone_ref(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.state)
     }
 }
 
-/// The debt of one task: it answers once, with what it made or why it failed.
+/// The obligation of a task to answer its call once, with the function's value or its failure.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Job(pub Work);
 
@@ -265,17 +294,23 @@ impl Job {
         let hub = &session.hub;
         let last = session.forget_task(&work.call.reply.key()) || !hub.has_tasks();
         if last && hub.is_over() {
-            // Who still looks, looks no longer.
+            // Wakes the event loop, which may now stop watching this server.
             hub.inbox.push(Event::Ended);
         }
-        outcome::answer(py, work, outcome, &hub.settled);
+        let answered = caught(|| {
+            panics::point("answer");
+            outcome::answer(py, work, outcome, &hub.settled)
+        });
+        if let Err(panic) = answered {
+            outcome::panicked(work, &panic, &hub.settled);
+        }
         hub.flush_soon(py, last)
     }
 }
 
 #[pymethods]
 impl Job {
-    /// Answers with what the function gave back.
+    /// Answers with the function's return value.
     fn settle(&self, py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<()> {
         self.end(py, Ok(value))
     }

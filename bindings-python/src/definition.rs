@@ -1,4 +1,4 @@
-//! One tool, resource, template or prompt, as the face describes it.
+//! One tool, resource, template or prompt, as the Python package describes it.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 use crate::kept::Results;
 use crate::target::{Lane, Target};
 
-/// An entry. What is JSON is text.
+/// The Python `Entry`. JSON values are text.
 #[derive(FromPyObject)]
 pub struct Definition {
     pub kind: String,
@@ -26,6 +26,7 @@ pub struct Definition {
     icons: Option<String>,
     meta: Option<String>,
     action: Option<String>,
+    on_get: bool,
     task: String,
     arguments: Vec<Argument>,
     function: Py<PyAny>,
@@ -40,7 +41,7 @@ pub struct Definition {
     kept: Option<Py<Results>>,
 }
 
-/// An argument of a prompt: its name, title and description, and whether it is needed.
+/// An argument of a prompt: its name, title and description, and whether it is required.
 type Argument = (String, Option<String>, Option<String>, bool);
 
 impl Definition {
@@ -58,6 +59,7 @@ impl Definition {
         tool.icons = self.icons.clone();
         tool.meta = self.meta.clone();
         tool.action = self.action.clone();
+        tool.on_get = self.on_get;
         tool.task_support = self.task_support();
         if self.is_atomic {
             tool = tool.atomic();

@@ -1,8 +1,9 @@
-//! One request of HTTP and its answer, driven on the thread of the event loop.
+//! One HTTP request and its answer, driven on the event loop's thread.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -10,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::{Request, Response};
-use mcpbolt::io::http::{HttpBody, HttpService};
+use mcpbolt::io::http::{HttpBody, HttpService, Peer};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::runtime::Handle;
@@ -19,22 +20,23 @@ use crate::future;
 use crate::hub::{Event, Hub};
 use crate::setup::wrong;
 
-/// Bytes of an answer that cross in one piece.
+/// The most bytes of an answer that cross to Python in one piece.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of a request from which on its parsing is not worth the interpreter.
+/// The size of a request, in bytes, from which the interpreter is released while it is parsed.
 const LONG_BYTES: usize = 16 << 10;
 
-/// The beginning of a request.
+/// The head of a request.
 pub struct Message<'a> {
     pub method: &'a str,
     pub target: &'a [u8],
     pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub peer: Option<IpAddr>,
 }
 
 type Headers<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
 type Responding = Pin<Box<dyn Future<Output = Response<HttpBody>> + Send>>;
 
-/// A request under way. Closed before its end it is cancelled.
+/// A request in progress. Closing it before its end cancels it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Exchange {
     state: Mutex<State>,
@@ -65,6 +67,9 @@ impl Exchange {
             .uri(message.target);
         for (name, value) in &message.headers {
             request = request.header(&name[..], &value[..]);
+        }
+        if let Some(peer) = message.peer {
+            request = request.extension(Peer((peer, 0).into()));
         }
         let request = request.body(Incoming(chunks.clone())).map_err(wrong)?;
         let service = service.clone();
@@ -110,7 +115,7 @@ impl Exchange {
 
 #[pymethods]
 impl Exchange {
-    /// More of the request's body.
+    /// Adds more of the request's body.
     fn feed(&self, py: Python<'_>, body: &[u8], more: bool) -> PyResult<()> {
         let mut chunks = lock(&self.chunks);
         if !body.is_empty() {
@@ -119,11 +124,11 @@ impl Exchange {
         }
         chunks.ended = !more;
         drop(chunks);
-        // This is the event loop's thread: who waits for the body is told at once.
+        // This runs on the event loop's thread, so the waiting future is settled directly.
         self.bell.ring(py)
     }
 
-    /// The answer's status and headers, if it is there.
+    /// The answer's status and headers; `None` if there are none yet.
     fn answer<'py>(&self, py: Python<'py>) -> PyResult<Option<(u16, Headers<'py>)>> {
         let answer = self.poll(py, |state, cx| match state {
             State::Responding(responding) => responding.as_mut().poll(cx).map(Some),
@@ -148,8 +153,8 @@ impl Exchange {
         Ok(Some((parts.status.as_u16(), headers)))
     }
 
-    /// What there is of the answer's body, and whether there will be more; `None` when there is
-    /// nothing yet.
+    /// The available part of the answer's body, and whether more will come; `None` if nothing is
+    /// available yet.
     fn read<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyBytes>, bool)> {
         let mut pieces = VecDeque::new();
         let mut len = 0;
@@ -183,13 +188,13 @@ impl Exchange {
         Some((joined, more))
     }
 
-    /// `future` is told when there is more to be had; `False` when there will not be.
+    /// Has `future` settled when more is available. Returns `False` if nothing more will come.
     fn wait(&self, future: Py<PyAny>) -> bool {
         *lock(&self.bell.waits) = Some(future);
         !matches!(*self.state(), State::Over)
     }
 
-    /// The client is gone, or has all it wants.
+    /// Closes the exchange: the client has disconnected, or has the whole answer.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let left = std::mem::replace(&mut *self.state(), State::Over);
         let _runtime = self.runtime.enter();
@@ -206,14 +211,14 @@ impl Drop for Exchange {
     }
 }
 
-/// Tells the event loop that there is more to be had.
+/// The waker of an exchange: tells the event loop that more is available.
 pub struct Bell {
     hub: Arc<Hub>,
     waits: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Bell {
-    /// On the thread of the event loop.
+    /// Settles the waiting future. Runs on the event loop's thread.
     pub fn ring(&self, py: Python<'_>) -> PyResult<()> {
         let waits = lock(&self.waits).take();
         match waits {
@@ -236,11 +241,11 @@ impl std::fmt::Debug for Bell {
     }
 }
 
-/// The body of a request, as far as it has come.
+/// The part of a request's body that has come and is not read yet.
 #[derive(Default)]
 struct Chunks {
     queue: VecDeque<Bytes>,
-    /// Bytes in it.
+    /// The number of bytes in `queue`.
     waiting: usize,
     ended: bool,
 }
@@ -262,7 +267,7 @@ impl Body for Incoming {
                 Poll::Ready(Some(Ok(Frame::data(chunk))))
             }
             None if chunks.ended => Poll::Ready(None),
-            // Who feeds it has it polled.
+            // No waker is needed: `Exchange::feed` has the exchange polled again.
             None => Poll::Pending,
         }
     }

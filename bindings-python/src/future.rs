@@ -1,8 +1,8 @@
-//! Futures of the event loop, and functions of the user's, called from its thread.
+//! Settles futures of the event loop and calls functions of the program, on the loop's thread.
 
 use pyo3::prelude::*;
 
-/// Gives a future its outcome, unless it has one: its task may have been cancelled meanwhile.
+/// Settles a future, unless it is done: its task may have been cancelled meanwhile.
 pub fn settle(
     py: Python<'_>,
     future: &Py<PyAny>,
@@ -18,7 +18,7 @@ pub fn settle(
     Ok(())
 }
 
-/// Calls a function of the user's; what it raises is shown and goes no further.
+/// Calls a function of the program; prints any exception it raises.
 pub fn tell<'py>(
     py: Python<'py>,
     function: Option<&Py<PyAny>>,

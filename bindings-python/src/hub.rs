@@ -1,9 +1,9 @@
-//! A server at work: what its connections share, be it one or thousands.
+//! The shared state of all connections of a running server, be it one or thousands.
 //!
 //! ```text
 //!   connection ─╮                    ╭─▶ workers: plain functions
 //!   connection ─┼─▶ bridge (each) ─▶ hub
-//!   connection ─╯                    ╰─▶ inbox: one wake for the thread of the event loop
+//!   connection ─╯                    ╰─▶ inbox: one wakeup for the event loop's thread
 //!        ▲                               │
 //!        ╰──────── outboxes ◀────────────╯  flushed once a turn, per connection that has answers
 //! ```
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcpbolt::connection::CallKey;
+use mcpbolt::connection::{CallKey, ReplyTo};
 use mcpbolt::handler::Spawner;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,64 +27,77 @@ use crate::outbox::Outbox;
 use crate::session::{Session, Work};
 use crate::workers::Workers;
 
-/// What the thread of the event loop is told.
+/// An event for the event loop's thread.
 #[derive(Debug)]
 pub enum Event {
-    /// Carry this out, at once or as a task.
+    /// Carry out this call, at once or as a task.
     Call(Work),
-    /// Cancel its task.
+    /// Cancel the task of this call.
     Cancelled(Arc<Session>, CallKey),
-    /// Something that a task asked has its answer.
+    /// A question of a task may have its answer; its number.
     Asked(u64),
-    /// Tell the kernel of a connection.
+    /// Pass this news of a connection to the kernel.
     Kernel(Arc<Session>, News),
-    /// Something that the kernel asked makes progress: how far, of how much, and a sentence.
+    /// Progress of a request that the kernel sent: the progress, the total and a message.
     Progress(Arc<Py<PyAny>>, (f64, Option<f64>, Option<String>)),
     /// A client has finished the handshake.
     Initialized(Arc<Session>),
-    /// A client has other roots now.
+    /// The roots of a client have changed.
     RootsChanged(Arc<Session>),
-    /// There is more of an answer to be had.
+    /// More of an HTTP answer may be available.
     Rung(Arc<Bell>),
     /// No connection is left, and none will come.
     Ended,
 }
 
-/// What all connections of a server share. Engine threads hold it too: nothing here needs the
-/// interpreter but what says so.
+impl Event {
+    /// The session and the reply address of the call in this event, which must be answered.
+    pub fn owed(&self) -> Option<(Arc<Session>, ReplyTo)> {
+        match self {
+            Self::Call(work) => Some((work.session.clone(), work.call.reply.clone())),
+            Self::Kernel(session, News::Request(call)) => {
+                Some((session.clone(), call.reply.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The shared state of all connections of a server. Engine threads hold it too: only methods that take a
+/// `Python` token need the interpreter.
 pub struct Hub {
     pub catalog: Arc<Shared>,
     pub inbox: Inbox<Event>,
     pub workers: Workers<Work>,
-    /// Runs jobs right behind the turn of the network that they are spawned in, where there is
-    /// one.
+    /// Runs jobs on the thread that drives the network, right after its current turn. Unset without such
+    /// a thread.
     pub crew: OnceLock<Arc<dyn Spawner>>,
     /// Answers of the workers.
     pub answered: Outbox,
     /// Answers of the event loop.
     pub settled: Outbox,
-    /// What tasks have asked their clients.
+    /// The open questions of tasks to their clients.
     pub questions: Questions,
     pub interpreter: Interpreter,
-    /// Tasks of the event loop under way.
+    /// The number of running tasks of the event loop.
     tasks: AtomicUsize,
     over: AtomicBool,
     left: AtomicBool,
     /// Calls [`Self::flush`].
     flush: PyOnceLock<Py<PyAny>>,
     flushing: AtomicBool,
-    /// The event loop is being told of events; what is answered meanwhile is handed over behind them.
+    /// Set while the event loop handles events; answers made meanwhile are handed over after them.
     pub draining: AtomicBool,
-    /// The event loop is going to be told of events.
+    /// Set while a wakeup of the event loop is scheduled.
     announcing: AtomicBool,
 }
 
-/// The interpreter's part of it, as the face gives it.
+/// The Python `Interpreter`: the state and functions for running handlers.
 #[derive(FromPyObject)]
 pub struct Interpreter {
-    /// What the lifespan gave.
+    /// The value that the lifespan yielded.
     pub state: Py<PyAny>,
-    /// The variables that every call starts with.
+    /// The context variables that every call starts with.
     pub context: Py<PyAny>,
     /// `spawn(job, function, arguments)` starts a task.
     pub spawn: Option<Py<PyAny>>,
@@ -93,7 +106,7 @@ pub struct Interpreter {
 }
 
 impl Hub {
-    /// Of a server that has no connections yet.
+    /// Makes the hub of a server that has no connections yet.
     pub fn new(
         py: Python<'_>,
         catalog: Arc<Shared>,
@@ -126,8 +139,8 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Hands over the event loop's answers: now, or at the end of the loop's turn so that
-    /// those of other tasks can go with them.
+    /// Hands over the event loop's answers: now, or at the end of the loop's turn together with those of
+    /// other tasks.
     pub fn flush_soon(&self, py: Python<'_>, now: bool) -> PyResult<()> {
         if self.draining.load(Ordering::Acquire) {
             return Ok(());
@@ -143,13 +156,13 @@ impl Hub {
         Ok(())
     }
 
-    /// The loop's turn is at its end.
+    /// Called at the end of the loop's turn.
     fn flush(&self) {
         self.flushing.store(false, Ordering::Release);
         self.hand_over(&self.settled);
     }
 
-    /// Hands over answers: who drives the network is woken once for all of them.
+    /// Hands over answers, with one wakeup of the network's thread for all of them.
     pub fn hand_over(&self, outbox: &Outbox) {
         match self.crew.get() {
             Some(crew) => crew.together(&mut || outbox.flush()),
@@ -157,7 +170,7 @@ impl Hub {
         }
     }
 
-    /// Tells the event loop of what has come from the network: once for all that comes in one turn.
+    /// Passes events from the network to the event loop, with one wakeup for all events of one turn.
     pub fn announce(self: &Arc<Self>, events: Vec<Event>) {
         let Some(crew) = self.crew.get() else {
             return self.inbox.extend(events);
@@ -175,23 +188,24 @@ impl Hub {
         self.tasks.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether it was the last one.
+    /// Notes that a task has ended; returns whether it was the last one.
     pub fn task_ends(&self) -> bool {
         self.tasks.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Whether tasks are under way, which may outlive their connections.
+    /// Whether tasks are running, which may outlive their connections.
     pub fn has_tasks(&self) -> bool {
         self.tasks.load(Ordering::Acquire) > 0
     }
 
-    /// The face has done with it.
+    /// Called when the Python package is done with the server. Waits at most for `patience` until the
+    /// worker threads have ended.
     pub fn leave(&self, patience: Duration) {
         self.left.store(true, Ordering::Release);
         self.workers.close(patience);
     }
 
-    /// Whether it has.
+    /// Whether [`leave`](Self::leave) was called.
     pub fn is_left(&self) -> bool {
         self.left.load(Ordering::Acquire)
     }
@@ -202,8 +216,8 @@ impl Hub {
     }
 }
 
-/// However the threads of the connections end, the interpreter learns it: held by what ends with
-/// the last of them.
+/// Reports [`Event::Ended`] when dropped. Its holder ends right after the last connection, so that the event
+/// loop learns of the end even if a thread panics.
 pub struct Ending(pub Arc<Hub>);
 
 impl Drop for Ending {

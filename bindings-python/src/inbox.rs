@@ -1,4 +1,4 @@
-//! What engine threads have for the thread of the event loop: a queue with one wake per batch.
+//! The queue from engine threads to the event loop's thread, with one wakeup per batch.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,7 +9,7 @@ use crate::signal::Signal;
 /// A queue that any thread fills and one thread drains.
 #[derive(Debug)]
 pub struct Inbox<T> {
-    /// `None` when nobody looks any more.
+    /// `None` once the inbox is closed.
     queue: Mutex<Option<VecDeque<T>>>,
     signal: Signal,
 }
@@ -27,28 +27,28 @@ impl<T> Inbox<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The signal that something is there.
+    /// The signal that the queue has entries.
     pub fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    /// Adds one.
+    /// Adds an entry, and wakes the draining thread.
     pub fn push(&self, event: T) {
         self.extend([event]);
     }
 
-    /// Adds several with one wake.
+    /// Adds several entries with one wakeup.
     pub fn extend(&self, events: impl IntoIterator<Item = T>) {
         if self.add(events) {
             self.signal.raise();
         }
     }
 
-    /// Adds several; whether the signal is to be raised, which may be done a little later.
+    /// Adds several entries; returns whether the caller must raise the signal, at once or a little later.
     pub fn add(&self, events: impl IntoIterator<Item = T>) -> bool {
         let mut open = self.lock();
         let Some(queue) = &mut *open else {
-            // What is dropped may push in its turn.
+            // Dropping an entry may push again, so the lock must be free.
             drop(open);
             drop(events);
             return false;
@@ -57,7 +57,7 @@ impl<T> Inbox<T> {
         !queue.is_empty() && !self.signal.is_raised()
     }
 
-    /// Takes what there is, at most `max`; the signal stays raised when that is not all.
+    /// Takes at most `max` entries; the signal stays raised if there are more.
     pub fn take(&self, max: usize) -> VecDeque<T> {
         self.signal.lower();
         let mut open = self.lock();
@@ -73,7 +73,7 @@ impl<T> Inbox<T> {
         some
     }
 
-    /// From now on what is added is dropped.
+    /// Drops all entries, now and from now on.
     pub fn close(&self) {
         let left = self.lock().take();
         drop(left);

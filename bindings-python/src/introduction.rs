@@ -1,4 +1,4 @@
-//! What a client said of itself.
+//! Makes the Python `ClientInfo`, a client's self-description.
 
 use mcpbolt::connection::Handle;
 use mcpbolt::mcp::{Era, Revision};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::read;
 
-/// On this connection, once in its handshake.
+/// The client info of a connection, from its handshake.
 pub fn of_connection<'py>(py: Python<'py>, handle: &Handle) -> PyResult<Bound<'py, PyAny>> {
     let peer = handle.peer();
     let implementation = peer.map_or("", |peer| &peer.implementation);
@@ -15,7 +15,8 @@ pub fn of_connection<'py>(py: Python<'py>, handle: &Handle) -> PyResult<Bound<'p
     client_info(py, implementation, capabilities, handle.revision())
 }
 
-/// With this request, where each says it anew (R-MET-08), or on its connection.
+/// The client info of a request: from the request itself in revisions where each contains it (R-MET-08),
+/// otherwise from its connection.
 pub fn of_request<'py>(
     py: Python<'py>,
     handle: &Handle,

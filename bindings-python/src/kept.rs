@@ -1,15 +1,16 @@
-//! Results of tools that are kept for a while.
+//! The cache of tool results.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpbolt::connection::Budget;
 use mcpbolt::server;
 use pyo3::prelude::*;
 
 use crate::setup::{scope, seconds};
 use crate::tool_answer::Lowered;
 
-/// Results that are kept for so many seconds.
+/// A cache of tool results, each kept for `ttl` seconds.
 #[pyclass(frozen, module = "mcpbolt")]
 pub struct Results {
     pub ttl: Duration,
@@ -17,7 +18,14 @@ pub struct Results {
 }
 
 impl Results {
-    pub fn ask(&self, tool: &str, given: &str, who: Option<&str>) -> Option<KeptCall> {
+    /// Looks up a call, on a server with that budget. `None` if its result is not to be cached.
+    pub fn ask(
+        &self,
+        (tool, given): (&str, &str),
+        who: Option<&str>,
+        budget: &Arc<Budget>,
+    ) -> Option<KeptCall> {
+        self.inner.count_in(budget);
         self.inner.ask(tool, given, who).map(KeptCall)
     }
 }
@@ -32,40 +40,40 @@ impl Results {
         Ok(Self { ttl, inner })
     }
 
-    /// Forgets those of a tool.
+    /// Forgets the results of a tool. Results of calls in progress are not cached either.
     fn forget(&self, tool: &str) {
         self.inner.forget(tool);
     }
 
-    /// Forgets those of all tools.
+    /// Forgets the results of all tools. Results of calls in progress are not cached either.
     fn forget_all(&self) {
         self.inner.forget_all();
     }
 }
 
-/// A call whose result is kept, or may be.
+/// The cache entry of one call, filled or not.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct KeptCall(server::KeptCall<Arc<Lowered>>);
 
 #[pymethods]
 impl KeptCall {
-    /// The result of the same call before.
+    /// The cached result of an earlier, equal call.
     fn found(&self) -> Option<Finished> {
         self.0.found().map(Finished::good)
     }
 
-    /// Keeps the result that this is.
+    /// Stores the result of this call.
     fn keep(&self, finished: &Finished) {
         let bytes = finished.lowered.held_bytes();
         self.0.keep(finished.lowered.clone(), bytes);
     }
 }
 
-/// What a tool gave back, as its result.
+/// A tool's return value, converted to its result.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Finished {
     pub lowered: Arc<Lowered>,
-    /// Whether it is no failure, and fits the tool's output schema.
+    /// Whether it is a success and is valid against the tool's output schema.
     #[pyo3(get)]
     pub is_good: bool,
 }

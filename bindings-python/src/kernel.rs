@@ -1,57 +1,63 @@
-//! Requests that another kernel than the engine's registry answers: that of the official SDK, which
-//! keeps its own handshake, validation, middleware and sessions.
+//! Passes requests to a kernel other than the engine's registry: the official SDK, which keeps its own
+//! handshake, validation, middleware and sessions.
 //!
 //! ```text
-//!   connection ─▶ native: a tool or a list that was handed over ─▶ workers, event loop, or at once
+//!   connection ─▶ native: a tool or a list that the engine answers ─▶ workers, event loop, or at once
 //!        │
-//!        ╰──────▶ kernel: everything else, as it came ─▶ event loop
+//!        ╰──────▶ kernel: everything else, unchanged ─▶ event loop
 //! ```
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcpbolt::connection::{Call, CallKey, Progress, Replies, RequestOptions};
+use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::handler::{Head, Operation};
 use mcpbolt::mcp::{Era, Method};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::answer::exception;
 use crate::ask;
 use crate::hub::Event;
 use crate::native::Natives;
+use crate::panics::{self, caught};
 use crate::running::Running;
 use crate::session::Session;
 use crate::{read, write};
 
-/// The kernel's own word on timeouts counts.
+/// The JSON-RPC error code of an internal error.
+const INTERNAL: i64 = -32603;
+/// Practically no timeout: the kernel has timeouts of its own.
 const NO_TIMEOUT: Duration = Duration::from_secs(1 << 30);
 
-/// Another kernel, and what is answered without it.
+/// A kernel, and the parts that are answered without it.
 #[derive(Debug)]
 pub struct Kernel {
-    /// `open(wire)` begins a connection of the handshake era; `request(request)` takes one that
-    /// stands alone.
+    /// The Python object. `open(wire)` starts a connection of the handshake era; `request(request)` takes
+    /// an independent request.
     face: Py<PyAny>,
     takes_pings: bool,
     pub natives: Natives,
 }
 
-/// What the kernel is told of a connection.
+/// News of a connection for the kernel.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of it is requests")]
 pub enum News {
-    /// It asks for something.
+    /// A request of the client.
     Request(Call),
-    /// It tells something: the method and the params.
+    /// A notification of the client: the method and the params.
     Notice(String, Option<String>),
-    /// What would stay open for ever is to end.
+    /// The connection drains: requests that would stay open for ever must end.
     Draining,
-    /// It has ended.
+    /// The connection has ended.
     Closed,
 }
 
-/// The number of requests that are the kernel's.
+/// The operation number of all requests that the kernel answers.
 pub fn target() -> u32 {
     Operation::Extension(Operation::MAX_NUMBER).to_target()
 }
@@ -66,13 +72,19 @@ impl Kernel {
         })
     }
 
-    /// Whether it answers requests of that method which the engine could answer.
+    /// Shows the garbage collector the Python objects held here.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.face)?;
+        self.natives.visit(visit)
+    }
+
+    /// Whether the kernel answers requests of a method that the engine could answer itself.
     pub fn opens(&self, method: Method) -> bool {
         method != Method::Ping || self.takes_pings
     }
 }
 
-/// Tells the kernel. On the thread of the event loop.
+/// Passes news to the kernel. Runs on the event loop's thread.
 pub fn tell(py: Python<'_>, session: &Arc<Session>, news: News) -> PyResult<()> {
     let Some(kernel) = &session.hub.catalog.kernel else {
         return Ok(());
@@ -94,14 +106,14 @@ pub fn tell(py: Python<'_>, session: &Arc<Session>, news: News) -> PyResult<()> 
     }
 }
 
-/// The kernel's side of a connection.
+/// The kernel's object for a connection; made on first use.
 fn peer<'py>(
     py: Python<'py>,
     session: &Arc<Session>,
     kernel: &Kernel,
 ) -> PyResult<Bound<'py, PyAny>> {
     session.peer.or_make(py, || {
-        let wire = Bound::new(py, Line(session.clone()))?;
+        let wire = Bound::new(py, Line(Arc::downgrade(session)))?;
         kernel.face.bind(py).call_method1("open", (wire,))
     })
 }
@@ -123,7 +135,7 @@ fn begin(py: Python<'_>, session: &Arc<Session>, kernel: &Kernel, call: Call) ->
     };
     let request = Bound::new(py, request)?;
     match face.call_method1("request", (&request,)) {
-        // Where tasks start eagerly it may have ended already.
+        // With eagerly started tasks it may have ended already.
         Ok(_) if request.get().over.load(Ordering::Acquire) => Ok(()),
         Ok(running) => {
             session.keep_task(key, Running::of_kernel(running.unbind()));
@@ -138,17 +150,17 @@ fn begin(py: Python<'_>, session: &Arc<Session>, kernel: &Kernel, call: Call) ->
     }
 }
 
-/// A request that the kernel owes an answer.
+/// A request that the kernel must answer.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Owed {
     session: Arc<Session>,
     call: Call,
-    /// What brought it.
+    /// The HTTP request head that brought the request.
     head: Option<Arc<Head>>,
     over: AtomicBool,
 }
 
-/// Method, path and query, headers, and where it comes from.
+/// An HTTP request head: method, path with query, headers, and the peer's address and port.
 type Request<'a, 'py> = (
     &'a str,
     &'a str,
@@ -157,7 +169,7 @@ type Request<'a, 'py> = (
 );
 
 impl Owed {
-    /// It is over: answered, or given up.
+    /// Ends the request with what `write` appends, if it has not ended yet.
     fn end(&self, py: Python<'_>, write: impl FnOnce(&mut Replies)) -> PyResult<()> {
         if self.over.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -165,7 +177,7 @@ impl Owed {
         let hub = &self.session.hub;
         let last = self.session.forget_task(&self.call.reply.key()) || !hub.has_tasks();
         if last && hub.is_over() {
-            // Who still looks, looks no longer.
+            // Wakes the event loop, which may now stop watching this server.
             hub.inbox.push(Event::Ended);
         }
         hub.settled.put(&self.session, write);
@@ -197,7 +209,7 @@ impl Owed {
             .into())
     }
 
-    /// The params, made anew each time.
+    /// Parses the params, anew on each call.
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let params = self.call.message.as_ref().params();
         params.map(|params| read::object(py, params)).transpose()
@@ -208,7 +220,7 @@ impl Owed {
         self.call.reply.revision().rules().name
     }
 
-    /// Whether its client asked for progress.
+    /// Whether the client asked for progress.
     #[getter]
     fn wants_progress(&self) -> bool {
         self.call.reply.wants_progress()
@@ -216,10 +228,10 @@ impl Owed {
 
     #[getter]
     fn wire(&self) -> Line {
-        Line(self.session.clone())
+        Line(Arc::downgrade(&self.session))
     }
 
-    /// The request of HTTP that brought it, where one did.
+    /// The HTTP request head that brought the request; `None` on other transports.
     fn head<'py>(&self, py: Python<'py>) -> Option<Request<'_, 'py>> {
         let head = self.head.as_ref()?;
         let headers = head.headers.iter().map(|(name, value)| {
@@ -230,13 +242,13 @@ impl Owed {
         Some((&*head.method, &*head.target, headers.collect(), peer))
     }
 
-    /// Whether a request of HTTP brought it.
+    /// Whether the request came over HTTP and its head is available.
     #[getter]
     fn has_head(&self) -> bool {
         self.head.is_some()
     }
 
-    /// Answers with a result in JSON, an object, to which the engine adds what the revision asks for.
+    /// Answers with a result, a JSON object, to which the engine adds the members that the revision requires.
     fn answer_native(&self, py: Python<'_>, result: &Bound<'_, PyBytes>) -> PyResult<()> {
         let json = str::from_utf8(result.as_bytes()).unwrap_or("{}");
         self.end(py, |replies| {
@@ -244,9 +256,16 @@ impl Owed {
         })
     }
 
-    /// Answers with a result that is complete.
+    /// Answers with a complete result.
     fn answer(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        let result = write::json(result)?;
+        let written = caught(|| {
+            panics::point("kernel");
+            write::json(result)
+        });
+        let result = match written {
+            Ok(result) => result?,
+            Err(panic) => return self.refuse(py, INTERNAL, &panic.to_string(), None),
+        };
         if self.call.method == Some(Method::Initialize) {
             self.session.is_open.store(true, Ordering::Release);
         }
@@ -270,12 +289,12 @@ impl Owed {
         })
     }
 
-    /// Nobody waits for an answer any more.
+    /// Ends the request without an answer.
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, |_| ())
     }
 
-    /// Tells something on its behalf.
+    /// Sends a notification on the request's behalf.
     fn notify(
         &self,
         py: Python<'_>,
@@ -288,7 +307,7 @@ impl Owed {
         })
     }
 
-    /// Reports progress, if its client asked for it.
+    /// Reports progress, if the client asked for it.
     fn progress(
         &self,
         py: Python<'_>,
@@ -304,7 +323,8 @@ impl Owed {
         self.write(py, |replies| replies.progress(&self.call.reply, progress))
     }
 
-    /// Asks its client; `future` gets the result. Gives a number to forget it by.
+    /// Sends a request to the client on this request's behalf; `future` gets the result. Returns a number
+    /// to forget it by.
     fn ask(
         &self,
         py: Python<'_>,
@@ -325,23 +345,35 @@ impl Owed {
     }
 }
 
-/// A connection, as the kernel reaches it outside of requests.
+/// A connection as the kernel uses it outside of requests. Weak, since the connection holds the kernel's
+/// object, which holds this.
 #[pyclass(frozen, module = "mcpbolt._core")]
-pub struct Line(Arc<Session>);
+pub struct Line(Weak<Session>);
+
+impl Line {
+    /// # Errors
+    /// The connection has ended.
+    fn session(&self, py: Python<'_>) -> PyResult<Arc<Session>> {
+        let closed = || exception(py, &RequestError::Closed(ConnectionError::ClosedLocally));
+        self.0.upgrade().ok_or_else(closed)
+    }
+}
 
 #[pymethods]
 impl Line {
-    /// Tells something.
+    /// Sends a notification. Does nothing if the connection has ended.
     fn notify(&self, method: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let params = params.map(write::json).transpose()?;
-        // What was said before goes before.
-        self.0.hub.hand_over(&self.0.hub.settled);
-        // The params are an object; a connection that has ended tells nobody anything.
-        let _ = self.0.handle.notify(method, params.as_deref());
+        if let Some(session) = self.0.upgrade() {
+            // Earlier answers are sent first.
+            session.hub.hand_over(&session.hub.settled);
+            // The params are valid; an error means that the connection has ended.
+            let _ = session.handle.notify(method, params.as_deref());
+        }
         Ok(())
     }
 
-    /// Asks the client; `future` gets the result. Gives a number to forget it by.
+    /// Sends a request to the client; `future` gets the result. Returns a number to forget it by.
     fn ask(
         &self,
         py: Python<'_>,
@@ -350,18 +382,21 @@ impl Line {
         future: Py<PyAny>,
         on_progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
-        question(py, &self.0, (method, params), None, future, on_progress)
+        let session = self.session(py)?;
+        question(py, &session, (method, params), None, future, on_progress)
     }
 
-    /// Its name, where it is a session of HTTP.
+    /// The session id, in an HTTP session.
     #[getter]
-    fn session_id(&self) -> Option<&str> {
-        self.0.name()
+    fn session_id(&self) -> Option<String> {
+        self.0.upgrade()?.name().map(str::to_owned)
     }
 
-    /// Nobody waits for that answer any more: the client is told.
+    /// Drops a request whose answer is no longer awaited: the client is sent a cancellation.
     fn forget(&self, number: u64) {
-        self.0.hub.questions.forget(number);
+        if let Some(session) = self.0.upgrade() {
+            session.hub.questions.forget(number);
+        }
     }
 }
 

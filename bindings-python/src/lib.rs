@@ -1,9 +1,9 @@
-//! `mcpbolt._core`: the engine as the Python package sees it. Private: the face is the package.
+//! `mcpbolt._core`: the native module behind the Python package. Private: programs use the package.
 //!
-//! Engine threads read, parse, validate, answer what needs no Python and write; they never take
-//! the interpreter. What is left crosses in batches: plain functions are pulled by worker
-//! threads, tasks and the answers to a client's requests are drained by the event loop, one wake
-//! for as many as have come.
+//! Engine threads read, parse, validate, answer what needs no Python, and write; they never attach
+//! to the interpreter. The rest crosses in batches: worker threads pull calls of plain functions; the
+//! event loop drains calls of coroutine functions and the answers to a client's requests, with one
+//! wakeup for all that have arrived.
 
 mod actions;
 mod answer;
@@ -24,6 +24,7 @@ mod context;
 mod definition;
 mod engine;
 mod exchange;
+mod forked;
 mod future;
 mod hosted;
 mod hub;
@@ -38,6 +39,7 @@ mod opening;
 mod options;
 mod outbox;
 mod outcome;
+mod panics;
 mod pending;
 mod read;
 mod relay;
@@ -58,8 +60,8 @@ mod worker;
 mod workers;
 mod write;
 
-/// The engine. Private to the package. It relies on no lock of the interpreter: what is shared is
-/// immutable or has a lock of its own.
+/// The native engine. Private to the package. It does not rely on the GIL: shared data is immutable or
+/// has its own lock.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
@@ -71,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
-    use crate::client::Link;
+    use crate::client::{Link, Wake};
     #[pymodule_export]
     use crate::client_skills::{get_skill, list_skills, read_directory, read_skill};
     #[pymodule_export]
@@ -108,7 +110,7 @@ mod _core {
     #[pymodule_export]
     use crate::remote_task::{RemoteTask, list_tasks};
     #[pymodule_export]
-    use crate::serving::Serving;
+    use crate::serving::{Counter, Serving};
     #[pymodule_export]
     use crate::stream::Stream;
     #[pymodule_export]
@@ -118,11 +120,21 @@ mod _core {
 
     use pyo3::prelude::*;
 
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(debug_assertions)]
+        module.setattr(
+            "_panic_at",
+            wrap_pyfunction!(crate::panics::_panic_at, module)?,
+        )?;
+        crate::forked::watch(module)
+    }
+
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
-    /// A value as the JSON text that goes on the wire.
+    /// Serializes a value to the JSON text that goes on the wire.
     #[pyfunction]
     fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
         crate::write::json(value)

@@ -1,5 +1,4 @@
-//! What a server offers, as lists: raw JSON, for the engine has checked its shape and Python reads
-//! it.
+//! The lists of a server, as raw JSON: the engine has checked their shape, and Python parses them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +12,7 @@ use crate::work::Made;
 
 type Item = Box<RawValue>;
 
-/// A list, and how far it was read.
+/// A list that is read page by page.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Pages(Arc<Mutex<Option<client::Pages<Item>>>>);
 
@@ -33,7 +32,7 @@ fn array(items: &[Item]) -> Made {
 
 #[pymethods]
 impl Pages {
-    /// The list of that kind, from its beginning.
+    /// Makes the list of that kind, positioned at its beginning.
     #[new]
     fn new(link: &Link, kind: &str) -> Self {
         Self(Arc::new(Mutex::new(Some(pages(&link.client, kind)))))
@@ -55,8 +54,8 @@ impl Pages {
     }
 }
 
-/// `future` gets the items of all pages. From then on, results of tools are held against the output
-/// schemas of this list (R-STR-02).
+/// Reads all pages of a list; `future` gets the items. From then on, tool results are validated against
+/// the output schemas of this list (R-STR-02).
 #[pyfunction]
 pub fn whole_list(link: &Link, kind: &str, future: Py<PyAny>) -> u64 {
     let (client, list) = (link.client.clone(), pages(&link.client, kind));

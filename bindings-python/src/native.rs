@@ -1,5 +1,5 @@
-//! What is answered without the kernel although it is the kernel's: tools and the like whose
-//! functions were handed over, and lists as they were answered before.
+//! Requests for the kernel's server that the engine answers without the kernel: tools, resources and
+//! prompts whose functions were passed over, and lists that the kernel has answered before.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,20 +8,21 @@ use mcpbolt::connection::{Answer, Disposition, Incoming};
 use mcpbolt::handler::Operation;
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Method, Revision};
+use pyo3::gc::{PyTraverseError, PyVisit};
 
 use crate::target::Target;
 
-/// What there is of it. Changes reach every connection at once.
+/// The functions and lists that are answered without the kernel. Changes apply to all connections at once.
 #[derive(Debug, Default)]
 pub struct Natives(RwLock<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By number; none is given twice.
+    /// The functions by number; numbers are not reused.
     targets: Vec<Option<Arc<Target>>>,
-    /// Numbers by the name that a request calls for.
+    /// The numbers by method and by the name in the request.
     numbers: HashMap<Method, HashMap<Box<str>, u32>>,
-    /// Results without the engine's own part, by the revision they are written for.
+    /// Results of lists, without the members that the engine adds, by method and revision.
     lists: HashMap<(Method, Revision), Arc<str>>,
 }
 
@@ -34,7 +35,7 @@ impl Natives {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on `target` answers requests of that method for that name.
+    /// Has `target` answer requests of that method for that name from now on.
     pub fn offer(&self, method: Method, name: &str, target: Target) {
         let mut table = self.write();
         let number = table.targets.len() as u32;
@@ -44,21 +45,26 @@ impl Natives {
             .entry(method)
             .or_default()
             .insert(name.into(), number);
-        table.forget(before);
+        let gone = table.forget(before);
+        drop(table);
+        // Dropping a function may run Python code, which may take the lock again.
+        drop(gone);
     }
 
-    /// The kernel answers them again.
+    /// Has the kernel answer requests of that method for that name again.
     pub fn withdraw(&self, method: Method, name: &str) {
         let mut table = self.write();
         let before = table
             .numbers
             .get_mut(&method)
             .and_then(|them| them.remove(name));
-        table.forget(before);
+        let gone = table.forget(before);
+        drop(table);
+        drop(gone);
     }
 
-    /// Answers requests of that method for the whole list with `result`, an object; without one the
-    /// kernel answers them.
+    /// Answers requests of that method for the whole list with `result`, a JSON object; without a result
+    /// the kernel answers them.
     pub fn show(&self, method: Method, revision: Revision, result: Option<&str>) {
         let lists = &mut self.write().lists;
         match result {
@@ -67,15 +73,26 @@ impl Natives {
         }
     }
 
-    /// That of a number.
+    /// Shows the garbage collector the functions, unless they are being changed.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_read() {
+            Ok(table) => {
+                let mut targets = table.targets.iter().flatten();
+                targets.try_for_each(|target| Target::visit(target, visit))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The function with that number.
     pub fn target(&self, number: u32) -> Option<Arc<Target>> {
         self.read().targets.get(number as usize)?.clone()
     }
 
-    /// Answers a request, or has it deferred, if it can.
+    /// Answers a request, or has it deferred to its function.
     ///
     /// # Errors
-    /// The answer, untouched: it is the kernel's.
+    /// Returns `answer` unused if the kernel must answer the request.
     pub fn take<'a>(
         &self,
         request: &Incoming<'_>,
@@ -104,16 +121,14 @@ impl Natives {
 }
 
 impl Table {
-    fn forget(&mut self, number: Option<u32>) {
-        if let Some(target) = number.and_then(|it| self.targets.get_mut(it as usize)) {
-            *target = None;
-        }
+    fn forget(&mut self, number: Option<u32>) -> Option<Arc<Target>> {
+        self.targets.get_mut(number? as usize)?.take()
     }
 
-    /// The number for a request of that method, if it holds nothing unusual.
+    /// The number of the function for a request, if the params have no unusual members.
     fn number(&self, method: Method, request: &Incoming<'_>) -> Option<u32> {
         let numbers = self.numbers.get(&method)?;
-        // What the kernel of older revisions leaves out of results is its affair.
+        // In older revisions the kernel leaves members out of results, so it answers itself.
         if !request.revision.rules().structured_content {
             return None;
         }

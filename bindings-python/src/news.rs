@@ -1,4 +1,4 @@
-//! What the thread of a client's event loop is told.
+//! Events for the event loop's thread of a client.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use mcpbolt::error::RequestError;
 use crate::inbox::Inbox;
 use crate::work::Made;
 
-/// One thing that it is told.
+/// One event of a client's connection.
 #[derive(Debug)]
 pub enum News {
-    /// The opening has come to its end, one way or the other.
+    /// The connection is open, or opening it has failed.
     Opened,
-    /// The outcome of something under way is there.
+    /// An operation may have its outcome and must be polled.
     Done(u64),
-    /// What became of something that may have told of its progress before.
+    /// The outcome of an operation; it comes after the operation's progress reports.
     Outcome(u64, Box<Result<Made, RequestError>>),
-    /// A request makes progress: how far, of how much, and a sentence.
+    /// Progress of a request: the progress, the total and a message.
     Progress(u64, f64, Option<f64>, Option<String>),
-    /// How far a task is, in JSON.
+    /// The state of a task, or a part of an action's answer, as JSON.
     State(u64, String),
-    /// A notification of the server's: the method and the params.
+    /// A notification of the server: the method and the params.
     Notice(String, String),
-    /// The server asks something: what, and its params.
+    /// A question of the server: its number, its kind and its params.
     Asked(u64, &'static str, String),
-    /// The server waits for that answer no longer.
+    /// The server no longer waits for the answer to that question.
     GivenUp(u64),
     /// A line that the server's process wrote to its stderr.
     Stderr(String),
@@ -32,7 +32,21 @@ pub enum News {
     Ended,
 }
 
-/// However the engine's thread ends, the interpreter learns it: held by what ends with it.
+impl News {
+    /// The number of the operation that this event belongs to.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Done(number)
+            | Self::Outcome(number, _)
+            | Self::Progress(number, ..)
+            | Self::State(number, _) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// Reports the end of the connection when dropped. The connection's host holds it, so that the event loop
+/// learns of the end even if the engine's thread panics.
 pub struct Ending(pub Arc<Inbox<News>>);
 
 impl Drop for Ending {

@@ -1,4 +1,4 @@
-//! A client on its way to a server at an address.
+//! Connects a client to a server at an address.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,6 +12,7 @@ use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
 use mcpbolt::io::http::{HttpClientOptions, Proxy};
 use mcpbolt::io::{Address, Auth, Backoff, ClientCertificate, ConnectOptions};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::answer::exception;
@@ -20,34 +21,36 @@ use crate::client::Link;
 use crate::client_setup::{Described, Ears, Setup, seconds};
 use crate::inbox::Inbox;
 use crate::news::News;
+use crate::panics::{self, caught};
 use crate::setup::wrong;
 use crate::signal::Signal;
 
-/// What a client brings, as the face has it.
+/// The Python `Credentials`.
 #[derive(FromPyObject)]
 pub struct Credentials {
     headers: Vec<(String, String)>,
-    /// Of which kind, and two words.
+    /// The kind ("bearer", "basic" or "api-key"), and two strings that depend on it.
     auth: Option<(String, String, String)>,
     connect_timeout: Option<f64>,
-    /// A file of them, in PEM.
+    /// A PEM file.
     root_certificates: Option<PathBuf>,
-    /// The files of what is shown, and of its key, in PEM.
+    /// The PEM files of the client certificate and its key.
     certificate: Option<(PathBuf, PathBuf)>,
     options: Option<Carried>,
 }
 
-/// What else may be said of the carrier. Times are in seconds; what is not said is as the engine has it.
+/// The Python `ConnectOptions`. Times are in seconds; `None` is the engine's default.
 #[derive(FromPyObject)]
 struct Carried {
-    /// Empty for nobody.
+    /// Empty for no proxy.
     proxy: Option<String>,
     read_timeout: Option<f64>,
     idle_timeout: Option<f64>,
     max_redirects: Option<usize>,
+    redirect_origins: Option<Vec<String>>,
     http2_prior_knowledge: Option<bool>,
     max_concurrent: Option<usize>,
-    /// First wait, longest wait, attempts.
+    /// First delay, longest delay, attempts.
     resume: Option<(f64, f64, u32)>,
     standing_stream: Option<bool>,
     heartbeat: Option<f64>,
@@ -70,6 +73,7 @@ impl Carried {
             http.idle_timeout = seconds(timeout)?;
         }
         http.max_redirects = self.max_redirects.unwrap_or(http.max_redirects);
+        http.redirect_origins = self.redirect_origins.unwrap_or_default();
         http.http2_prior_knowledge = self
             .http2_prior_knowledge
             .unwrap_or(http.http2_prior_knowledge);
@@ -131,7 +135,7 @@ impl Credentials {
 }
 
 impl Credentials {
-    /// The same for HTTP alone.
+    /// The options for HTTP only.
     pub fn http(self) -> PyResult<HttpClientOptions> {
         let options = self.options()?;
         Ok(HttpClientOptions {
@@ -145,7 +149,7 @@ impl Credentials {
     }
 }
 
-/// The words of the command that an address names, if it does.
+/// The words of the command in a `stdio:` address; `None` for any other address.
 #[pyfunction]
 pub fn command_of(address: &str) -> PyResult<Option<Vec<String>>> {
     Ok(match address.parse().map_err(wrong)? {
@@ -158,7 +162,7 @@ pub fn command_of(address: &str) -> PyResult<Option<Vec<String>>> {
     })
 }
 
-/// A client that waits for its server. Given up, it closes what there is by then.
+/// A client that is connecting. Dropping it cancels the attempt and closes what there is by then.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Connecting {
     state: Arc<State>,
@@ -166,7 +170,7 @@ pub struct Connecting {
     given_up: CancelToken,
 }
 
-/// The face's ends of the connection.
+/// The Python package's part of the connection.
 type Ends = (Arc<Inbox<News>>, Arc<Asked>, Ears);
 
 struct State {
@@ -174,7 +178,7 @@ struct State {
     outcome: Mutex<Option<io::Result<Client>>>,
 }
 
-/// Sets out for a server at an address.
+/// Starts to connect to a server at an address.
 #[pyfunction]
 pub fn connect_to(setup: Setup, address: &str, credentials: Credentials) -> PyResult<Connecting> {
     let address: Address = address.parse().map_err(wrong)?;
@@ -200,12 +204,17 @@ pub fn connect_to(setup: Setup, address: &str, credentials: Credentials) -> PyRe
         .spawn(move || {
             let mut opening = pin!(builder.open(&address, options));
             let mut given_up = given_up.cancelled();
-            let outcome = block_on(poll_fn(|cx| {
-                match Pin::new(&mut given_up).poll(cx).is_ready() {
-                    true => Poll::Ready(None),
-                    false => opening.as_mut().poll(cx).map(Some),
-                }
-            }));
+            let outcome = caught(|| {
+                panics::point("open");
+                block_on(poll_fn(|cx| {
+                    match Pin::new(&mut given_up).poll(cx).is_ready() {
+                        true => Poll::Ready(None),
+                        false => opening.as_mut().poll(cx).map(Some),
+                    }
+                }))
+            });
+            let outcome =
+                outcome.unwrap_or_else(|panic| Some(Err(io::Error::other(panic.to_string()))));
             *lock(&state.outcome) = outcome;
             state.signal.raise();
         })?;
@@ -214,12 +223,20 @@ pub fn connect_to(setup: Setup, address: &str, credentials: Credentials) -> PyRe
 
 #[pymethods]
 impl Connecting {
-    /// The descriptor that is readable when the way is at its end.
+    /// The descriptor that is readable when the attempt has succeeded or failed.
     fn fileno(&self) -> i32 {
         self.state.signal.fd()
     }
 
-    /// The client's side of the connection.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.visit(&visit)
+    }
+
+    fn __clear__(&self) {
+        drop(lock(&self.ends).take());
+    }
+
+    /// The client's side of the connection; raises the error of a failed attempt.
     fn link(&self, py: Python<'_>) -> PyResult<Link> {
         let outcome = lock(&self.state.outcome).take();
         let ends = lock(&self.ends).take();
@@ -233,13 +250,22 @@ impl Connecting {
     }
 }
 
+impl Connecting {
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.ends.try_lock().as_deref() {
+            Ok(Some((_, _, ears))) => ears.visit(visit),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Drop for Connecting {
     fn drop(&mut self) {
         self.given_up.cancel(None);
     }
 }
 
-/// Why there is no connection: in the package's words where the engine has some.
+/// The exception for a failed attempt: one of the package's, if the engine gave the reason.
 fn told(py: Python<'_>, error: io::Error) -> PyErr {
     let known = error
         .get_ref()

@@ -1,4 +1,4 @@
-//! How a request is made, besides what it asks.
+//! Options of a client's requests: timeouts, progress, `_meta`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::client_setup::seconds;
 use crate::inbox::Inbox;
 use crate::news::News;
 
-/// As the face has it. Times are in seconds; `meta` is a JSON object.
+/// The Python `Options`. Times are in seconds; `meta` is a JSON object.
 #[derive(Default, FromPyObject)]
 pub struct Options {
     timeout: Option<f64>,
@@ -27,7 +27,7 @@ impl Options {
         Ok([time(self.timeout)?, time(self.max_timeout)?])
     }
 
-    /// Those of any request, and who is told of its progress.
+    /// The options for any request, and its progress callback.
     pub fn of_request(
         self,
         number: u64,
@@ -46,7 +46,7 @@ impl Options {
         Ok((options, self.on_progress))
     }
 
-    /// The call of a tool with them.
+    /// Applies the options to a tool call; returns it with its progress callback.
     pub fn of_call(
         self,
         mut call: CallTool,
@@ -70,7 +70,7 @@ impl Options {
     }
 }
 
-/// Passes progress on to the event loop.
+/// Makes a function that passes progress on to the event loop.
 fn report(number: u64, inbox: &Arc<Inbox<News>>) -> impl Fn(Progress<'_>) + Send + Sync + 'static {
     let inbox = inbox.clone();
     move |news| {

@@ -1,4 +1,4 @@
-//! Answers that are handed over together, to one connection or to many.
+//! Gathers answers, for one connection or many, to hand them over together.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,15 +6,15 @@ use mcpbolt::connection::Replies;
 
 use crate::session::Session;
 
-/// Answers that wait for each other.
+/// Answers that wait to be handed over together.
 #[derive(Default)]
 pub struct Outbox(Mutex<Gathered>);
 
 #[derive(Default)]
 struct Gathered {
-    /// In order; the last one is written on.
+    /// The answers, in order; the last batch is appended to.
     batches: Vec<(Arc<Session>, Replies)>,
-    /// Bytes of all but the last.
+    /// The bytes of all batches but the last.
     before: usize,
 }
 
@@ -23,7 +23,7 @@ impl Outbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an answer on that connection; gives the bytes that wait now, of all.
+    /// Adds an answer on a connection; returns the bytes that now wait in all.
     pub fn put(&self, session: &Arc<Session>, write: impl FnOnce(&mut Replies)) -> usize {
         let mut gathered = self.lock();
         let Gathered { batches, before } = &mut *gathered;
@@ -41,8 +41,8 @@ impl Outbox {
         waiting
     }
 
-    /// Hands over what waits, as the last act of handlers: see
-    /// [`Hub::hand_over`](crate::hub::Hub::hand_over).
+    /// Hands over all waiting answers, as the last act of their handlers. Use
+    /// [`Hub::hand_over`](crate::hub::Hub::hand_over), which wakes the network's thread only once.
     pub fn flush(&self) {
         let mut gathered = self.lock();
         gathered.before = 0;

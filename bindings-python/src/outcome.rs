@@ -1,4 +1,4 @@
-//! What a function gave back, or raised, as the answer to its call.
+//! Makes the answer to a call from the function's return value or exception.
 
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::handler::{HandlerError, Operation};
@@ -13,13 +13,14 @@ use crate::blocks::fitted_messages;
 use crate::hub::Event;
 use crate::kernel::News;
 use crate::outbox::Outbox;
+use crate::panics::Panicked;
 use crate::session::{Session, Work};
 use crate::target::Target;
 use crate::tool_answer::{ToolAnswer, write_text};
 use crate::write;
 
-/// Puts the answer where it is handed over from, or into the task that the call has become; gives
-/// the bytes that wait there.
+/// Puts the answer into the outbox, or into the MCP task that the call has become. Returns the bytes that
+/// wait in the outbox; 0 if nothing was put there.
 pub fn answer(
     py: Python<'_>,
     work: &Work,
@@ -53,7 +54,7 @@ pub fn answer(
             if let Operation::GetPrompt(_) = operation {
                 return write_prompt(out, &json);
             }
-            // An object of members that are the result's.
+            // `json` is an object with the members of the result.
             out.object(&json);
             let reads = matches!(
                 operation,
@@ -75,7 +76,16 @@ pub fn answer(
     }
 }
 
-/// A function that gives a result in JSON.
+/// Answers a call in which this package panicked; returns the bytes that wait in the outbox.
+pub fn panicked(work: &Work, panic: &Panicked, outbox: &Outbox) -> usize {
+    refuse(
+        work,
+        outbox,
+        &Failure::of(ErrorKind::Internal, panic.to_string()),
+    )
+}
+
+/// Answers a call of a function that returns a result in JSON.
 fn native(
     py: Python<'_>,
     work: &Work,
@@ -174,7 +184,7 @@ fn fail_tool(py: Python<'_>, work: &Work, outbox: &Outbox, error: &PyErr) -> usi
     settle(work, outbox, true, |out| write_text(out, &text, true))
 }
 
-/// A failure of a type of the action dialect.
+/// The engine's error for an `ActionError`; `None` for any other exception.
 fn typed(py: Python<'_>, error: &PyErr) -> Option<HandlerError> {
     let value = error.value(py);
     if !error.is_instance(py, errors(py).ok()?.action_error.bind(py)) {
@@ -196,7 +206,7 @@ fn typed(py: Python<'_>, error: &PyErr) -> Option<HandlerError> {
     })
 }
 
-/// What is wrong with what a tool gave back, by its output schema (R-STR-01).
+/// Why a tool's result is not valid against its output schema (R-STR-01); `None` if it is valid.
 pub fn misfit(
     session: &Session,
     target: &Target,
@@ -215,7 +225,7 @@ pub fn misfit(
     registry.check_result(number, &result).err()
 }
 
-/// An error of the protocol.
+/// A protocol error.
 struct Failure {
     code: Code,
     text: String,
@@ -236,7 +246,7 @@ impl Failure {
         }
     }
 
-    /// What an exception says is to be an error of the protocol.
+    /// The protocol error that an exception stands for; `None` if it is not one for that purpose.
     fn protocol(py: Python<'_>, error: &PyErr, uri: &str) -> Option<Self> {
         let errors = errors(py).ok()?;
         if error.is_instance(py, errors.not_found.bind(py)) {
@@ -271,7 +281,8 @@ impl Failure {
     }
 }
 
-/// The text of an error that the client may see. Any other goes to stderr, with its traceback.
+/// The text of an exception that the client may see. Any other exception is printed to stderr, with its
+/// traceback.
 fn told(py: Python<'_>, error: &PyErr) -> Option<String> {
     let errors = errors(py).ok()?;
     if error.is_instance(py, errors.tool_error.bind(py)) {

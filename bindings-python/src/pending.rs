@@ -1,9 +1,10 @@
-//! A call of a tool that the program looks at before its function does.
+//! A tool call that passes through hooks, a result cache or `Steps` around its function.
 
 use std::sync::Arc;
 
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::Operation;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,16 +12,17 @@ use crate::answer::exception;
 use crate::context::Context;
 use crate::kept::{Finished, KeptCall, Results};
 use crate::outcome::{self, errors};
-use crate::session::Work;
+use crate::session::{Session, Work};
 use crate::target::Target;
 use crate::tool_answer::ToolAnswer;
 use crate::{call, write};
 
-/// The call, its arguments as they came or as they were cleaned.
+/// The call, with its arguments as they came or as a `sanitise` hook returned them.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Pending {
     target: Arc<Target>,
-    /// That of the tool.
+    session: Arc<Session>,
+    /// The number of the tool.
     number: u32,
     context: Py<Context>,
     arguments: String,
@@ -31,6 +33,7 @@ impl Pending {
         let message = work.call.message.as_ref();
         Ok(Self {
             target: work.target.clone(),
+            session: work.session.clone(),
             number,
             context: Py::new(py, Context::begin(py, work)?)?,
             arguments: message.arguments().unwrap_or("{}").to_owned(),
@@ -45,15 +48,15 @@ impl Pending {
         self.context.clone_ref(py)
     }
 
-    /// The arguments, made anew each time.
+    /// Parses the arguments, anew on each call.
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         call::given(py, &self.arguments)
     }
 
-    /// The same call with other arguments, which have to fit the tool's schema, too.
+    /// Returns the same call with other arguments, which must be valid against the tool's schema too.
     fn cleaned(&self, py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
         let arguments = write::json(arguments)?;
-        let catalog = &self.context.get().session.hub.catalog;
+        let catalog = &self.session.hub.catalog;
         let registry = catalog.live.offer().registry;
         if let Err(why) = registry.check_arguments(self.number, &arguments) {
             let error = errors(py)?.action_error.bind(py);
@@ -61,31 +64,38 @@ impl Pending {
         }
         Ok(Self {
             target: self.target.clone(),
+            session: self.session.clone(),
             number: self.number,
             context: self.context.clone_ref(py),
             arguments,
         })
     }
 
-    /// The same call where results are kept, unless that of this one is not to be.
+    /// Looks up the call in a result cache; `None` if its result is not to be cached.
     fn ask(&self, results: &Results) -> Option<KeptCall> {
         let context = self.context.get();
         let name = context.message.as_ref().name()?;
-        results.ask(&name, &self.arguments, context.inner.principal())
+        let budget = &context.inner.connection().config().budget;
+        let asked = (&*name, &*self.arguments);
+        results.ask(asked, context.inner.principal(), budget)
     }
 
-    /// What the function gave back, as the result of the call.
+    /// Converts the function's return value to the result of the call.
     fn finished(&self, value: Bound<'_, PyAny>) -> PyResult<Finished> {
         let made = ToolAnswer::of(&self.target, value)?;
-        let session = &self.context.get().session;
-        let misfit = outcome::misfit(session, &self.target, self.number, &made);
+        let misfit = outcome::misfit(&self.session, &self.target, self.number, &made);
         Ok(Finished {
             is_good: misfit.is_none() && !made.is_error(),
             lowered: made.into_lowered(),
         })
     }
 
-    /// What the function takes of them, unless the call was given up meanwhile.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.context)
+    }
+
+    /// The arguments that the function takes. Raises `RequestCancelled` if the call was cancelled
+    /// meanwhile.
     fn taken<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.context.get().inner.is_cancelled() {
             return Err(exception(py, &RequestError::Cancelled(None)));
@@ -96,7 +106,7 @@ impl Pending {
     }
 }
 
-/// The number of the tool, where a call of it is looked at first.
+/// The number of the tool, if its calls pass through a `Pending`.
 pub fn looked_at(work: &Work) -> Option<u32> {
     match Operation::from_target(work.call.target) {
         Operation::CallTool(number) if work.target.is_looked_at => Some(number),

@@ -1,10 +1,10 @@
-//! JSON text as Python objects, in one pass: text that the engine has proved, and any other.
+//! Parses JSON text into Python objects, in one pass: text that the engine has validated, and any other.
 //!
-//! Integers of any size are exact (up to the interpreter's own limit on digits), floats are the
-//! nearest double, the last of several members of one name counts. A string with a lone
-//! surrogate is refused: it is no text, and nothing could send it back. The collector of cycles
-//! rests while something large is built: what is being built is no garbage, and looking through
-//! it again and again costs three times the building.
+//! Integers of any size are exact (up to the interpreter's own limit on digits), floats are the nearest
+//! double, and of several members with one name the last wins. A string with a lone surrogate is refused,
+//! since it is not valid Unicode and could not be sent back. The garbage collector is disabled while a
+//! large value is built: the new objects are not garbage, and traversing them repeatedly takes three times
+//! as long as building them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,26 +17,27 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
-/// Length of a text, in bytes, from which the collector rests.
+use crate::panics::{self, caught};
+
+/// The length of a text, in bytes, from which the garbage collector is disabled.
 const REST_BYTES: usize = 64 << 10;
-/// Keys kept for each thread, and how long one may be, in bytes.
+/// The number of cached keys of each thread, and the longest cached key, in bytes.
 const KEY_COUNT: usize = 1024;
 const KEY_BYTES: usize = 64;
 
-/// Any value, of a text that is proved to be one.
+/// Parses a text that was validated as one JSON value.
 pub fn value<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     read(py, json, usize::MAX)
 }
 
-/// Any value, of a text that may be anything: proved while it is read. An error may say less than
-/// [`validate`] does.
+/// Parses any text, and validates it at the same time. An error may say less than that of [`validate`].
 pub fn unproved<'py>(py: Python<'py>, json: &str, max_depth: usize) -> PyResult<Bound<'py, PyAny>> {
     read(py, json, max_depth)
 }
 
 fn read<'py>(py: Python<'py>, text: &str, max_depth: usize) -> PyResult<Bound<'py, PyAny>> {
     let build = || {
-        // Whoever reads meanwhile has others.
+        // A nested read meanwhile starts with an empty cache.
         let mut reader = Reader {
             py,
             text,
@@ -58,7 +59,7 @@ fn read<'py>(py: Python<'py>, text: &str, max_depth: usize) -> PyResult<Bound<'p
     }
 }
 
-/// A string that comes again and again, as names do: kept and interned.
+/// Parses a string that is often repeated, such as a name, with the cache of keys.
 pub fn name<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     let inner = json
         .strip_prefix('"')
@@ -74,7 +75,7 @@ pub fn name<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// An object, as a dict.
+/// Parses an object into a dict.
 pub fn object<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyDict>> {
     Ok(value(py, json)?.cast_into()?)
 }
@@ -90,9 +91,12 @@ fn without_collector<T>(py: Python<'_>, build: impl FnOnce() -> PyResult<T>) -> 
         return build();
     }
     disable.bind(py).call0()?;
-    let built = build();
+    let built = caught(|| {
+        panics::point("read");
+        build()
+    });
     enable.bind(py).call0()?;
-    built
+    built.unwrap_or_else(|panic| Err(panic.exception(py)))
 }
 
 struct Reader<'a, 'py> {
@@ -103,25 +107,25 @@ struct Reader<'a, 'py> {
     room: usize,
     is_proved: bool,
     keys: Keys,
-    /// The elements of the arrays that are open.
+    /// The elements so far of all open arrays.
     items: Vec<Bound<'py, PyAny>>,
-    /// What failed, unless the text is no JSON.
+    /// The exception that reading failed with; `None` for invalid JSON.
     error: Option<PyErr>,
 }
 
-/// There is no value. Why is noted in the reader: what is handed from value to value stays small.
+/// Reading failed. The reader holds the reason, so that results stay small.
 struct Failed;
 
 type Read<T> = Result<T, Failed>;
 
-/// A string between its quotes.
+/// The text of a string between its quotes.
 struct Found<'a> {
     raw: &'a str,
     escaped: bool,
 }
 
 impl<'a, 'py> Reader<'a, 'py> {
-    /// The one value that the text is.
+    /// Reads the whole text as one value.
     fn whole(&mut self) -> Read<Bound<'py, PyAny>> {
         let value = self.value()?;
         match self.skip_ws() {
@@ -137,7 +141,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         })
     }
 
-    /// The byte at hand; 0 behind the end.
+    /// The current byte; 0 after the end.
     #[inline]
     fn byte(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or(0)
@@ -215,7 +219,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         Ok(dict.into_any())
     }
 
-    /// Made when all its elements are there: a list of the right length never grows.
+    /// Reads an array. The list is made after all its elements, so that it never has to grow.
     fn array(&mut self) -> Read<Bound<'py, PyAny>> {
         self.open()?;
         let first = self.items.len();
@@ -240,7 +244,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         self.at += 1;
     }
 
-    /// The string that begins here; what is short never gets to a kernel.
+    /// Reads the string that begins here; a short one does not need the general scanner.
     #[inline]
     fn string(&mut self) -> Read<Found<'a>> {
         let bytes = self.text.as_bytes();
@@ -306,8 +310,8 @@ impl<'a, 'py> Reader<'a, 'py> {
         self.long_number()
     }
 
-    /// The rest of a number behind its point, if it is short: both parts of the fraction are
-    /// doubles without loss then, and so the quotient is the nearest (Clinger, 1990).
+    /// Reads the rest of a number after its point, if it is short: dividend and divisor are then exact
+    /// doubles, so the quotient is the nearest double (Clinger, 1990).
     fn short_float(&mut self, digits: usize, whole: i64) -> Option<f64> {
         self.at += 1;
         let behind = self.at;
@@ -344,10 +348,10 @@ impl<'a, 'py> Reader<'a, 'py> {
     }
 }
 
-/// Digits of an integer that surely fits.
+/// The number of digits that always fit into an `i64`.
 const SMALL_DIGITS: usize = 18;
 
-/// Digits of an integer that is a double without loss, and the powers of ten that are.
+/// The number of digits that are always exact as a double, and the powers of ten for that many places.
 const EXACT_DIGITS: usize = 15;
 const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -366,20 +370,20 @@ thread_local! {
     static KEYS: Cell<Keys> = const { Cell::new(Keys(Vec::new())) };
 }
 
-/// Keys of objects, as they are spelled and as Python has them: the same ones come again and again.
+/// A cache of object keys, since the same keys are often repeated: their text and their Python strings.
 #[derive(Default)]
 struct Keys(Vec<Option<Key>>);
 
 struct Key {
     ends: Ends,
-    /// The whole, where its ends do not say it.
+    /// The whole text, if its ends do not contain all of it.
     text: Option<Box<str>>,
     key: Py<PyString>,
     is_interned: bool,
 }
 
 impl Keys {
-    /// A key; from the second time on interned, as names of arguments are.
+    /// The Python string of a key; from its second use on it is interned, as argument names are.
     fn key<'py>(&mut self, py: Python<'py>, text: &str) -> Bound<'py, PyString> {
         if text.len() > KEY_BYTES {
             return PyString::new(py, text);
@@ -410,7 +414,7 @@ impl Keys {
     }
 }
 
-/// How a text begins and ends, and its length: names are told apart by those.
+/// The first and last 8 bytes of a text, and its length: the fingerprint of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ends {
     first: u64,
@@ -436,7 +440,7 @@ impl Ends {
         }
     }
 
-    /// Whether there is nothing between them.
+    /// Whether the ends contain the whole text.
     fn is_all(self) -> bool {
         self.len <= 16
     }

@@ -1,10 +1,11 @@
-//! A server's messages over HTTP as they are, for a client that has a protocol of its own.
+//! Raw messages to and from a server over HTTP, for a client with its own protocol implementation.
 
 use std::sync::Arc;
 
 use mcpbolt::error::CarrierError;
 use mcpbolt::io::http::{Along, Arrived, Relay as Carried, RelayOptions};
 use mcpbolt::limits::Limits;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::engine::codec;
@@ -13,10 +14,10 @@ use crate::inbox::Inbox;
 use crate::opening::Credentials;
 use crate::setup::wrong;
 
-/// Messages handed over in one turn of the event loop.
+/// The most messages handled in one turn of the event loop.
 const DRAIN: usize = 256;
 
-/// Whom the face wants told.
+/// The Python callbacks.
 #[derive(FromPyObject)]
 struct Ears {
     on_message: Py<PyAny>,
@@ -26,7 +27,7 @@ struct Ears {
     on_ended: Py<PyAny>,
 }
 
-/// The way to a server on HTTP.
+/// A raw connection to a server over HTTP.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Relay {
     inbox: Arc<Inbox<Arrived>>,
@@ -62,12 +63,24 @@ impl Relay {
         })
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let ears = &self.ears;
+        let all = [
+            &ears.on_message,
+            &ears.on_bad,
+            &ears.on_position,
+            &ears.on_done,
+            &ears.on_ended,
+        ];
+        all.into_iter().try_for_each(|ear| visit.call(ear))
+    }
+
     /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
     fn fileno(&self) -> i32 {
         self.inbox.signal().fd()
     }
 
-    /// Hands over what has come.
+    /// Passes what has come to the callbacks.
     fn drain(&self, py: Python<'_>) {
         let Ears {
             on_message,
@@ -101,25 +114,25 @@ impl Relay {
                     tell(py, Some(on_done), (of, why));
                 }
                 Arrived::Ended => tell(py, Some(on_ended), ("closed by this side",)),
-                // The face has no use for the rest.
+                // The Python package has no use for the rest.
                 _ => {}
             }
         }
     }
 
-    /// Sends a message, with these headers, or asks for the rest of a stream in its place; gives its
-    /// number.
+    /// Sends a message with these headers, or, with `resume`, requests the rest of a stream instead. Returns
+    /// its number.
     fn send(&self, message: &[u8], headers: Vec<(String, String)>, resume: Option<String>) -> u64 {
         let along = Along { headers, resume };
         self.carried.send(message.to_vec(), along)
     }
 
-    /// Whether so much is on its way that requests are to wait.
+    /// Whether so many bytes are unsent that requests should wait.
     fn is_full(&self) -> bool {
         self.carried.unsent_bytes() > Limits::STDIO.output_mark_bytes
     }
 
-    /// Gives up what is under way, and ends the session.
+    /// Cancels requests in flight, and ends the session.
     fn close(&self) {
         self.carried.close();
     }

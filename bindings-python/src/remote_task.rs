@@ -1,4 +1,4 @@
-//! Tasks of the server's, as its client follows them.
+//! A client's access to tasks of the server.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use crate::client::Link;
 use crate::news::News;
 use crate::work::Made;
 
-/// A call that goes on at the server.
+/// A tool call that runs as a task at the server.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct RemoteTask(pub Task);
 
 #[pymethods]
 impl RemoteTask {
-    /// The task of that id.
+    /// Makes the object for the task with that id.
     #[new]
     fn new(link: &Link, id: &str) -> Self {
         Self(link.client.task(id))
     }
 
-    /// Its id.
+    /// The id of the task.
     #[getter]
     fn id(&self) -> &str {
         self.0.id()
     }
 
-    /// `future` gets how far it is, as the other methods give it what they say.
+    /// Gets the state of the task. Here and in the methods below, `future` gets the outcome.
     fn info(&self, link: &Link, future: Py<PyAny>) -> u64 {
         let task = self.0.clone();
         link.start(future, async move {
@@ -36,8 +36,8 @@ impl RemoteTask {
         })
     }
 
-    /// The answer that the call would have had. `seen` is told how far the task is whenever it is
-    /// asked.
+    /// Waits for the answer that the call would have had. `seen` is called with the task's state after each
+    /// poll.
     #[pyo3(signature = (link, future, seen = None))]
     fn answer(&self, link: &Link, future: Py<PyAny>, seen: Option<Py<PyAny>>) -> u64 {
         let task = self.0.clone();
@@ -51,14 +51,14 @@ impl RemoteTask {
         })
     }
 
-    /// Nothing, once the server is asked to give it up.
+    /// Asks the server to cancel the task; the outcome is `None`.
     fn cancel(&self, link: &Link, future: Py<PyAny>) -> u64 {
         let task = self.0.clone();
         link.start(future, async move { task.cancel().await })
     }
 }
 
-/// `future` gets how far each of the client's tasks is.
+/// Lists the client's tasks; `future` gets their states.
 #[pyfunction]
 pub fn list_tasks(link: &Link, future: Py<PyAny>) -> u64 {
     let client = link.client.clone();
@@ -68,7 +68,7 @@ pub fn list_tasks(link: &Link, future: Py<PyAny>) -> u64 {
     })
 }
 
-/// As the face reads it; times are in seconds.
+/// The state of a task as the Python `TaskInfo` takes it; times are in seconds.
 fn shown(info: &TaskInfo) -> Value {
     json!({
         "id": info.id,

@@ -1,4 +1,4 @@
-//! Tasks of the event loop, under way.
+//! Running tasks of the event loop.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,18 +13,17 @@ use pyo3::prelude::*;
 use crate::hub::Event;
 use crate::session::Session;
 
-/// A task of the event loop.
+/// A running task of the event loop.
 pub struct Running {
     pub task: Py<PyAny>,
-    /// Whether it is the kernel's.
+    /// Whether it belongs to the kernel.
     pub is_kernels: bool,
-    /// Tells when its call is given up although it was answered: that it goes on as a task of the
-    /// protocol.
+    /// Reports the cancellation of a call that runs as an MCP task, and is therefore answered already.
     _watch: Option<Cancelled>,
 }
 
 impl Running {
-    /// That of a call; `context` is there when it may go on as a task of the protocol.
+    /// Makes the entry for a call; `context` is given if the call may run as an MCP task.
     pub fn new(
         session: &Arc<Session>,
         key: CallKey,
@@ -39,7 +38,7 @@ impl Running {
         }
     }
 
-    /// One of the kernel's, which is given up with its call and at no other time.
+    /// Makes the entry for a task of the kernel, which is cancelled only together with its call.
     pub fn of_kernel(task: Py<PyAny>) -> Self {
         Self {
             task,
@@ -49,7 +48,8 @@ impl Running {
     }
 }
 
-/// What tells the event loop when that call is given up; `None` when it is by now, which is told.
+/// Has the event loop told when the call is cancelled; keep the returned future for that. If it is cancelled
+/// already, tells it at once and returns `None`.
 fn watch(session: &Arc<Session>, key: CallKey, context: &server::Context) -> Option<Cancelled> {
     let mut cancelled = context.cancel_token().cancelled();
     let session = session.clone();
@@ -62,7 +62,7 @@ fn watch(session: &Arc<Session>, key: CallKey, context: &server::Context) -> Opt
     Some(cancelled)
 }
 
-/// Tells the event loop that a call is given up.
+/// The waker that tells the event loop that a call is cancelled.
 struct GivenUp {
     session: Arc<Session>,
     key: CallKey,

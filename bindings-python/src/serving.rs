@@ -1,4 +1,4 @@
-//! A server at work, as the face sees it.
+//! A running server, as the Python package sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +13,11 @@ use crate::ask;
 use crate::bridge::Bridge;
 use crate::catalog::Catalog;
 use crate::context::Job;
+use crate::forked::Here;
 use crate::future::tell;
 use crate::hosted::{Hosted, Options};
 use crate::hub::{Ending, Event, Hub, Interpreter};
+use crate::panics::{self, caught};
 use crate::running::Running;
 use crate::session::{Session, Work};
 use crate::setup::wrong;
@@ -23,36 +25,36 @@ use crate::target::Lane;
 use crate::termination::Termination;
 use crate::{call, introduction, kernel, outcome};
 
-/// Calls started in one turn of the event loop before anything else there has its turn.
+/// The most events handled in one turn of the event loop.
 const DRAIN: usize = 256;
-/// Longest that answers wait for those of other calls of that turn, once a call has ended.
+/// How long answers wait for those of other calls of the same turn.
 const GATHER: Duration = Duration::from_micros(200);
-/// How long the interpreter has to end after handlers were given up.
+/// How long the interpreter has to end after handlers were abandoned.
 const LAST: Duration = Duration::from_millis(60);
 /// How long the interpreter has to notice the end of a server on the network.
 const WEDGED: Duration = Duration::from_secs(1);
-/// How long workers that are idle have to end.
+/// How long idle workers have to end.
 const WORKERS_END: Duration = Duration::from_millis(50);
 
-/// A server at work, on one connection or many.
+/// A running server, on one connection or many.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Serving {
-    hub: Arc<Hub>,
-    stop: Box<dyn Fn() + Send + Sync>,
+    hub: Here<Arc<Hub>>,
+    stop: Here<Box<dyn Fn() + Send + Sync>>,
     address: String,
-    /// Tells what was done on the network.
+    /// The counters of the network.
     metrics: Option<Arc<Metrics>>,
     ended: AtomicBool,
 }
 
 impl Serving {
-    /// On connections that other threads drive; `stop` has them end in good order.
+    /// Makes the object for connections that other threads drive; `stop` shuts them down gracefully.
     pub fn new(hub: Arc<Hub>, address: String, stop: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
-            hub,
+            hub: Here::new(hub),
             address,
             metrics: None,
-            stop: Box::new(stop),
+            stop: Here::new(Box::new(stop)),
             ended: AtomicBool::new(false),
         }
     }
@@ -60,8 +62,8 @@ impl Serving {
 
 #[pymethods]
 impl Serving {
-    /// Takes stdin and stdout and serves on them. `own` says that the process is there for this
-    /// alone: signals end it, and so does the end of the wire when a handler is wedged.
+    /// Takes stdin and stdout and serves on them. `own` says that the process runs only this server:
+    /// signals end it, and so does the end of the input even if a handler never returns.
     #[staticmethod]
     fn stdio(
         py: Python<'_>,
@@ -96,9 +98,8 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Listens at an address and serves whoever comes, on threads of the engine's. `own` says that
-    /// the process is there for this alone: what is noted there ends it, even when a handler is
-    /// wedged.
+    /// Listens at an address and serves on threads of the engine. `own` says that the process runs only
+    /// this server: a signal noted there ends it, even if a handler never returns.
     #[staticmethod]
     fn network(
         py: Python<'_>,
@@ -145,15 +146,106 @@ impl Serving {
         Ok(made)
     }
 
-    /// Where it is reached.
+    /// The address that the server listens on.
     #[getter]
     fn address(&self) -> &str {
         &self.address
     }
 
-    /// What was done there so far, in the order of the face; nothing off the network.
+    /// The counters of the server.
+    fn counter(&self) -> Counter {
+        Counter(self.metrics.clone())
+    }
+
+    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
+    fn fileno(&self) -> i32 {
+        self.hub.inbox.signal().fd()
+    }
+
+    /// Handles the events for this thread. `False` when there are no connections any more.
+    fn drain(&self, py: Python<'_>) -> PyResult<bool> {
+        self.hub.check(py, "server")?;
+        let mut gathered_since = Instant::now();
+        self.hub.draining.store(true, Ordering::Release);
+        for event in self.hub.inbox.take(DRAIN) {
+            let owed = event.owed();
+            if let Err(panic) = caught(|| self.take(py, event)) {
+                match owed {
+                    Some((session, to)) => {
+                        let settled = &self.hub.settled;
+                        settled.put(&session, |replies| panic.answer(replies, &to));
+                    }
+                    None => panic.exception(py).display(py),
+                }
+            }
+            if gathered_since.elapsed() > GATHER {
+                self.hub.hand_over(&self.hub.settled);
+                gathered_since = Instant::now();
+            }
+        }
+        self.hub.draining.store(false, Ordering::Release);
+        self.hub.hand_over(&self.hub.settled);
+        Ok(!self.ended.load(Ordering::Acquire))
+    }
+
+    /// Whether tasks are running, which may outlive their connections.
+    #[getter]
+    fn has_tasks(&self) -> bool {
+        self.hub.has_tasks()
+    }
+
+    /// Serves on this thread, without an event loop, until there are no connections any more.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        while self.drain(py)? {
+            py.detach(|| self.hub.inbox.signal().wait());
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Shuts down gracefully: calls in flight are answered within the grace period.
+    fn stop(&self) {
+        if !self.stop.is_forked() {
+            (self.stop)();
+        }
+    }
+
+    /// Lets the worker threads end.
+    fn close(&self, py: Python<'_>) {
+        if !self.hub.is_forked() {
+            py.detach(|| self.hub.leave(WORKERS_END));
+        }
+    }
+}
+
+impl Serving {
+    /// Handles one event.
+    fn take(&self, py: Python<'_>, event: Event) {
+        panics::point("event");
+        let catalog = &self.hub.catalog;
+        match event {
+            Event::Call(work) => shown(py, start(py, work)),
+            Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
+            Event::Rung(bell) => shown(py, bell.ring(py)),
+            Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
+            Event::Kernel(session, news) => shown(py, kernel::tell(py, &session, news)),
+            Event::Progress(report, far) => tell(py, Some(&report), far),
+            Event::Initialized(session) => introduce(py, &session, &catalog.on_initialized),
+            Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
+            Event::Ended => self.ended.store(true, Ordering::Release),
+        }
+    }
+}
+
+/// The counters of an address. It does not keep the server alive.
+#[pyclass(frozen, module = "mcpbolt._core")]
+pub struct Counter(Option<Arc<Metrics>>);
+
+#[pymethods]
+impl Counter {
+    /// The counters in the order of Python's `Counts`; all 0 if the server is not on the network.
     fn counts(&self) -> [u64; 11] {
-        let counts = self.metrics.as_ref().map(|metrics| metrics.counts());
+        let counts = self.0.as_ref().map(|metrics| metrics.counts());
         let counts = counts.unwrap_or_default();
         [
             counts.open_connections,
@@ -169,69 +261,14 @@ impl Serving {
             counts.bytes_written,
         ]
     }
-
-    /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
-    fn fileno(&self) -> i32 {
-        self.hub.inbox.signal().fd()
-    }
-
-    /// Starts what has come for this thread. `False` when there are no connections any more.
-    fn drain(&self, py: Python<'_>) -> PyResult<bool> {
-        let catalog = &self.hub.catalog;
-        let mut gathered_since = Instant::now();
-        self.hub.draining.store(true, Ordering::Release);
-        for event in self.hub.inbox.take(DRAIN) {
-            match event {
-                Event::Call(work) => shown(py, start(py, work)),
-                Event::Asked(number) => shown(py, ask::settle(py, &self.hub, number)),
-                Event::Rung(bell) => shown(py, bell.ring(py)),
-                Event::Cancelled(session, key) => shown(py, session.cancel_task(py, &key)),
-                Event::Kernel(session, news) => shown(py, kernel::tell(py, &session, news)),
-                Event::Progress(report, far) => tell(py, Some(&report), far),
-                Event::Initialized(session) => introduce(py, &session, &catalog.on_initialized),
-                Event::RootsChanged(session) => introduce(py, &session, &catalog.on_roots_changed),
-                Event::Ended => self.ended.store(true, Ordering::Release),
-            }
-            if gathered_since.elapsed() > GATHER {
-                self.hub.hand_over(&self.hub.settled);
-                gathered_since = Instant::now();
-            }
-        }
-        self.hub.draining.store(false, Ordering::Release);
-        self.hub.hand_over(&self.hub.settled);
-        Ok(!self.ended.load(Ordering::Acquire))
-    }
-
-    /// Whether tasks are under way, which may outlive their connections.
-    #[getter]
-    fn has_tasks(&self) -> bool {
-        self.hub.has_tasks()
-    }
-
-    /// Serves on this thread, without an event loop, until there are no connections any more.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while self.drain(py)? {
-            py.detach(|| self.hub.inbox.signal().wait());
-            py.check_signals()?;
-        }
-        Ok(())
-    }
-
-    /// Ends it in good order: what is in flight is answered within the grace period.
-    fn stop(&self) {
-        (self.stop)();
-    }
-
-    /// Lets the worker threads end.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.hub.leave(WORKERS_END));
-    }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // Nobody looks any more.
-        self.hub.inbox.close();
+        // Nobody drains the inbox any more.
+        if !self.hub.is_forked() {
+            self.hub.inbox.close();
+        }
     }
 }
 
@@ -254,8 +291,8 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
         let job = Bound::new(py, Job(work))?;
         let function = job.get().0.function().bind(py);
         match spawn.bind(py).call1((&job, function, arguments)) {
-            // It has ended already. One that is cancelled by now is kept: the event that says so
-            // comes behind this one.
+            // `None` means that the call has ended already. A call cancelled by now is still kept: its
+            // `Cancelled` event comes after this one.
             Ok(task) if task.is_none() => {}
             Ok(task) => {
                 let running = Running::new(&session, key, task.unbind(), context.as_deref());
@@ -270,7 +307,7 @@ fn start(py: Python<'_>, work: Work) -> PyResult<()> {
     Ok(())
 }
 
-/// Tells a function of the user's about a client.
+/// Calls a callback of the program with a client's `ClientInfo`.
 fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) {
     if hook.is_some() {
         match introduction::of_connection(py, &session.handle) {
@@ -280,7 +317,7 @@ fn introduce(py: Python<'_>, session: &Session, hook: &Option<Py<PyAny>>) {
     }
 }
 
-/// One call's misfortune must not take the others of its batch along.
+/// Prints an error instead of raising it, so that one failed call does not stop the others of its batch.
 pub fn shown(py: Python<'_>, outcome: PyResult<()>) {
     if let Err(error) = outcome {
         error.display(py);

@@ -1,4 +1,4 @@
-//! One connection of a server: light, for over HTTP each request may be one.
+//! One connection of a server. It is small, since over HTTP each request may be one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,20 +21,20 @@ pub struct Work {
     pub session: Arc<Session>,
     pub call: Call,
     pub target: Arc<Target>,
-    /// That of a call which may go on as a task of the protocol.
+    /// The engine's context, for a call that may continue as an MCP task.
     pub context: Option<Box<server::Context>>,
-    /// Whether its arguments need no validator, as was seen when they were read.
+    /// Whether the arguments need no validator; set when they are read.
     pub is_straight: AtomicBool,
 }
 
 impl Work {
-    /// What carries it out without a validator, if nothing needs one.
+    /// The way to carry out this call without a validator, if it needs none.
     pub fn straight(&self) -> Option<&Straight> {
         let is_straight = self.is_straight.load(Ordering::Relaxed);
         self.target.straight.as_ref().filter(|_| is_straight)
     }
 
-    /// The function, once the arguments were read.
+    /// The function to call; valid once the arguments were read.
     pub fn function(&self) -> &Py<PyAny> {
         match self.straight() {
             Some(straight) => &straight.function,
@@ -42,31 +42,31 @@ impl Work {
         }
     }
 
-    /// The task of the protocol that the call has become, if it has.
+    /// The MCP task that the call has become, if any.
     pub fn task(&self) -> Option<&TaskCall> {
         let task = self.context.as_ref()?.task()?;
         task.is_task().then_some(task)
     }
 }
 
-/// One connection. Engine threads hold it too: nothing here needs the interpreter but what says
-/// so.
+/// One connection. Engine threads hold it too: only methods that take a `Python` token need the
+/// interpreter.
 pub struct Session {
     pub hub: Arc<Hub>,
     pub handle: Handle,
-    /// The kernel's side of it.
+    /// The kernel's object for this connection.
     pub peer: Kept,
-    /// The kernel has answered the handshake, and well.
+    /// Whether the kernel has accepted the handshake.
     pub is_open: AtomicBool,
-    /// What brings the messages of each stream, where somebody wants to know.
+    /// The HTTP request head of each stream; kept only for a kernel.
     heads: Mutex<HashMap<StreamId, Arc<Head>>>,
-    /// Its name, where it is a session of HTTP.
+    /// The session id, in an HTTP session.
     name: OnceLock<Box<str>>,
-    /// Tasks of the event loop under way.
+    /// The running tasks of the event loop, by call.
     tasks: Mutex<HashMap<CallKey, Running>>,
 }
 
-/// An object of Python's that a connection keeps until it ends.
+/// A Python object that a connection keeps until it ends.
 #[derive(Default)]
 pub struct Kept(Mutex<Option<Py<PyAny>>>);
 
@@ -75,7 +75,7 @@ impl Kept {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept, or what `make` makes, which is kept then. On one thread alone.
+    /// Returns the object; makes and keeps it if there is none. Call it from one thread only.
     pub fn or_make<'py>(
         &self,
         py: Python<'py>,
@@ -89,14 +89,14 @@ impl Kept {
         Ok(made)
     }
 
-    /// What was kept.
+    /// Removes and returns the object.
     pub fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.lock().take().map(|kept| kept.into_bound(py))
     }
 }
 
 impl Session {
-    /// The connection of `handle`.
+    /// Makes the session for the connection of `handle`.
     pub fn new(hub: Arc<Hub>, handle: Handle) -> Arc<Self> {
         Arc::new(Self {
             hub,
@@ -109,8 +109,8 @@ impl Session {
         })
     }
 
-    /// The engine's context of a call. When what the client brings from an earlier round is wrong,
-    /// there is none: the call is answered here.
+    /// Makes the engine's context of a call. If the state that the client brings from an earlier round is
+    /// invalid, answers the call with an error and returns `None`.
     pub fn context(&self, call: &Call) -> Option<server::Context> {
         let seal = self.hub.catalog.seal.as_ref();
         match server::Context::new(self.handle.clone(), call, seal) {
@@ -128,7 +128,7 @@ impl Session {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what brings the messages of a stream.
+    /// Notes the HTTP request head of a stream; `None` when the stream has ended.
     pub fn carried(&self, stream: StreamId, head: Option<Arc<Head>>) {
         match head {
             Some(head) => {
@@ -141,12 +141,12 @@ impl Session {
         }
     }
 
-    /// What brought a request that is not answered yet.
+    /// The HTTP request head of an open stream.
     pub fn head(&self, stream: StreamId) -> Option<Arc<Head>> {
         self.heads().get(&stream).cloned()
     }
 
-    /// Its name, where it is a session of HTTP.
+    /// The session id, in an HTTP session.
     pub fn name(&self) -> Option<&str> {
         self.name.get().map(|name| &**name)
     }
@@ -155,7 +155,8 @@ impl Session {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no task of the event loop is under way, and Python keeps nothing of it.
+    /// Whether no task of the event loop is running and the kernel has no object for this connection.
+    /// Clears the request heads.
     pub fn is_idle(&mut self) -> bool {
         let heads = self.heads.get_mut();
         heads.unwrap_or_else(PoisonError::into_inner).clear();
@@ -165,7 +166,7 @@ impl Session {
             && peer.unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Does something with each request under way that the kernel answers.
+    /// Calls `act` with each running task of the kernel.
     pub fn each_of_kernel(
         &self,
         py: Python<'_>,
@@ -179,20 +180,20 @@ impl Session {
         tasks.iter().try_for_each(|task| act(task.bind(py)))
     }
 
-    /// A task of the event loop is under way.
+    /// Notes a running task of the event loop.
     pub fn keep_task(&self, key: CallKey, running: Running) {
         if self.tasks().insert(key, running).is_none() {
             self.hub.task_begins();
         }
     }
 
-    /// It has ended; whether it was the last one of all connections.
+    /// Notes that a task has ended; returns whether it was the last one of all connections.
     pub fn forget_task(&self, key: &CallKey) -> bool {
         let gone = self.tasks().remove(key);
         gone.is_some() && self.hub.task_ends()
     }
 
-    /// Cancels the task of a call, if there is one; once.
+    /// Cancels the task of a call, if there is one. Does nothing the second time.
     pub fn cancel_task(&self, py: Python<'_>, key: &CallKey) -> PyResult<()> {
         let running = self.tasks().remove(key);
         match running {

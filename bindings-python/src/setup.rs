@@ -1,4 +1,4 @@
-//! How a server is set up, as the face describes it.
+//! The setup of a server, as the Python package describes it.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mcpbolt::connection::Config;
 use mcpbolt::io::trace_to;
+use mcpbolt::limits::TotalLimits;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{CacheScope, Registry, Seal, Skill, TaskLimits};
 use pyo3::exceptions::PyValueError;
@@ -15,7 +16,7 @@ use pyo3::prelude::*;
 use crate::audit;
 use crate::definition::Definition;
 
-/// All but the entries. What is JSON is text.
+/// A server's settings, without its entries. JSON values are text.
 #[derive(FromPyObject)]
 pub struct ServerSetup {
     name: String,
@@ -29,22 +30,24 @@ pub struct ServerSetup {
     cache_scope: String,
     extensions: Vec<(String, String)>,
     task_limits: Option<Limits>,
+    max_bytes: Option<usize>,
     references: Option<References>,
     state_key: Option<Vec<u8>>,
     pub completion_entry: Option<Definition>,
     pub skills: Vec<SkillFolder>,
-    /// The tools whose calls the program looks at.
+    /// The names of the tools that have `sanitise` or `approval` hooks.
     pub looked_at: Vec<String>,
     pub kernel: Option<Py<PyAny>>,
     implementation: Option<String>,
     profile: String,
     policy: Option<PolicySetup>,
     experimental: Vec<(String, String)>,
+    actions: bool,
     pub on_initialized: Option<Py<PyAny>>,
     pub on_roots_changed: Option<Py<PyAny>>,
 }
 
-/// The rules of a server: JSON, and who is told of what is done.
+/// The policy of a server, as JSON, and the audit callback.
 #[derive(FromPyObject)]
 struct PolicySetup {
     json: String,
@@ -54,30 +57,31 @@ struct PolicySetup {
 impl PolicySetup {
     fn read(&self, py: Python<'_>) -> PyResult<Policy> {
         let policy = Policy::from_json(&self.json).map_err(wrong)?;
-        Ok(match &self.audit {
-            None => policy,
-            Some(audit) => policy.audit(audit::teller(audit.clone_ref(py))?),
-        })
+        match &self.audit {
+            None => Ok(policy),
+            Some(audit) => audit::told(policy, audit.clone_ref(py)),
+        }
     }
 }
 
-/// What is kept of tasks. Times are in seconds.
+/// The limits of tasks. Times are in seconds.
 #[derive(FromPyObject)]
 struct Limits {
     tasks: Option<usize>,
+    per_owner: Option<usize>,
     bytes: Option<usize>,
     ttl: Option<f64>,
     poll_interval: Option<f64>,
 }
 
-/// From how many bytes on data are referred to, and for how many seconds they are kept.
+/// The size in bytes above which data is sent as a reference, and the seconds that it is kept.
 #[derive(FromPyObject)]
 struct References {
     over_bytes: usize,
     ttl: f64,
 }
 
-/// A skill: its manifest, the folder it is within, and its other files: path, MIME type, bytes.
+/// A skill: its manifest, the path that it is within, and its other files (path, MIME type, bytes).
 #[derive(FromPyObject)]
 pub struct SkillFolder {
     manifest: String,
@@ -87,7 +91,7 @@ pub struct SkillFolder {
 
 impl SkillFolder {
     /// # Errors
-    /// When it is no skill.
+    /// The manifest is not valid.
     pub fn read(&self) -> PyResult<Skill> {
         let skill = Skill::new(&self.manifest).map_err(wrong)?;
         let skill = match self.within.is_empty() {
@@ -102,7 +106,7 @@ impl SkillFolder {
 }
 
 impl ServerSetup {
-    /// A registry that offers nothing yet.
+    /// Makes a registry with these settings and no entries.
     pub fn registry(&self, py: Python<'_>) -> PyResult<Registry> {
         let mut registry = Registry::new();
         registry.set_profile(self.profile.parse().map_err(wrong)?);
@@ -131,10 +135,18 @@ impl ServerSetup {
             let time = |given: Option<f64>, own| given.map_or(Ok(own), seconds);
             registry.set_task_limits(TaskLimits {
                 tasks: limits.tasks.unwrap_or(own.tasks),
+                per_owner: limits.per_owner.unwrap_or(own.per_owner),
                 bytes: limits.bytes.unwrap_or(own.bytes),
                 ttl: time(limits.ttl, own.ttl)?,
                 poll_interval: time(limits.poll_interval, own.poll_interval)?,
             });
+        }
+        if let Some(max_bytes) = self.max_bytes {
+            if max_bytes == 0 {
+                return Err(PyValueError::new_err("max_bytes is at least 1"));
+            }
+            let own = TotalLimits::default();
+            registry.set_total_limits(TotalLimits { max_bytes, ..own });
         }
         if let Some(references) = &self.references {
             registry.set_references(references.over_bytes, seconds(references.ttl)?);
@@ -145,7 +157,7 @@ impl ServerSetup {
         Ok(registry)
     }
 
-    /// What its connections begin with.
+    /// Makes the configuration of the server's connections.
     pub fn config(&self, registry: &Registry) -> PyResult<Config> {
         let mut config = registry.config(&self.name, &self.version);
         if let Some(implementation) = &self.implementation {
@@ -153,10 +165,11 @@ impl ServerSetup {
         }
         config.instructions = self.instructions.as_deref().map(Into::into);
         config.trace = self.trace.as_deref().map(trace_to).transpose()?;
+        config.actions = self.actions;
         Ok(config)
     }
 
-    /// What signs what clients keep for the server between the rounds of a call.
+    /// The signer of the state that clients hold between the rounds of a call.
     pub fn seal(&self) -> PyResult<Option<Seal>> {
         let Some(key) = &self.state_key else {
             return Ok(Seal::random());
@@ -167,7 +180,7 @@ impl ServerSetup {
     }
 }
 
-/// Whom what is kept may be shown to.
+/// Parses the scope of a cache.
 pub fn scope(name: &str) -> PyResult<CacheScope> {
     match name {
         "public" => Ok(CacheScope::Public),
@@ -178,7 +191,7 @@ pub fn scope(name: &str) -> PyResult<CacheScope> {
     }
 }
 
-/// What cannot be registered.
+/// A `ValueError` with the error's text.
 pub fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,42 +1,50 @@
-//! Functions of an existing server whose arguments need no validator, nor what they give back: each
-//! parameter is text, a number or a truth value without further conditions. A call that holds
-//! anything else takes the way round, by the function that validates.
+//! Functions of an SDK or FastMCP server whose arguments and values need no validator: each parameter is a
+//! string, a number or a boolean without further constraints. A call with anything else goes through the
+//! function that validates.
 
 use mcpbolt::connection::ResultWriter;
 use mcpbolt::json::{reader, string};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use crate::read;
 use crate::tool_answer::append_text;
 
-/// Digits of an integer that any reader of numbers reads alike.
+/// The longest integer, in characters, that all number parsers read alike.
 const DIGITS: usize = 18;
 
-/// A function that takes its arguments by name and gives back its value.
+/// A function that takes its arguments by name and returns its plain value.
 #[derive(Debug, FromPyObject)]
 pub struct Straight {
     pub function: Py<PyAny>,
-    /// Name, kind, and whether it is needed.
+    /// Name, type, and whether it is required.
     parameters: Vec<(Py<PyString>, String, bool)>,
-    /// The kind of what is structured content, too, as its member `result`.
+    /// The type of value that also becomes structured content, as its member `result`.
     wraps: Option<String>,
-    /// The `_meta` of such a result.
+    /// The `_meta` of a result with such structured content.
     meta: Option<String>,
-    /// Makes a result of anything else it gives back: `finish(value, revision)`, JSON.
+    /// Makes the result of any other value, as JSON: `finish(value, revision)`.
     pub finish: Py<PyAny>,
-    /// Makes a result of what it raised, JSON, or raises an error of the protocol.
+    /// Makes the result of an exception, as JSON, or raises a protocol error.
     pub fail: Py<PyAny>,
 }
 
-/// A value that it gave back, as text and as JSON.
+/// A return value that needs no conversion: text, or a word that is both text and JSON.
 pub enum Plain<'py> {
     Text(Bound<'py, PyString>),
     Word(String),
 }
 
 impl Straight {
-    /// The arguments by name; `None` when they are for the validator to look at.
+    /// Shows the garbage collector the Python objects held here.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.function)?;
+        visit.call(&self.finish)?;
+        visit.call(&self.fail)
+    }
+
+    /// The arguments by name; `None` if they need the validator.
     pub fn arguments<'py>(&self, py: Python<'py>, json: &str) -> Option<Bound<'py, PyDict>> {
         let arguments = PyDict::new(py);
         let mut missing = self.parameters.iter().filter(|one| one.2).count();
@@ -55,14 +63,14 @@ impl Straight {
         (missing == 0).then_some(arguments)
     }
 
-    /// What it gave back, if that needs no conversion.
+    /// The return value, if it needs no conversion.
     pub fn plain<'py>(&self, value: &Bound<'py, PyAny>) -> Option<Plain<'py>> {
         let kind = kind(value)?;
         if self.wraps.as_deref().is_some_and(|wraps| wraps != kind) {
             return None;
         }
         if let Ok(text) = value.cast_exact::<PyString>() {
-            // What is no Unicode is told of on the way round.
+            // A lone surrogate is reported by `finish`.
             text.to_str().ok()?;
             return Some(Plain::Text(text.clone()));
         }

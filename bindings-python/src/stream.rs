@@ -1,4 +1,4 @@
-//! What a client listens to.
+//! The stream of a client's subscription to changes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::client::Link;
 
-/// A stream on which a server tells of changes; dropped, it ends.
+/// A stream on which a server reports changes. Dropping it ends it.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Stream(Mutex<Option<Listening>>);
 
@@ -20,7 +20,8 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// `future` gets `None` when the server ends it in good order. Gives a number to end it by.
+    /// Waits for the end: `future` gets `None` when the server ends the stream normally. Returns a number
+    /// to end it by.
     fn attend(&self, link: &Link, future: Py<PyAny>) -> u64 {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         link.start(future, async move {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use mcpbolt::handler::Operation;
 use mcpbolt::server::{Registry, RegistryError, Template};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -24,7 +25,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// As the face names it.
+    /// Parses the name that the Python package uses.
     pub fn parse(name: &str) -> Self {
         match name {
             "inline" => Self::Inline,
@@ -34,39 +35,53 @@ impl Lane {
     }
 }
 
-/// A function and how it is called.
+/// A function, and how to call it.
 #[derive(Debug)]
 pub struct Target {
     pub function: Py<PyAny>,
     pub lane: Lane,
-    /// Whether its calls may go on as tasks of the protocol.
+    /// Whether its calls may run as MCP tasks.
     pub takes_tasks: bool,
-    /// Whether what it gives back is held against a schema.
+    /// Whether its results are validated against an output schema.
     pub is_checked: bool,
-    /// That of a resource of one: its variables are the arguments.
+    /// The URI template of a resource template: its variables are the arguments.
     pub template: Option<Template>,
-    /// The parameters that arguments go to.
+    /// The parameters for arguments.
     pub parameters: Vec<Py<PyString>>,
     /// The parameter that takes the context.
     pub context: Option<Py<PyString>>,
-    /// Makes of the arguments what the function's parameters want; `None` when they are plain.
+    /// Converts the arguments to the types of the parameters; `None` if no argument needs it.
     pub prepare: Option<Py<PyAny>>,
-    /// The parameters that are integers.
+    /// The parameters with the hint `int`.
     pub integers: Vec<Py<PyString>>,
-    /// Makes of what the function gives back what goes on the wire.
+    /// Converts the function's return value to a result.
     pub lower: Py<PyAny>,
-    /// Whether it is a tool's, and takes a `Pending` instead of its arguments.
+    /// Whether it is a tool wrapped in hooks, a cache or `Steps`, which takes a `Pending` instead of its
+    /// arguments.
     pub is_looked_at: bool,
-    /// Whether it takes arguments and gives a result in JSON: see `Catalog.offer`.
+    /// Whether it takes arguments and returns a result in JSON: see `Catalog.offer`.
     pub is_native: bool,
-    /// What carries such calls out that need no validator.
+    /// For a native function, the way to carry out calls that need no validator.
     pub straight: Option<Straight>,
-    /// Whether the last call took long: answers do not wait for such a call.
+    /// Whether the last call was slow: answers of other calls do not wait for such a call.
     pub slow: AtomicBool,
 }
 
 impl Target {
-    /// One that takes arguments and gives a result in JSON.
+    /// Shows the garbage collector the Python objects held here, unless a running call also holds this
+    /// target.
+    pub fn visit(this: &Arc<Self>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if Arc::strong_count(this) > 1 {
+            return Ok(());
+        }
+        visit.call(&this.function)?;
+        visit.call(&this.prepare)?;
+        visit.call(&this.lower)?;
+        let straight = this.straight.as_ref();
+        straight.map_or(Ok(()), |straight| straight.visit(visit))
+    }
+
+    /// Makes a target that takes arguments and returns a result in JSON.
     pub fn native(
         py: Python<'_>,
         function: Py<PyAny>,
@@ -92,13 +107,13 @@ impl Target {
     }
 }
 
-/// The functions, each under the number of its operation. Those of removed entries are kept until
-/// [`retain`](Self::retain).
+/// The functions of a server by the numbers of their operations. Functions of removed entries are kept
+/// until [`retain`](Self::retain).
 #[derive(Clone, Debug, Default)]
 pub struct Targets(BTreeMap<u32, Arc<Target>>);
 
 impl Targets {
-    /// What carries out the operation that has this number.
+    /// The function for the operation with this number.
     pub fn get(&self, number: u32) -> Option<&Arc<Target>> {
         self.0.get(&number)
     }
@@ -124,7 +139,7 @@ impl Targets {
         Ok(())
     }
 
-    /// Forgets what the registry has no longer.
+    /// Removes the functions whose entries the registry no longer has.
     pub fn retain(&mut self, registry: &Registry) {
         self.0
             .retain(|number, _| registry.has(Operation::from_target(*number)));

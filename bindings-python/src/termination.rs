@@ -1,7 +1,7 @@
-//! Signals that ask the process to end, where it is there for a server alone.
+//! Termination signals, for a process that runs only a server.
 //!
-//! Python's own handlers stay in charge of them: whatever else, they note a signal in a
-//! descriptor as it comes (`signal.set_wakeup_fd`), also while somebody holds the interpreter.
+//! Python's own signal handlers stay installed. They write each signal to a descriptor at once
+//! (`signal.set_wakeup_fd`), even while some thread holds the GIL.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Where they are noted. Dropped, it is heard no longer.
+/// The descriptor that signals are written to. Dropping it ends the watching thread.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Termination {
     noted: UnixStream,
@@ -23,7 +23,7 @@ impl Termination {
     #[new]
     fn new() -> io::Result<Self> {
         let (noted, heard) = UnixStream::pair()?;
-        // Who notes them is a handler of signals: it must not wait.
+        // A signal handler writes to it, which must not block.
         noted.set_nonblocking(true)?;
         Ok(Self {
             noted,
@@ -31,20 +31,21 @@ impl Termination {
         })
     }
 
-    /// The descriptor to note them in, a byte each.
+    /// The descriptor to write signals to, one byte each.
     fn fileno(&self) -> i32 {
         self.noted.as_raw_fd()
     }
 
-    /// Notes one.
+    /// Writes a signal to the descriptor.
     fn note(&self, number: u8) {
-        // It is full when many are heard that nobody has acted upon yet.
+        // If the write would block, enough signals are waiting to be acted upon.
         let _ = (&self.noted).write(&[number]);
     }
 }
 
 impl Termination {
-    /// From now on each that is noted does that, on a thread of its own; of one server.
+    /// Calls `act` on a separate thread for SIGHUP, SIGINT and SIGTERM written from now on. Only the first
+    /// call has an effect: there is one server.
     pub fn watch(&self, act: impl Fn() + Send + 'static) -> io::Result<()> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut heard) = { heard }.take() else {

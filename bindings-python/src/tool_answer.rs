@@ -1,4 +1,4 @@
-//! What a tool gave back, as its result.
+//! Converts a tool's return value to its result.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::kept::Finished;
 use crate::target::Target;
 use crate::write;
 
-/// What a tool gave back.
+/// A tool's return value.
 pub enum ToolAnswer<'py> {
-    /// Text, the most frequent.
+    /// Text, the most frequent value.
     Text(Bound<'py, PyString>),
-    /// Anything else.
+    /// Any other value, converted.
     Lowered(Lowered),
-    /// What was made of it already.
+    /// A result that was converted before.
     Made(Arc<Lowered>),
 }
 
-/// A result in JSON.
+/// The members of a tool result, as JSON.
 #[derive(Default)]
 pub struct Lowered {
     content: Option<String>,
@@ -36,7 +36,7 @@ impl<'py> ToolAnswer<'py> {
         let value = match value.cast_into_exact::<PyString>() {
             Ok(text) if target.is_checked => text.into_any(),
             Ok(text) => {
-                // What is no Unicode is the function's fault, and found here.
+                // A lone surrogate is an error of the function, found here.
                 text.to_str()?;
                 return Ok(Self::Text(text));
             }
@@ -70,7 +70,7 @@ impl<'py> ToolAnswer<'py> {
         self.lowered().is_some_and(|lowered| lowered.is_error)
     }
 
-    /// Its structured content.
+    /// The structured content.
     pub fn structured(&self) -> Option<&str> {
         self.lowered()?.structured.as_deref()
     }
@@ -91,7 +91,7 @@ impl<'py> ToolAnswer<'py> {
         }
     }
 
-    /// The same, to be kept.
+    /// Converts the value for the result cache.
     pub fn into_lowered(self) -> Arc<Lowered> {
         match self {
             Self::Text(text) => {
@@ -109,7 +109,7 @@ impl<'py> ToolAnswer<'py> {
 }
 
 impl Lowered {
-    /// What it takes in memory, in bytes.
+    /// The memory that the result takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         let parts = [&self.content, &self.structured, &self.meta];
         let parts: usize = parts.into_iter().flatten().map(String::len).sum();
@@ -138,14 +138,14 @@ impl Lowered {
     }
 }
 
-/// One block of text, as the content of a result.
+/// Appends a `content` array with one text block.
 pub fn append_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
     string::append(out, text);
     out.extend_from_slice(b"}]");
 }
 
-/// The members of a result that is one block of text.
+/// Writes the members of a result with one text block.
 pub fn write_text(result: &mut ResultWriter<'_>, text: &str, is_error: bool) {
     result.with("content", |out| append_text(out, text));
     if is_error {

@@ -1,4 +1,4 @@
-//! A child's messages as they are, without a protocol over them: for who has one of his own.
+//! Raw messages to and from a child process, for a client with its own protocol implementation.
 //!
 //! ```text
 //!   child ─▶ io::Wire (its thread) ─▶ inbox ─▶ drain: on_message(kind, id, method, body)
@@ -11,23 +11,24 @@ use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{ChildCommand, Heard, Stderr, WireHandle};
 use mcpbolt::limits::Limits;
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::engine::codec;
 use crate::future::tell;
 use crate::inbox::Inbox;
 
-/// Messages handed over in one turn of the event loop.
+/// The most messages handled in one turn of the event loop.
 const DRAIN: usize = 256;
 
-/// What came of the child.
+/// Input from the child's thread.
 enum Came {
     Heard(Heard),
     Stderr(String),
     Ended(String),
 }
 
-/// Whom the face wants told.
+/// The Python callbacks.
 #[derive(FromPyObject)]
 struct Ears {
     on_message: Py<PyAny>,
@@ -37,7 +38,7 @@ struct Ears {
     on_ended: Py<PyAny>,
 }
 
-/// A child and its messages.
+/// A child process and its messages.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Wire {
     inbox: Arc<Inbox<Came>>,
@@ -47,7 +48,7 @@ pub struct Wire {
 
 #[pymethods]
 impl Wire {
-    /// Starts a child that sees these variables and no others.
+    /// Starts a child with exactly these environment variables.
     #[new]
     fn new(
         command: Vec<String>,
@@ -94,12 +95,24 @@ impl Wire {
         Ok(wire)
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.ears.on_stderr)?;
+        let ears = &self.ears;
+        let all = [
+            &ears.on_message,
+            &ears.on_bad,
+            &ears.on_room,
+            &ears.on_ended,
+        ];
+        all.into_iter().try_for_each(|ear| visit.call(ear))
+    }
+
     /// The descriptor that is readable when [`drain`](Self::drain) has something to do.
     fn fileno(&self) -> i32 {
         self.inbox.signal().fd()
     }
 
-    /// Hands over what has come.
+    /// Passes what has come to the callbacks.
     fn drain(&self, py: Python<'_>) {
         let Ears {
             on_message,
@@ -128,12 +141,12 @@ impl Wire {
         }
     }
 
-    /// Writes a message, without its line end. Whether there is room for more.
+    /// Sends a message, given without its line end. Returns whether there is room for more.
     fn send(&self, message: &[u8]) -> bool {
         self.handle.send(message)
     }
 
-    /// Has the child end: its stdin is closed when all is written, then it is asked, then made to.
+    /// Shuts the child down: closes its stdin when all is written, then sends SIGTERM, then SIGKILL.
     fn close(&self) {
         self.handle.close();
     }
@@ -146,7 +159,7 @@ impl Drop for Wire {
     }
 }
 
-/// The child is gone, however its thread ended, and nothing more comes.
+/// Reports the end of the child when dropped, so that it is reported even if its thread panics.
 struct Ending(Arc<Inbox<Came>>, ConnectionError);
 
 impl Drop for Ending {

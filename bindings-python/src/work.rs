@@ -1,4 +1,4 @@
-//! What a client waits for.
+//! The pending operations of a client, and their outcomes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,16 +8,16 @@ use mcpbolt::client::{ActionAnswer, ActionFailure, Asking, Listening, Started, T
 use mcpbolt::error::RequestError;
 use mcpbolt::message::Message;
 
-/// Something under way.
+/// A pending operation.
 #[expect(clippy::large_enum_variant, reason = "the small one is rare")]
 pub enum Work {
-    /// A request, the most frequent.
+    /// A request, the most frequent operation.
     Asking(Asking),
     /// Anything else.
     Other(Pin<Box<dyn Future<Output = Result<Made, RequestError>> + Send>>),
 }
 
-/// What came of it.
+/// The successful outcome of an operation.
 #[derive(Debug)]
 pub enum Made {
     Answer(Message),
@@ -37,7 +37,7 @@ impl Work {
         Self::Other(Box::pin(async move { future.await.map(Into::into) }))
     }
 
-    /// Gives it up; the server is told.
+    /// Cancels the operation; the server is notified.
     pub fn cancel(self, reason: Option<&str>) {
         if let Self::Asking(asking) = self {
             asking.cancel(reason);

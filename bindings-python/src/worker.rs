@@ -1,9 +1,9 @@
 //! Threads that carry out plain functions.
 //!
-//! A worker keeps the interpreter while calls are quick and many, and their answers wait a
-//! moment for each other. They never wait for a slow call: before a function that was slow the
-//! last time they are handed over, and the worker on watch hands them over within a tick when a
-//! quick one turns out slow.
+//! A worker stays attached to the interpreter while calls are quick and many, and their answers are
+//! gathered for a moment. Answers never wait for a slow call: they are handed over before a function that
+//! was slow the last time, and if a quick one turns out slow, the worker on watch hands them over within
+//! a tick.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,36 +11,48 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::handler::Spawner;
 use pyo3::prelude::*;
+use rustix::thread::gettid;
 
 use crate::hub::Hub;
+use crate::panics::{self, caught};
 use crate::session::Work;
 use crate::{attached, call, outcome};
 
-/// A call longer than this is slow.
+/// A call that takes longer than this is slow.
 const SLOW: Duration = Duration::from_micros(50);
-/// Longest that answers wait for each other while calls are quick, and most bytes of them.
+/// How long answers are gathered at most while calls are quick, and how many bytes.
 const GATHER: Duration = Duration::from_micros(200);
 const GATHER_BYTES: usize = 64 << 10;
-/// How long the network waits for who drives it; one call may take longer, and then another
-/// thread drives it.
+/// How long a thread of the network may run calls before it returns. A single call may take longer;
+/// another thread then drives the network.
 const VISIT: Duration = Duration::from_micros(100);
 
-/// Starts one more worker of a server; without it calls wait for the workers there are.
+/// Starts one more worker thread of a server; returns whether it could. If not, calls wait for the
+/// existing workers.
 pub fn spawn(hub: &Arc<Hub>) -> bool {
     let hub = hub.clone();
     let thread = std::thread::Builder::new().name("mcpbolt-python".into());
-    thread.spawn(move || work(&hub)).is_ok()
+    let run = move || {
+        let mut begin = true;
+        // Each call is guarded separately. After a panic anywhere else, the thread starts over.
+        while caught(|| work(&hub, begin)).is_err() {
+            begin = false;
+        }
+    };
+    thread.spawn(run).is_ok()
 }
 
-fn work(hub: &Arc<Hub>) {
+fn work(hub: &Arc<Hub>, begin: bool) {
+    panics::point("worker");
+    let here = gettid();
     let spawn_one = || spawn(hub);
     let hand_over = || hub.hand_over(&hub.answered);
-    let wait = |begin| hub.workers.wait(begin, &spawn_one, &hand_over);
-    let Some(first) = wait(true) else { return };
+    let wait = |begin| hub.workers.wait(here, begin, &spawn_one, &hand_over);
+    let Some(first) = wait(begin) else { return };
     // Fails only when the interpreter is shutting down.
     let _ = Python::try_attach(|py| {
         work_off(py, hub, first, || {
-            hub.workers.next().or_else(|| {
+            hub.workers.next(here).or_else(|| {
                 hand_over();
                 py.detach(|| wait(false))
             })
@@ -48,36 +60,40 @@ fn work(hub: &Arc<Hub>) {
     });
 }
 
-/// Has a thread of the engine's that drives the network come when its turn is over.
+/// Has the engine's thread that drives the network run calls as a guest when its turn is over.
 pub fn invite(hub: &Arc<Hub>, crew: &dyn Spawner) {
     let hub = hub.clone();
     crew.spawn(Box::pin(async move { visit(&hub) }));
 }
 
-/// What it does then; it goes when there is nothing left to do, and soon: the network waits.
+/// Runs calls on the network's thread as a guest, until there are none or [`VISIT`] has passed.
 fn visit(hub: &Arc<Hub>) {
-    let Some(first) = hub.workers.enter(|| spawn(hub)) else {
+    let here = gettid();
+    let Some(first) = hub.workers.enter(here, || spawn(hub)) else {
         return;
     };
     let begun = Instant::now();
     let worked = attached::visit(|py| {
-        work_off(py, hub, first, || {
-            let stays = begun.elapsed() < VISIT;
-            stays.then(|| hub.workers.next()).flatten()
+        // The guest leaves properly even if a call panics.
+        let _ = caught(|| {
+            work_off(py, hub, first, || {
+                let stays = begun.elapsed() < VISIT;
+                stays.then(|| hub.workers.next(here)).flatten()
+            });
         });
     });
     if worked.is_none() {
         // The interpreter is shutting down.
         return;
     }
-    // Where it goes, those who wait for the answers are woken at once.
+    // The guest returns to the network, which sends the answers at once.
     hub.answered.flush();
-    if let (true, Some(crew)) = (hub.workers.leave(), hub.crew.get()) {
+    if let (true, Some(crew)) = (hub.workers.leave(here), hub.crew.get()) {
         invite(hub, &**crew);
     }
 }
 
-/// Carries work out until there is none.
+/// Carries out work until there is none.
 fn work_off(py: Python<'_>, hub: &Arc<Hub>, first: Work, more: impl Fn() -> Option<Work>) {
     let (mut next, mut gathered_since) = (Some(first), Instant::now());
     while let Some(work) = next {
@@ -97,8 +113,12 @@ fn carry_out(py: Python<'_>, hub: &Arc<Hub>, work: &Work, gathered_since: &mut I
         hub.hand_over(&hub.answered);
         *gathered_since = start;
     }
-    let outcome = call::invoke(py, work);
-    let bytes = outcome::answer(py, work, outcome, &hub.answered);
+    let carried = caught(|| {
+        panics::point("call");
+        let outcome = call::invoke(py, work);
+        outcome::answer(py, work, outcome, &hub.answered)
+    });
+    let bytes = carried.unwrap_or_else(|panic| outcome::panicked(work, &panic, &hub.answered));
     target.slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
     if bytes > GATHER_BYTES {
         hub.hand_over(&hub.answered);

@@ -1,22 +1,27 @@
-//! The queue that worker threads pull plain functions from, and who of them wakes when.
+//! The queue that worker threads pull calls of plain functions from, and the rules by which they wake.
 //!
-//! Handing the interpreter's lock from thread to thread costs more than most calls, so one
-//! worker stays hot: it pulls until the queue is empty. Another, if there is need, only keeps
-//! watch, without the lock. When nothing was taken for a whole [`TICK`] although something
-//! waits and no worker at work runs, they are held up in their calls (sleeping, reading), and more
-//! are let in: twice as many at each tick.
+//! Handing the GIL from thread to thread costs more than most calls, so one worker stays hot: it pulls
+//! until the queue is empty. A second one, if needed, only keeps watch, without the GIL. If nothing was
+//! taken for a whole [`TICK`] although work waits, and none of the workers at work is running, then they
+//! are blocked in their calls (sleeping, reading), and more workers are let in: twice as many at each
+//! tick.
 //!
 //! ```text
 //!   push ─▶ queue ─▶ at work (≤ limit)      idle ◀──▶ on watch (≤ 1)
 //!                      │  ▲──────── let in after a tick ────┘
-//!                      ╰──▶ aside: waits for a client, and somebody else has its place
+//!                      ╰──▶ aside: waits for a client; another worker takes its place
 //! ```
 //!
-//! Where the network is on threads of the engine's, the one that has brought work in is invited
-//! as soon as it has all that there was, and is the hot worker until the queue is empty: nobody
-//! is woken for it, and its answers leave on the same thread.
+//! If engine threads drive the network, the thread that has read the work is invited as a guest once it
+//! has read all input. It is then the hot worker until the queue is empty: no thread has to be woken, and
+//! the answers leave on the same thread.
+//!
+//! A source (a principal or an address) occupies at most [`SHARE`] threads. While it does, its further
+//! work is passed over: to workers that look for work, and to the watch, the queue is empty if it holds
+//! nothing else. The work is taken, in order of arrival, when calls of that source end.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread, park, park_timeout};
 use std::time::{Duration, Instant};
@@ -24,25 +29,34 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use rustix::thread::gettid;
 
-/// How long calls may keep the queue waiting before more workers are let in; longer, step by
-/// step, while work is taken all the time.
+/// How long calls may block the queue before more workers are let in. It grows to [`LONG_TICK`], step by
+/// step, while work is taken continuously.
 const TICK: Duration = Duration::from_micros(500);
 const LONG_TICK: Duration = Duration::from_millis(2);
-/// Ticks without work after which the watch ends.
+/// The number of ticks without work after which the watch ends.
 const QUIET_TICKS: u32 = 4;
-/// How long that may be while one of them runs, or would if a processor were free: more of them
-/// would only be in its way.
+/// How long calls may block the queue while one worker runs or is runnable: more workers would only
+/// compete with it.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Threads at most, besides those aside.
+/// The most threads, not counting those aside.
 const MAX_WORKERS: usize = 40;
-/// Threads aside at most: further ones keep their place.
+/// The most threads for the calls of one source: three quarters of all threads. A source exceeds it only
+/// by calls that come back from waiting for a client.
+const SHARE: usize = MAX_WORKERS - MAX_WORKERS / 4;
+/// The most threads aside; further ones keep their place.
 const MAX_ASIDE: usize = 1000;
 
-/// Whether a thread runs, or would if a processor were free, rather than waits.
+/// Identifies the source of work; [`NOBODY`] if the source is not known.
+pub type Tag = u64;
+
+/// No known source: such work may use all threads.
+pub const NOBODY: Tag = 0;
+
+/// Whether a thread runs or is runnable, rather than waiting.
 fn runs(thread: Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
     let state = std::fs::read_to_string(path);
-    // Behind its name, which is in parentheses and may hold any.
+    // The state follows the name, which is in parentheses and may itself contain parentheses.
     state.is_ok_and(|it| it.rsplit(')').next().is_some_and(|it| it.starts_with(" R")))
 }
 
@@ -51,26 +65,74 @@ fn runs(thread: Pid) -> bool {
 pub struct Workers<T> {
     state: Mutex<State<T>>,
     ended: Condvar,
+    /// Hashes sources to tags.
+    tags: RandomState,
+}
+
+/// Work in order of arrival, each item with the tag of its source.
+#[derive(Debug)]
+struct Queue<T> {
+    line: VecDeque<(Tag, T)>,
+    /// Work that was passed over, all of one source. It is older than all in `line`.
+    held: VecDeque<(Tag, T)>,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self {
+            line: VecDeque::new(),
+            held: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Queue<T> {
+    fn is_empty(&self) -> bool {
+        self.line.is_empty() && self.held.is_empty()
+    }
+
+    /// Returns the part whose first item is the oldest that may be taken while `hog` has its share.
+    fn ready(&mut self, hog: Tag) -> Option<&mut VecDeque<(Tag, T)>> {
+        let may_go =
+            |first: Option<&(Tag, T)>| first.is_some_and(|(of, _)| *of != hog || *of == NOBODY);
+        if may_go(self.held.front()) {
+            return Some(&mut self.held);
+        }
+        while !may_go(self.line.front()) {
+            let passed_over = self.line.pop_front()?;
+            self.held.push_back(passed_over);
+        }
+        Some(&mut self.line)
+    }
+}
+
+/// A thread that carries out a call.
+#[derive(Debug)]
+struct AtWork {
+    thread: Pid,
+    /// The source of the call; [`NOBODY`] between two calls.
+    of: Tag,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    queue: VecDeque<T>,
-    /// Threads there are, besides those aside.
+    queue: Queue<T>,
+    /// The number of threads, not counting those aside.
     threads: usize,
-    /// Threads whose calls wait for what a client answers.
+    /// The number of threads whose calls wait for an answer of a client.
     aside: usize,
-    /// Threads inside a call.
-    at_work: Vec<Pid>,
-    /// Threads that may be.
+    /// The threads that carry out calls.
+    at_work: Vec<AtWork>,
+    /// How many threads may be at work, not counting those of a source beyond its share.
     limit: usize,
-    /// A guest is going to look at the queue.
+    /// Whether a guest is going to look at the queue.
     is_invited: bool,
-    /// Threads that sleep; the one that worked last is roused first, its memory being warm.
+    /// Sleeping threads; the one that worked last is woken first, since its caches are warm.
     asleep: Vec<Thread>,
     /// The thread on watch.
     watch: Option<Thread>,
-    /// Calls taken since the start.
+    /// The number of calls taken since the start, not counting those that only keep a source at its
+    /// share: they bring the work of other sources no nearer.
     taken: u64,
     closed: bool,
 }
@@ -78,7 +140,7 @@ struct State<T> {
 impl<T> Default for Workers<T> {
     fn default() -> Self {
         let state = State {
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             threads: 0,
             aside: 0,
             at_work: Vec::new(),
@@ -92,14 +154,83 @@ impl<T> Default for Workers<T> {
         Self {
             state: Mutex::new(state),
             ended: Condvar::new(),
+            tags: RandomState::new(),
         }
     }
 }
 
 impl<T> State<T> {
-    /// Whether one more thread is needed, for work or for the watch.
-    fn lacks_threads(&self) -> bool {
-        self.at_work.len() < self.limit || self.watch.is_none()
+    /// Whether one more thread is needed, for work or for the watch. Work that is passed over needs a
+    /// watch, too: a worker that takes it may gather answers, which the watch hands over.
+    fn lacks_threads(&mut self) -> bool {
+        let lacks_watch = self.watch.is_none() && !self.queue.is_empty();
+        lacks_watch || self.occupied() < self.limit && self.has_work()
+    }
+
+    /// Whether there is work that may be taken.
+    fn has_work(&mut self) -> bool {
+        let (hog, _) = self.hog();
+        self.queue.ready(hog).is_some()
+    }
+
+    /// The oldest work that may be taken, and the tag of its source.
+    fn take(&mut self) -> Option<(Tag, T)> {
+        let (hog, _) = self.hog();
+        self.queue.ready(hog)?.pop_front()
+    }
+
+    /// Counts a call of this source that a thread at work begins.
+    fn count(&mut self, of: Tag) {
+        let keeps_share = of != NOBODY && of == self.hog().0;
+        self.taken += u64::from(!keeps_share);
+    }
+
+    /// Notes the source of the call that a thread at work carries out.
+    fn note(&mut self, thread: Pid, of: Tag) {
+        if let Some(one) = self.at_work.iter_mut().find(|one| one.thread == thread) {
+            one.of = of;
+        }
+    }
+
+    /// The number of threads at work, not counting those of a source beyond its share.
+    fn occupied(&self) -> usize {
+        self.at_work.len() - self.surplus()
+    }
+
+    /// How many threads a source occupies beyond its share.
+    fn surplus(&self) -> usize {
+        self.hog().1.saturating_sub(SHARE)
+    }
+
+    /// The hog: the source that has its share of the threads, and how many it occupies. [`NOBODY`] and 0
+    /// if there is none.
+    fn hog(&self) -> (Tag, usize) {
+        match self.at_work.len() < SHARE {
+            true => (NOBODY, 0),
+            false => self.majority(),
+        }
+    }
+
+    /// Finds the source by a majority vote (Boyer and Moore, 1981): a share is more than half of the
+    /// threads.
+    #[cold]
+    fn majority(&self) -> (Tag, usize) {
+        let (mut leading, mut votes) = (NOBODY, 0_usize);
+        for one in &self.at_work {
+            if votes == 0 {
+                leading = one.of;
+            }
+            match one.of == leading {
+                true => votes += 1,
+                false => votes -= 1,
+            }
+        }
+        let of_leading = self.at_work.iter().filter(|one| one.of == leading);
+        let threads = of_leading.count();
+        match leading != NOBODY && threads >= SHARE {
+            true => (leading, threads),
+            false => (NOBODY, 0),
+        }
     }
 }
 
@@ -108,10 +239,16 @@ impl<T> Workers<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds work. `invite` has a guest come soon, that is, call [`enter`](Self::enter), where there
-    /// are guests; `spawn` starts a thread that calls [`wait`](Self::wait), if it can.
+    /// The tag of a source, for [`push`](Self::push). Sources with equal hashes share one limit.
+    pub fn tag(&self, source: &impl Hash) -> Tag {
+        self.tags.hash_one(source).max(NOBODY + 1)
+    }
+
+    /// Adds work of one source. `invite` has a guest call [`enter`](Self::enter) soon, if there are guests;
+    /// `spawn` starts a thread that calls [`wait`](Self::wait), and returns whether it could.
     pub fn push(
         &self,
+        of: Tag,
         work: impl IntoIterator<Item = T>,
         invite: Option<impl FnOnce()>,
         spawn: impl FnOnce() -> bool,
@@ -119,10 +256,11 @@ impl<T> Workers<T> {
         let mut state = self.lock();
         if state.closed {
             drop(state);
-            // What is dropped may push in its turn.
+            // Dropping work may push again, so the lock must be free.
             return work.into_iter().for_each(drop);
         }
-        state.queue.extend(work);
+        let work = work.into_iter().map(|one| (of, one));
+        state.queue.line.extend(work);
         match invite.filter(|_| state.at_work.is_empty()) {
             Some(invite) => {
                 let is_invited = std::mem::replace(&mut state.is_invited, true);
@@ -135,29 +273,28 @@ impl<T> Workers<T> {
         }
     }
 
-    /// Another thread comes to work the queue off, unless somebody else does. It goes by
-    /// [`leave`](Self::leave).
-    pub fn enter(&self, spawn: impl FnOnce() -> bool) -> Option<T> {
+    /// Lets a guest thread, `here`, work on the queue, unless enough workers do; returns its first work
+    /// item. The guest ends with [`leave`](Self::leave).
+    pub fn enter(&self, here: Pid, spawn: impl FnOnce() -> bool) -> Option<T> {
         let mut state = self.lock();
         state.is_invited = false;
-        if state.closed || state.at_work.len() >= state.limit {
+        if state.closed || state.occupied() >= state.limit {
             return None;
         }
-        let work = state.queue.pop_front()?;
-        state.taken += 1;
+        let (of, work) = state.take()?;
         state.threads += 1;
-        state.at_work.push(gettid());
+        state.at_work.push(AtWork { thread: here, of });
+        state.count(of);
         if state.watch.is_none() {
             self.rouse(&mut state, spawn);
         }
         Some(work)
     }
 
-    /// A guest goes. Whether it has left work and is invited again.
-    pub fn leave(&self) -> bool {
-        let here = gettid();
+    /// Ends the visit of a guest. Returns whether work is left and the guest is invited again.
+    pub fn leave(&self, here: Pid) -> bool {
         let mut state = self.lock();
-        state.at_work.retain(|one| *one != here);
+        state.at_work.retain(|one| one.thread != here);
         state.threads -= 1;
         if state.at_work.is_empty() {
             state.limit = 1;
@@ -170,84 +307,95 @@ impl<T> Workers<T> {
     }
 
     fn rouse_if_needed(&self, state: &mut State<T>, spawn: impl FnOnce() -> bool) {
-        if !state.queue.is_empty() && state.lacks_threads() {
+        if state.lacks_threads() {
             self.rouse(state, spawn);
         }
     }
 
-    /// One more thread looks at the queue.
+    /// Wakes or starts one more thread to look at the queue.
     fn rouse(&self, state: &mut State<T>, spawn: impl FnOnce() -> bool) {
         if let Some(watch) = state.watch.as_ref().filter(|_| state.at_work.is_empty()) {
             watch.unpark();
         } else if let Some(thread) = state.asleep.pop() {
             thread.unpark();
-        } else if state.threads < MAX_WORKERS && spawn() {
-            // It cannot look before the lock is released.
+        } else if state.threads - state.surplus() < MAX_WORKERS && spawn() {
+            // The new thread cannot read `threads` before the lock is released.
             state.threads += 1;
         }
     }
 
-    /// Waits for what a client answers: when a worker does, another has its place meanwhile.
+    /// Runs `wait`, which waits for an answer of a client. If a worker calls this, another worker takes
+    /// its place meanwhile.
     pub fn aside<R>(&self, spawn: impl FnOnce() -> bool, wait: impl FnOnce() -> R) -> R {
-        let is_aside = self.step_aside(spawn);
+        let place = self.step_aside(spawn);
         let waited = wait();
-        if is_aside {
+        if let Some(place) = place {
             let mut state = self.lock();
             state.aside -= 1;
             state.threads += 1;
-            state.at_work.push(gettid());
+            state.at_work.push(place);
         }
         waited
     }
 
-    fn step_aside(&self, spawn: impl FnOnce() -> bool) -> bool {
+    /// Frees the place of the calling thread and returns it, if the thread is a worker.
+    fn step_aside(&self, spawn: impl FnOnce() -> bool) -> Option<AtWork> {
         let here = gettid();
         let mut state = self.lock();
-        let place = state.at_work.iter().position(|one| *one == here);
-        let Some(place) = place.filter(|_| state.aside < MAX_ASIDE) else {
-            return false;
-        };
-        state.at_work.swap_remove(place);
+        let index = state.at_work.iter().position(|one| one.thread == here);
+        let index = index.filter(|_| state.aside < MAX_ASIDE)?;
+        let place = state.at_work.swap_remove(index);
         state.threads -= 1;
         state.aside += 1;
         self.rouse_if_needed(&mut state, spawn);
-        true
+        Some(place)
     }
 
-    /// Work that is there at once, for a worker that is at work already.
-    pub fn next(&self) -> Option<T> {
+    /// The next work item, without waiting, for a worker that is at work already: the thread `here`, whose
+    /// last call has ended.
+    pub fn next(&self, here: Pid) -> Option<T> {
         let mut state = self.lock();
         if state.closed {
             return None;
         }
-        let work = state.queue.pop_front()?;
-        state.taken += 1;
+        state.note(here, NOBODY);
+        let (of, work) = state.take()?;
+        state.note(here, of);
+        state.count(of);
         Some(work)
     }
 
-    /// The worker has come to the end of the queue: sleeps until there is work for it. `None`
-    /// when it is to end. `held_up` is called after each tick on watch.
-    pub fn wait(&self, begin: bool, spawn: &dyn Fn() -> bool, held_up: &dyn Fn()) -> Option<T> {
-        let here = gettid();
+    /// Sleeps or keeps watch until there is work for this worker, the thread `here`; `None` if the thread
+    /// must end. A worker calls it with `begin` when it starts, and without at the end of the queue.
+    /// `held_up` is called after each tick on watch without new work.
+    pub fn wait(
+        &self,
+        here: Pid,
+        begin: bool,
+        spawn: &dyn Fn() -> bool,
+        held_up: &dyn Fn(),
+    ) -> Option<T> {
         let mut state = self.lock();
         if !begin {
-            state.at_work.retain(|one| *one != here);
+            state.at_work.retain(|one| one.thread != here);
         }
         loop {
-            let is_spare = state.queue.is_empty() && state.threads > MAX_WORKERS;
+            let has_work = state.has_work();
+            let is_spare = !has_work && state.threads - state.surplus() > MAX_WORKERS;
             if state.closed || is_spare {
                 state.threads -= 1;
                 self.ended.notify_all();
                 return None;
             }
-            if state.queue.is_empty() {
+            if !has_work {
                 state.limit = 1;
-            } else if state.at_work.len() < state.limit {
-                state.at_work.push(here);
-                state.taken += 1;
-                let work = state.queue.pop_front();
+            } else if state.occupied() < state.limit
+                && let Some((of, work)) = state.take()
+            {
+                state.at_work.push(AtWork { thread: here, of });
+                state.count(of);
                 self.rouse_if_needed(&mut state, spawn);
-                return work;
+                return Some(work);
             }
             state = match state.watch.is_some() || state.at_work.is_empty() {
                 true => self.sleep(state),
@@ -263,12 +411,12 @@ impl<T> Workers<T> {
         drop(state);
         park();
         let mut state = self.lock();
-        // Who rouses takes the thread from the list; a stray wake-up does not.
+        // A waking thread removes this one from the list; a spurious wakeup does not.
         state.asleep.retain(|thread| thread.id() != id);
         state
     }
 
-    /// Looks after the workers at work until this thread is needed for work, or nobody works.
+    /// Watches the workers at work until this thread is needed for work, or no work was done for some ticks.
     fn watch<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<T>>,
@@ -276,13 +424,13 @@ impl<T> Workers<T> {
     ) -> MutexGuard<'a, State<T>> {
         state.watch = Some(thread::current());
         let (mut tick, mut quiet, mut since) = (TICK, 0, Instant::now());
-        while quiet < QUIET_TICKS || !state.queue.is_empty() {
+        while quiet < QUIET_TICKS || state.has_work() {
             let before = state.taken;
             drop(state);
             park_timeout(tick);
             state = self.lock();
-            let has_place = state.at_work.len() < state.limit && !state.is_invited;
-            if state.closed || has_place && !state.queue.is_empty() {
+            let has_place = state.occupied() < state.limit && !state.is_invited;
+            if state.closed || has_place && state.has_work() {
                 break;
             }
             if state.taken != before {
@@ -296,9 +444,10 @@ impl<T> Workers<T> {
                 held_up();
                 state = self.lock();
             }
-            let at_work = &state.at_work;
-            let held_up = since.elapsed() > PATIENCE || !at_work.iter().any(|one| runs(*one));
-            if state.taken == before && !state.queue.is_empty() && held_up && !at_work.is_empty() {
+            if state.taken != before || state.at_work.is_empty() || !state.has_work() {
+                continue;
+            }
+            if since.elapsed() > PATIENCE || !state.at_work.iter().any(|one| runs(one.thread)) {
                 state.limit = (state.at_work.len() * 2).min(MAX_WORKERS);
                 break;
             }
@@ -307,7 +456,8 @@ impl<T> Workers<T> {
         state
     }
 
-    /// No more work is handed out. Waits, at most for `patience`, until the threads have ended.
+    /// Stops handing out work and drops what is queued. Waits at most for `patience` until the threads have
+    /// ended.
     pub fn close(&self, patience: Duration) {
         let mut state = self.lock();
         state.closed = true;

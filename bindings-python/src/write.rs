@@ -1,17 +1,17 @@
-//! Python objects as JSON text.
+//! Serializes Python objects to JSON text.
 
 use std::cell::Cell;
 
 use mcpbolt::json::{number, string};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Deepest nesting that is written: a cycle ends here.
+/// The deepest nesting that is written; it also stops cycles.
 const MAX_DEPTH: usize = 256;
 
-/// Bytes that a thread keeps for what it writes next, and how many it keeps at most.
+/// The initial capacity of a thread's scratch buffer, and the most that is kept for the next use, in bytes.
 const FIRST_BYTES: usize = 4 << 10;
 const KEEP_BYTES: usize = 256 << 10;
 
@@ -19,12 +19,12 @@ thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What `write` appends, as bytes.
+/// Makes `bytes` of what `write` appends, in the thread's scratch buffer.
 pub fn bytes<'py>(
     py: Python<'py>,
     write: impl FnOnce(&mut Vec<u8>) -> PyResult<()>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    // Whoever is called meanwhile has another.
+    // A nested call meanwhile gets a new buffer.
     let mut out = SCRATCH.take();
     out.reserve(FIRST_BYTES);
     let written = write(&mut out).map(|()| PyBytes::new(py, &out));
@@ -34,19 +34,19 @@ pub fn bytes<'py>(
     written
 }
 
-/// `value` as a JSON text.
+/// Serializes `value` to JSON text.
 pub fn json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = Vec::new();
     append(&mut out, value)?;
     String::from_utf8(out).map_err(|_| PyValueError::new_err("not Unicode"))
 }
 
-/// Appends `value` as a JSON text.
+/// Appends `value` as JSON text.
 pub fn append(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     append_at(out, value, 0)
 }
 
-/// The same, of a value that has to be an object.
+/// Appends `value` as JSON text; it must be an object.
 pub fn append_object(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let start = out.len();
     append(out, value)?;
@@ -56,7 +56,7 @@ pub fn append_object(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()
     }
 }
 
-/// What is most often there is looked for first, and what takes a call to find last.
+/// Appends a value. The most frequent types are checked first, those whose check needs a call last.
 fn append_at(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
     if let Ok(text) = value.cast::<PyString>() {
         string::append(out, text.to_str()?);
@@ -97,7 +97,7 @@ fn append_integer(out: &mut Vec<u8>, integer: &Bound<'_, PyInt>) -> PyResult<()>
         number::append(out, small);
         return Ok(());
     }
-    // A subclass (an enumeration) may print as something else.
+    // A subclass (such as an enum) may print differently.
     let int = integer.py().get_type::<PyInt>();
     let text = int.call_method1("__repr__", (integer,))?;
     out.extend_from_slice(text.cast::<PyString>()?.to_str()?.as_bytes());
@@ -113,9 +113,17 @@ fn append_float(out: &mut Vec<u8>, value: f64) -> PyResult<()> {
 
 fn append_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
     out.push(b'{');
-    let mut first = true;
-    for (key, value) in dict {
-        if !std::mem::take(&mut first) {
+    let len = dict.len();
+    let mut items = dict.iter();
+    // Writing a value may run code that changes the dict, and the iterator would then panic.
+    for i in 0..len {
+        let Some((key, value)) = (match dict.len() == len {
+            true => items.next(),
+            false => None,
+        }) else {
+            return Err(changed());
+        };
+        if i > 0 {
             out.push(b',');
         }
         match key.cast::<PyString>() {
@@ -131,6 +139,10 @@ fn append_dict(out: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: usize) -> PyR
     }
     out.push(b'}');
     Ok(())
+}
+
+fn changed() -> PyErr {
+    PyRuntimeError::new_err("the dict changed while it was written")
 }
 
 fn append_items<'py>(
@@ -149,7 +161,7 @@ fn append_items<'py>(
     Ok(())
 }
 
-/// Dataclasses, pydantic models, dates and the like as what JSON knows.
+/// Converts dataclasses, pydantic models, dates and the like to JSON-serializable values.
 fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     PLAIN

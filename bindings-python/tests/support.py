@@ -6,9 +6,11 @@ import asyncio
 import datetime
 import functools
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -44,9 +46,30 @@ def coroutine(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), SECONDS))
+        async def watched() -> None:
+            watch = threading.Timer(SECONDS + 15, hangs, [asyncio.get_running_loop(), test.__qualname__])
+            watch.daemon = True
+            watch.start()
+            try:
+                await asyncio.wait_for(test(*args, **kwargs), SECONDS)
+            finally:
+                watch.cancel()
+
+        asyncio.run(watched())
 
     return run
+
+
+def hangs(loop: asyncio.AbstractEventLoop, name: str) -> None:
+    """Ends the process when a test does not let itself be cancelled; .cache/log/hangs.txt says what the test waits for."""
+    record = ROOT / ".cache" / "log" / "hangs.txt"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    with record.open("a") as out:
+        print(f"{name} hangs; its tasks:", file=out)
+        for task in asyncio.all_tasks(loop):
+            task.print_stack(file=out)
+            print(f"  waits for {getattr(task, '_fut_waiter', None)!r}", file=out)
+    os._exit(70)
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

@@ -37,7 +37,7 @@ def acting(server: Any) -> Client:
 
 
 def offer() -> Server:
-    server = Server("calc", "1.2.3")
+    server = Server("calc", "1.2.3", actions=True)
 
     @server.tool(
         name="calculator.add",
@@ -139,7 +139,7 @@ async def test_a_batch_says_of_each_operation_what_became_of_it() -> None:
 ARCHIVE = """
 from mcpbolt import References, Server
 
-server = Server("archive", references=References(8192, ttl=%s))
+server = Server("archive", actions=True, references=References(8192, ttl=%s))
 
 
 @server.tool(name="rows.read")
@@ -178,14 +178,14 @@ async def test_a_client_has_long_data_whole_while_they_are_kept() -> None:
         assert (await client.action("rows.read")).data == {"rows": list(range(10_000))}
         assert "mcp.get_data" in await client.action_schemas()
     with pytest.raises(ValueError, match="seconds"):
-        async with acting(Server("archive", references=References(1, ttl=-1))):
+        async with acting(Server("archive", actions=True, references=References(1, ttl=-1))):
             pass
 
 
 @coroutine
 async def test_what_may_pass_is_tried_again_and_what_keeps_failing_left_alone() -> None:
     """R-ACT-35, R-ACT-36."""
-    server, calls = Server("flaky"), dict[str, int]()
+    server, calls = Server("flaky", actions=True), dict[str, int]()
 
     @server.tool
     def flaky(type: str, until: int) -> dict[str, int]:
@@ -235,7 +235,7 @@ async def test_params_that_cannot_be_right_are_not_sent_once_the_schemas_are_kno
 
 @coroutine
 async def test_a_call_that_is_given_up_has_no_answer_and_the_next_one_its_own() -> None:
-    server = Server("slow")
+    server = Server("slow", actions=True)
 
     @server.tool
     async def slow() -> str:

@@ -55,6 +55,7 @@ def either(hook, name):
 names = ["erase", "wipe", "format", "late"]
 server = Server(
     "disk",
+    actions=True,
     policy=Policy(audit=audit.append, audit_arguments=True, timeouts={"late": 0.2}),
     approval=dict.fromkeys(names, either(approve, "approve")),
     sanitise=dict.fromkeys(names, either(clean, "clean")),

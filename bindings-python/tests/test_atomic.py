@@ -36,7 +36,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 def hotel(log: list[str], is_async: bool) -> Server:
     """Books a room and a car, then ends as it is told to."""
-    server = Server("hotel", policy=Policy(timeouts={"stay.book": 0.3}))
+    server = Server("hotel", actions=True, policy=Policy(timeouts={"stay.book": 0.3}))
 
     def give(step: str) -> None:
         log.append(f"give {step}")
@@ -129,7 +129,7 @@ async def test_results_are_kept(is_async: bool) -> None:
     """R-ACT-23: the same call gets the same answer, in whatever dialect, until it is forgotten or its time is over;
     failures are not kept."""
     results, short = Results(3600, scope="public"), Results(0.05, scope="public")
-    server = Server("shop")
+    server = Server("shop", actions=True)
     runs: list[str] = []
 
     def price(of: str) -> Any:
@@ -188,7 +188,7 @@ async def test_private_results_are_for_who_asked_behind_who_approves() -> None:
         return True
 
     def offer(policy: Policy | None) -> Server:
-        server = Server("shop", policy=policy, sanitise={"mine": clean}, approval={"mine": approve})
+        server = Server("shop", actions=True, policy=policy, sanitise={"mine": clean}, approval={"mine": approve})
 
         @server.tool(kept=Results(3600))
         def mine(of: str, context: Context) -> str:
@@ -201,8 +201,8 @@ async def test_private_results_are_for_who_asked_behind_who_approves() -> None:
         for key, of in [("k-alice", "a"), ("k-bob", " a"), ("k-alice", "a "), ("k-bob", "a")]:
             auth = {"auth": {"type": "api_key", "key": key}}
             data = (await actor.action("mine", {"of": of}, metadata=auth)).data
-            assert data["content"][0]["text"] == f"a of {key[2:]}"
-    assert runs == ["alice", "bob"] and asked == ["a"] * 4
+            assert data["content"][0]["text"] == f"a of key:{key[2:]}"
+    assert runs == ["key:alice", "key:bob"] and asked == ["a"] * 4
     async with Client(offer(None)) as caller:
         for _ in range(2):
             assert (await caller.call_tool("mine", {"of": "a"})).text == "a of None"

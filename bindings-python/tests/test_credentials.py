@@ -34,16 +34,17 @@ from support import certificate, client, coroutine
 from wire import Wire, call
 
 ONCE = RetryPolicy(tries=1)
+SECRET = "a secret of thirty-two bytes, yes"
 SCOPE = 'Bearer error="insufficient_scope", scope="notes:write"'
 
 
 def offer() -> Server:
     policy = Policy(
         keys={"k-alice": ("alice", ["notes:write"]), "k-bob": ("bob", ())},
-        jwt=Jwt("HS256", "shared", issuer="me", audience="here"),
+        jwt=Jwt("HS256", SECRET, issuer="me", audience="here"),
         scopes={"note.write": ["notes:write"]},
     )
-    server = Server("notes", policy=policy)
+    server = Server("notes", actions=True, policy=policy)
 
     def who(context: Context) -> str:
         return f"{context.principal} {context.has_scope('notes:write')}"
@@ -56,15 +57,15 @@ def offer() -> Server:
     return server
 
 
-def token(**claims: Any) -> str:
+def token(kid: str | None = None, secret: str = SECRET, **claims: Any) -> str:
     """One that carol bears for an hour, unless `claims` say otherwise."""
     good = {"sub": "carol", "scope": "read notes:write", "iss": "me", "aud": "here", "exp": int(time.time()) + 3600}
 
     def part(value: Mapping[str, Any]) -> bytes:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
 
-    signed = part({"alg": "HS256", "typ": "JWT"}) + b"." + part({**good, **claims})
-    signature = hmac.digest(b"shared", signed, hashlib.sha256)
+    signed = part({"alg": "HS256", "typ": "JWT", **({"kid": kid} if kid else {})}) + b"." + part({**good, **claims})
+    signature = hmac.digest(secret.encode(), signed, hashlib.sha256)
     return (signed + b"." + base64.urlsafe_b64encode(signature).rstrip(b"=")).decode()
 
 
@@ -77,10 +78,10 @@ def wrong() -> list[dict[str, str]]:
 
 def good() -> list[tuple[dict[str, str], str, bool]]:
     return [
-        ({"type": "api_key", "key": "k-alice"}, "alice", True),
-        ({"type": "api_key", "key": "k-bob"}, "bob", False),
-        ({"type": "bearer", "token": token()}, "carol", True),
-        ({"type": "bearer", "token": token(sub="dave", scope="read")}, "dave", False),
+        ({"type": "api_key", "key": "k-alice"}, "key:alice", True),
+        ({"type": "api_key", "key": "k-bob"}, "key:bob", False),
+        ({"type": "bearer", "token": token()}, "jwt:me#carol", True),
+        ({"type": "bearer", "token": token(sub="alice", scope="read")}, "jwt:me#alice", False),
     ]
 
 
@@ -127,6 +128,39 @@ async def test_who_asks_over_http_is_known_by_headers() -> None:
                     assert (answer.status, answer.headers.get("www-authenticate")) == (status, challenge)
 
 
+@coroutine
+async def test_the_keys_of_tokens_are_replaced_while_a_server_runs() -> None:
+    """R-AUX-03: the key is the one that the token names; the old ones are good no more."""
+    new = "another secret of as many bytes.."
+    jwt = Jwt(keys={"june": ("HS256", SECRET)}, issuer=["me", "you"], any_audience=True)
+    server = Server("notes", policy=Policy(jwt=jwt))
+
+    @server.tool
+    def who(context: Context) -> str:
+        return str(context.principal)
+
+    async def asks(token: str) -> str:
+        async with Client(server) as caller:
+            return (await caller.call_tool("who", meta={"auth": {"type": "bearer", "token": token}})).text
+
+    june, july = token("june", aud="there"), token("july", new, iss="you")
+    assert await asks(june) == "jwt:me#carol"
+    with pytest.raises(PeerError):
+        await asks(july)
+    server.replace_jwt_keys({"june": ("HS256", SECRET), "july": ("HS256", new)})
+    assert [await asks(june), await asks(july)] == ["jwt:me#carol", "jwt:you#carol"]
+    server.replace_jwt_keys({"july": ("HS256", new)})
+    with pytest.raises(PeerError):
+        await asks(june)
+    assert await asks(july) == "jwt:you#carol"
+    for keys, why in [({}, "no key is given"), ({"k": ("HS256", "short")}, "too short")]:
+        with pytest.raises(ValueError, match=why):
+            server.replace_jwt_keys(keys)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no `jwt`"):
+        Server("keys", policy=Policy(keys={})).replace_jwt_keys({"k": ("HS256", new)})
+    assert await asks(july) == "jwt:you#carol"
+
+
 SERVER = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -169,8 +203,15 @@ async def test_who_asks_on_stdin_says_so_with_each_request() -> None:
         (Policy(keys={"k": ("alice", "write")}), "expected a sequence"),
         (Policy(scopes={"note.write": "write"}), "expected a sequence"),
         (Policy(jwt=Jwt("none", "s")), "unknown variant"),  # type: ignore[arg-type]
-        (Policy(jwt=Jwt("HS256", "")), "key"),
-        (Policy(jwt=Jwt("ES256", "no PEM")), "key"),
+        (Policy(jwt=Jwt("HS256", "")), "a secret of 0 bytes is too short"),
+        (Policy(jwt=Jwt("HS256", "s" * 31)), "a secret of 31 bytes is too short"),
+        (Policy(jwt=Jwt("HS384", "s" * 47)), "a secret of 47 bytes is too short"),
+        (Policy(jwt=Jwt("ES256", "no PEM")), "no public key in PEM"),
+        (Policy(jwt=Jwt("HS256", SECRET, audience="here")), "no issuer is set"),
+        (Policy(jwt=Jwt("HS256", SECRET, issuer="me")), "no audience is set"),
+        (Policy(jwt=Jwt(issuer="me", audience="here")), "set `algorithm` and `key`"),
+        (Policy(jwt=Jwt(keys={"k": ("HS256", "s")}, any_issuer=True, any_audience=True)), 'the kid "k"'),
+        (Policy(audit_when_full="burst"), "unknown variant"),  # type: ignore[arg-type]
     ],
 )
 def test_what_nobody_can_be_known_by_is_refused(policy: Policy, why: str) -> None:

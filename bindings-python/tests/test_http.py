@@ -272,6 +272,25 @@ async def test_only_its_own_names_reach_a_server() -> None:
 
 
 @coroutine
+async def test_a_long_message_over_the_budget_is_refused_and_a_short_one_is_served() -> None:
+    server = Server("small", max_bytes=1 << 17)
+
+    @server.tool
+    def length(text: str) -> int:
+        return len(text)
+
+    async with server.listening(ANY) as address:
+        async with await Wire.open(address) as wire:
+            refused = await wire.stateless(call(1, "length", text="x" * 200_000))
+            assert (refused.status, refused.headers.get("retry-after")) == (503, "1")
+        async with await Wire.open(address) as wire:
+            assert text(await (await wire.stateless(call(1, "length", text="short"))).json()) == "5"
+    with pytest.raises(ValueError, match="max_bytes"):
+        async with Server("none", max_bytes=0).listening(ANY):
+            pass
+
+
+@coroutine
 async def test_a_server_is_not_where_another_listens() -> None:
     server = serving(Counts())
     async with server.listening(ANY) as address:

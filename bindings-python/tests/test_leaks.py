@@ -16,7 +16,7 @@ from mcpbolt import Client, Context, PeerError, Server, ToolError, engine
 
 CALLS = int(os.environ.get("MCPBOLT_LEAK_CALLS", "4000"))
 """Half as many of each of five kinds are made; `cargo xtask soak --only python-leaks` makes a million in all."""
-# What may be left of all of them together, however many they are.
+# The most memory and objects that may remain of all of them together.
 LEFT_KIB = 3000
 LEFT_OBJECTS = 200
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,61 @@ async def test_secrets_are_told_to_nobody_and_the_audit_says_what_was_done() -> 
     assert [(one["name"], one["outcome"]) for one in seen] == [("look", "tool_failed"), ("erase", "denied")]
     assert "hunter2" not in json.dumps(seen)
     assert json.loads(seen[0]["arguments"]) == {"token": "***"}
+
+
+@coroutine
+async def test_an_audit_that_is_behind_is_waited_for_or_drops_or_has_requests_refused() -> None:
+    go = threading.Event()
+    seen: list[dict[str, Any]] = []
+
+    def audit(event: dict[str, Any]) -> None:
+        go.wait(60)
+        seen.append(event)
+
+    async def until(count: int) -> None:
+        for _ in range(3000):
+            if len(seen) >= count:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(seen)
+
+    # The calls are answered while the audit is stuck, and the next event says how many were dropped.
+    server = offer(Server("disk", policy=Policy(audit=audit, audit_queue=2, audit_when_full="drop")))
+    async with Client(server) as client:
+        for _ in range(10):
+            await client.call_tool("erase")
+        go.set()
+        await until(2)
+        await asyncio.sleep(0.1)
+        await client.call_tool("look")
+        await until(3)
+    assert [(one["name"], one["dropped"]) for one in seen] == [("erase", 0), ("erase", 0), ("look", 8)]
+
+    # Every event is told, and the calls wait for that.
+    seen.clear()
+    go.clear()
+    server = offer(Server("disk", policy=Policy(audit=audit, audit_queue=1)))
+    async with Client(server) as client:
+        threading.Timer(0.3, go.set).start()
+        await asyncio.gather(*(client.call_tool("erase") for _ in range(10)))
+        assert go.is_set(), "the second call waited"
+        await until(10)
+    assert sum(one["dropped"] for one in seen) == 0
+
+    # What cannot be told is not done.
+    seen.clear()
+    go.clear()
+    server = offer(Server("disk", policy=Policy(audit=audit, audit_queue=1, audit_when_full="refuse")))
+    async with Client(server) as client:
+        await client.call_tool("erase")
+        with pytest.raises(PeerError, match="the audit of this server is behind"):
+            await client.call_tool("erase")
+        go.set()
+        await until(1)
+        await asyncio.sleep(0.1)
+        await client.call_tool("look")
+        await until(2)
+    assert [one["name"] for one in seen] == ["erase", "look"]
 
 
 @coroutine

@@ -103,16 +103,19 @@ kept = Results(60, scope="public")
 server = Server(
     "sample",
     "1.0",
+    actions=True,
     lifespan=lifespan,
     cache_lists=60,
     cache_scope="public",
     extensions={"com.example/a": {}},
-    task_limits=TaskLimits(ttl=60),
+    task_limits=TaskLimits(ttl=60, per_owner=8),
     references=References(1 << 20, ttl=60),
     policy=Policy(
         keys={"k": ("alice", ["read"]), "l": ("bob", ())},
-        jwt=Jwt("RS256", "PEM", issuer="me", audience="here"),
+        jwt=Jwt("RS256", "PEM", keys={"k": ("EdDSA", "PEM")}, issuer=["me", "you"], any_audience=True),
         scopes={"plain": ["read"]},
+        audit_queue=100,
+        audit_when_full="refuse",
     ),
     approval={"plain": approve, "other": lambda tool, arguments, context: context.revision > "2025"},
     sanitise={"*": clean},
@@ -121,7 +124,7 @@ server = Server(
 server.add_skills("skills")
 
 
-@server.tool(kept=kept)
+@server.tool(kept=kept, on_get=False)
 def booked(room: str, steps: Steps) -> str:
     steps.taken(lambda: kept.forget("booked"))
     kept.forget_all()
@@ -219,13 +222,17 @@ async def main() -> None:
             assert_type(error.for_people, str)
     options = ServeOptions(
         hosts=["example.com"],
+        anonymous=True,
         origins=["https://app.example.com"],
         cors=True,
         tls=("cert.pem", Path("key.pem")),
         tls_clients=Path("clients.pem"),
+        trusted_proxies=["10.0.0.0/8"],
+        max_sessions_per_peer=5,
         session_ttl=60,
         stall_timeout=5,
         threads=2,
+        max_connections_per_peer=50,
     )
     async with server.listening("https://127.0.0.1:0/mcp", grace=1, options=options) as address:
         assert_type(address, ServedAddress)

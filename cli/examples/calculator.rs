@@ -1,4 +1,4 @@
-//! A small server to point the command at: `mcpbolt inspect -- target/debug/examples/calculator`.
+//! A small server to try the command with: `mcpbolt inspect -- target/debug/examples/calculator`.
 
 use mcpbolt::io::{StdioOptions, serve_stdio};
 use mcpbolt::server::{Server, Tool, schemars, serde};

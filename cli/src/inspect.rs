@@ -1,4 +1,4 @@
-//! What the commands print.
+//! The commands `inspect` and `call`, and their output.
 
 use std::process::ExitCode;
 
@@ -8,35 +8,37 @@ use mcpbolt::error::RequestError;
 use serde_json::{Value, json};
 
 use crate::session::{Session, Start};
+use crate::shown;
 
-/// Prints who a server is and what it offers.
+/// Prints a server's name, version and everything it offers.
 pub fn inspect(start: &Start, as_json: bool) -> Result<ExitCode> {
     let session = Session::open(start)?;
     let offer = block_on(offer(&session.client))?;
     session.close()?;
     if as_json {
-        println!("{offer:#}");
+        println!("{}", shown::json(&format!("{offer:#}")));
     } else {
         print!("{}", overview(&offer));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Calls a tool and prints its text; a tool that fails makes the command fail.
+/// Calls a tool and prints its text. If the tool fails, the command fails.
 pub fn call(start: &Start, tool: &str, arguments: &str, as_json: bool) -> Result<ExitCode> {
     let arguments: Value = serde_json::from_str(arguments).context("the arguments are not JSON")?;
     let session = Session::open(start)?;
     let result = session.client.call_tool(tool, &arguments).wait()?;
     session.close()?;
     if as_json {
-        println!("{:#}", serde_json::to_value(&result)?);
+        let result = serde_json::to_value(&result)?;
+        println!("{}", shown::json(&format!("{result:#}")));
     } else {
-        println!("{}", result.text());
+        println!("{}", shown::lines(&result.text()));
     }
     Ok(ExitCode::from(u8::from(result.is_error)))
 }
 
-/// Everything that a server tells of itself, as JSON.
+/// Everything that a server offers, as JSON.
 async fn offer(client: &Client) -> Result<Value, RequestError> {
     Ok(json!({
         "revision": client.revision().map(|revision| revision.name()),
@@ -50,7 +52,7 @@ async fn offer(client: &Client) -> Result<Value, RequestError> {
     }))
 }
 
-/// What a server does not offer is an empty list.
+/// Treats an unsupported list as an empty one.
 fn offered<T: serde::Serialize>(list: Result<Vec<T>, RequestError>) -> Result<Value, RequestError> {
     match list {
         Ok(items) => Ok(json!(items)),
@@ -59,7 +61,7 @@ fn offered<T: serde::Serialize>(list: Result<Vec<T>, RequestError>) -> Result<Va
     }
 }
 
-/// The same for eyes: a line for the server, then one for each thing.
+/// The offer as text: a line for the server, then one for each item.
 fn overview(offer: &Value) -> String {
     let server = &offer["server"];
     let mut text = format!(
@@ -88,8 +90,8 @@ fn overview(offer: &Value) -> String {
     text
 }
 
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or("")
+fn word(value: &Value) -> String {
+    shown::line(value.as_str().unwrap_or(""))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What is logged, and where: on stderr, as `--log` or `RUST_LOG` say.
+//! Logging to stderr, filtered by `--log` or `RUST_LOG`.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Begins to log. What cannot be understood logs what is usual.
+/// Starts logging, from level info by default. Invalid directives of the filter are ignored.
 pub fn begin(asked: Option<&str>) {
     let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
     let filter = match asked {

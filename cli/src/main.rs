@@ -1,5 +1,5 @@
-//! The `mcpbolt` command: looks at a server from the outside, or is one, through the public API
-//! alone.
+//! The `mcpbolt` command: inspects a server, calls its tools, or serves a sample server. It uses only the
+//! public API.
 #![allow(
     clippy::print_stdout,
     reason = "a command line tool speaks on its standard output"
@@ -9,17 +9,18 @@ mod inspect;
 mod log;
 mod serve;
 mod session;
+mod shown;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use session::Start;
 
-/// Look at an MCP server, call its tools, or be one.
+/// Inspect an MCP server, call its tools, or serve a sample server.
 #[derive(Parser)]
 #[command(name = "mcpbolt", version)]
 struct Args {
-    /// What to log on stderr: error, warn, info, debug or trace; RUST_LOG says it, too
+    /// What to log on stderr: error, warn, info, debug or trace; RUST_LOG also sets it
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
     #[command(subcommand)]
@@ -28,20 +29,20 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Show who a server is and what it offers
+    /// Show a server's name and version, and what it offers
     Inspect {
-        /// Show JSON, schemas included
+        /// Show JSON, including schemas
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         start: Start,
     },
-    /// Serve a server that has one of everything, to try clients with
+    /// Serve a sample server that has every feature, to try clients with
     ///
-    /// It is the server of the official conformance suite. Ctrl-C ends it in good order; SIGUSR1
-    /// logs its counters.
+    /// It is the server for the official conformance suite. Ctrl-C shuts it down gracefully, a second Ctrl-C
+    /// at once; SIGUSR1 logs its counters.
     Serve(Box<serve::Serve>),
-    /// Call a tool and print what it answers
+    /// Call a tool and print its result
     Call {
         /// The tool's name
         tool: String,
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
         } => inspect::call(&start, &tool, &arguments, json),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", shown::lines(&format!("{error:#}")));
         ExitCode::FAILURE
     })
 }

@@ -1,10 +1,11 @@
-//! `mcpbolt serve`: the server of the conformance suite, on any address.
+//! `mcpbolt serve`: the server for the conformance suite, at any address.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use mcpbolt::io::http::Network;
 use mcpbolt::io::{Address, ServeOptions, Serving, TlsOptions};
 use tracing::info;
 
@@ -12,28 +13,35 @@ use tracing::info;
 #[path = "../../core/examples/conformance/server.rs"]
 mod conformance;
 
-/// How the server is reached, and its bounds.
+/// The address, access rules and bounds of the server.
 #[derive(clap::Args)]
 pub struct Serve {
     /// Where to serve: http://127.0.0.1:8000/mcp, https://…, ws://…, tcp:HOST:PORT,
     /// unix:/PATH or stdio:
     ///
-    /// Port 0 lets the system choose; the address is printed when the server is ready. WebSocket is
-    /// served at the path of http, too. Behind tcp: and unix:, ?framing=length puts a length of
-    /// four bytes before each message in place of a line end behind it.
+    /// With port 0 the system chooses a port; the address is printed when the server is ready. The path of an
+    /// http address also serves WebSocket. With tcp: and unix:, ?framing=length puts a length of four bytes
+    /// before each message instead of a line end after it.
     #[arg(default_value = "http://127.0.0.1:8000/mcp")]
     address: Address,
-    /// A further name that clients may reach it by, beside that of the address: other Host
+    /// A further host name of this server, besides the one in the address; requests with other Host
     /// headers are refused; * for any
     #[arg(long = "host", value_name = "NAME", help_heading = "Who may ask")]
     hosts: Vec<String>,
-    /// An origin whose pages may ask, such as https://example.com; those of this machine may
+    /// A further origin whose pages may send requests, such as https://example.com, besides those of this
+    /// machine; * for any
     #[arg(long = "origin", value_name = "ORIGIN", help_heading = "Who may ask")]
     origins: Vec<String>,
-    /// Let pages of those origins read the answers, by CORS
+    /// Allow an address that other machines can reach, although clients are not authenticated
+    #[arg(long, help_heading = "Who may ask")]
+    anonymous: bool,
+    /// Also serve the action dialect
+    #[arg(long, help_heading = "Who may ask")]
+    actions: bool,
+    /// Let pages of the allowed origins read the answers (CORS)
     #[arg(long, help_heading = "Who may ask")]
     cors: bool,
-    /// The certificate for https: and wss:, and those that vouch for it, in PEM
+    /// The certificate chain for https: and wss:, in PEM
     #[arg(long, value_name = "FILE", requires = "key", help_heading = "TLS")]
     certificate: Option<PathBuf>,
     /// The certificate's key, in PEM
@@ -44,7 +52,7 @@ pub struct Serve {
         help_heading = "TLS"
     )]
     key: Option<PathBuf>,
-    /// Connections at a time; further ones wait
+    /// The most connections at a time; ones with an unfinished handshake are closed first
     #[arg(
         long,
         value_name = "COUNT",
@@ -52,7 +60,10 @@ pub struct Serve {
         help_heading = "Limits"
     )]
     max_connections: usize,
-    /// Sessions at a time, of clients of the handshake revisions on HTTP
+    /// The most connections of one address; three quarters of all by default
+    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
+    max_connections_per_peer: Option<usize>,
+    /// The most sessions at a time, for clients of the revisions with a handshake on HTTP
     #[arg(
         long,
         value_name = "COUNT",
@@ -60,10 +71,16 @@ pub struct Serve {
         help_heading = "Limits"
     )]
     max_sessions: usize,
+    /// The most sessions of one client; three quarters of all by default
+    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
+    max_sessions_per_peer: Option<usize>,
+    /// A proxy, or a network of proxies, whose Forwarded or X-Forwarded-For header is trusted
+    #[arg(long, value_name = "ADDRESS", help_heading = "Limits")]
+    trusted_proxy: Vec<Network>,
     /// Longest message, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, help_heading = "Limits")]
     max_message: usize,
-    /// How long what is in flight may take at the end, in seconds
+    /// How long calls in flight may take at shutdown, in seconds
     #[arg(
         long,
         value_name = "SECONDS",
@@ -71,7 +88,7 @@ pub struct Serve {
         help_heading = "Limits"
     )]
     grace: u64,
-    /// Threads for sockets, beside those for tools; without it they share one
+    /// Threads for network I/O, besides those for tools; without it all sockets share one
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     threads: Option<usize>,
 }
@@ -81,13 +98,17 @@ impl Serve {
         let mut options = ServeOptions {
             threads: self.threads,
             max_connections: self.max_connections,
+            max_connections_per_peer: self.max_connections_per_peer,
             ..ServeOptions::default()
         };
         let http = &mut options.http;
         http.hosts.extend(self.hosts.iter().cloned());
-        http.origins.clone_from(&self.origins);
+        http.origins.extend(self.origins.iter().cloned());
+        http.anonymous = self.anonymous;
         http.cors = self.cors;
         http.max_sessions = self.max_sessions;
+        http.max_sessions_per_peer = self.max_sessions_per_peer;
+        http.trusted_proxies.clone_from(&self.trusted_proxy);
         http.limits.max_message_bytes = self.max_message;
         http.grace = Duration::from_secs(self.grace);
         options.stdio.grace = http.grace;
@@ -102,9 +123,9 @@ impl Serve {
     }
 }
 
-/// Serves until it is asked to end: Ctrl-C, SIGTERM; the end of stdin on stdio:.
+/// Serves until Ctrl-C or SIGTERM; on stdio:, until the end of stdin.
 pub fn serve(args: &Serve) -> Result<ExitCode> {
-    let server = conformance::server().map_err(|error| anyhow!(error))?;
+    let server = conformance::server(args.actions).map_err(|error| anyhow!(error))?;
     let serving = server.serve(&args.address, args.options())?;
     if !matches!(args.address, Address::Stdio(_)) {
         println!("{}", serving.address());
@@ -115,14 +136,13 @@ pub fn serve(args: &Serve) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the counters down.
+/// Logs the counters.
 fn tell(serving: &Serving) {
     let counts = serving.metrics().counts();
     info!(?counts, "metrics");
 }
 
-/// Ends the server at the first signal, the process at the second; writes the counters down at
-/// SIGUSR1.
+/// Stops the server at the first signal, and the process at the second. Logs the counters at SIGUSR1.
 #[cfg(unix)]
 fn watch(serving: &Serving) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -144,7 +164,7 @@ fn watch(serving: &Serving) -> Result<()> {
     Ok(())
 }
 
-/// Elsewhere Ctrl-C ends the process.
+/// On other systems Ctrl-C ends the process.
 #[cfg(not(unix))]
 fn watch(_: &Serving) -> Result<()> {
     Ok(())

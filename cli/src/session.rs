@@ -1,4 +1,4 @@
-//! A client of a server that is a child process, or is somewhere already.
+//! A client connected to a server that it starts as a child process, or to a running one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,23 +10,24 @@ use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, Inc
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, farewell};
 use mcpbolt::mcp::{ErrorKind, Side};
 
-/// How a server is started, or where it is.
+use crate::shown;
+
+/// How to start a server, or its address.
 #[derive(clap::Args)]
 pub struct Start {
-    /// A variable for the server, as NAME=VALUE, or NAME alone to hand on this environment's
+    /// A variable for the server, as NAME=VALUE, or NAME alone to pass on its current value
     ///
-    /// Without it the server gets only those that say who and where the user is: HOME, PATH and
-    /// the like.
+    /// Without it, the server gets only basic variables such as HOME and PATH.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
-    /// The folder it starts in
+    /// The working directory of the server
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
-    /// The address of a server that runs already, instead of a command: http://…, https://…,
-    /// ws://…, wss://…, tcp:HOST:PORT or unix:/PATH
+    /// The address of a running server, instead of a command: http://…, https://…, ws://…, wss://…,
+    /// tcp:HOST:PORT or unix:/PATH
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["command", "env", "cwd"])]
     at: Option<Address>,
-    /// A token that shows who asks, for servers on HTTP and WebSocket
+    /// A bearer token, for servers on HTTP and WebSocket
     #[arg(long, value_name = "TOKEN", requires = "at")]
     bearer: Option<String>,
     /// A further header, for servers on HTTP and WebSocket, as NAME=VALUE
@@ -37,18 +38,17 @@ pub struct Start {
     command: Vec<String>,
 }
 
-/// How long the last words to a server may take.
+/// How long closing a connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A server that runs as long as this lives, or a connection to one that does.
+/// A client, together with the child process of its server if it started one.
 pub struct Session {
     pub client: Client,
     running: Option<Running>,
 }
 
 impl Session {
-    /// Opens the connection in whatever revision both speak; starts the server if it is to be
-    /// started.
+    /// Starts the server if there is a command, and connects in a revision that both sides support.
     pub fn open(start: &Start) -> Result<Self> {
         match &start.at {
             Some(address) => Self::connect(address, start),
@@ -101,7 +101,7 @@ impl Session {
         })
     }
 
-    /// Ends the server that was started, or the connection.
+    /// Ends the started server, or closes the connection.
     pub fn close(self) -> Result<()> {
         match self.running {
             Some(running) => drop(running.shutdown()?),
@@ -114,7 +114,7 @@ impl Session {
     }
 }
 
-/// Offers nothing to the server, and tells of what it should not have sent.
+/// Client handlers that offer nothing to the server, and report messages that it should not have sent.
 struct Onlooker;
 
 impl Host for Onlooker {
@@ -132,6 +132,7 @@ impl Host for Onlooker {
 
     fn stray(&mut self, what: Stray, frame: &[u8]) {
         let shown = String::from_utf8_lossy(&frame[..frame.len().min(200)]);
-        eprintln!("warning: the server sent what concerns nobody ({what:?}): {shown}");
+        let shown = shown::line(&shown);
+        eprintln!("warning: the server sent an unrelated message ({what:?}): {shown}");
     }
 }

@@ -1,4 +1,4 @@
-//! The commands, run as a user runs them, against a server that runs as its own process.
+//! Runs the commands as a user would, against a server in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ fn a_call_that_fails_fails_the_command_and_says_why() {
     }
 }
 
-/// A server of `mcpbolt serve` on any address; ends with the test.
+/// A running `mcpbolt serve`; ends when dropped.
 struct Serving {
     process: std::process::Child,
     address: String,
@@ -124,7 +124,7 @@ fn a_server_is_looked_at_wherever_it_is() {
     let _ = std::fs::remove_file(socket);
 }
 
-/// What it did is told in numbers, and it ends in good order.
+/// The server logs its counters and shuts down gracefully.
 #[cfg(unix)]
 #[test]
 fn a_server_counts_what_it_does_and_ends_when_asked_to() {

@@ -78,6 +78,7 @@ fn server() -> Result<Server, Box<dyn Error>> {
         .action(json!({"errors": ["PERMISSION_DENIED"]}));
     let generate = Tool::new("llm.generate").description("Generates text, token by token.");
     let server = Server::builder("actions", "1.0.0")
+        .actions(true)
         .tool(add, |add: Add, _| async move {
             Json(json!({"result": add.a + add.b}))
         })

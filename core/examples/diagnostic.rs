@@ -6,13 +6,26 @@
 //! cargo run --release --example diagnostic
 //! cargo run --release --example diagnostic --features http -- http://127.0.0.1:8000/mcp
 //! ```
+//!
+//! | variable | adds |
+//! |---|---|
+//! | `MCP_TARGETS=1` | what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions |
+//! | `MCP_ACTIONS=0` | nothing: the action dialect is left as it is by default |
+//! | `MCP_KEYS=alice:key-a,bob:key-b` | a verifier that knows these clients by their API keys |
+//! | `MCP_QUOTA=N` | N calls of tools a day for each client |
+//! | `MCP_TLS=CERTIFICATE,KEY` | the files, in PEM, of an `https:` or `wss:` address |
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use mcpbolt::io::{StdioOptions, serve_stdio};
-use mcpbolt::server::{Arguments, Context, Server, Tool, schemars::JsonSchema, serde::Deserialize};
+use mcpbolt::limits::Quota;
+use mcpbolt::policy::Policy;
+use mcpbolt::server::{
+    Arguments, Builder, Context, Resource, ResourceContents, Server, TaskSupport, Tool,
+    schemars::JsonSchema, serde::Deserialize,
+};
 use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,9 +52,11 @@ struct Progress {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// How the handlers of `sleep` fare, so that a leak after a cancellation shows.
+/// How the handlers fare, so that a leak after a cancellation, or a call that should not have been,
+/// shows.
 #[derive(Default)]
 struct Sleeps {
+    touched: AtomicU64,
     started: AtomicU64,
     finished: AtomicU64,
     cancelled: AtomicU64,
@@ -64,7 +79,11 @@ impl Drop for Sleeping {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sleeps = Arc::new(Sleeps::default());
     let counts = sleeps.clone();
+    let touches = sleeps.clone();
     let mut server = Server::builder("mcpbolt-diagnostic", env!("CARGO_PKG_VERSION"));
+    if said("MCP_ACTIONS").as_deref() != Some("0") {
+        server = server.actions(true);
+    }
     let echo = Tool::new("echo").description("Returns the text.");
     server = match std::env::var("MCP_INLINE").is_ok_and(|inline| inline == "1") {
         true => server.inline_tool(echo, |echo: Echo| echo.text),
@@ -100,11 +119,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (started, finished, cancelled) =
                 (count(&counts.started), count(&counts.finished), count(&counts.cancelled));
             let active = started - finished - cancelled;
+            let touched = count(&counts.touched);
             async move {
-                json!({"active": active, "started": started, "finished": finished, "cancelled": cancelled})
+                json!({"active": active, "started": started, "finished": finished, "cancelled": cancelled, "touched": touched})
                     .to_string()
             }
         });
+    if said("MCP_TARGETS").as_deref() == Some("1") {
+        server = targets(server, touches);
+    }
+    if let Some(policy) = policy()? {
+        server = server.policy(policy);
+    }
     let more = std::env::var("MCP_TOOLS")
         .ok()
         .and_then(|count| count.parse().ok())
@@ -132,19 +158,99 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = server.build()?;
     let mut arguments = std::env::args().skip(1);
     match arguments.next() {
-        None => {
+        Some(address) if address != "stdio:" => on(&server, &address)?,
+        _ => {
             serve_stdio(&server, StdioOptions::default())?;
         }
-        Some(address) => on(&server, &address)?,
     }
     // A wedged handler ends with the process.
     Ok(())
 }
 
+fn said(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
+/// What attacks aim at: a tool whose calls are counted, another that goes on as a task, resources
+/// with names in their URIs, and subscriptions.
+fn targets(server: Builder, sleeps: Arc<Sleeps>) -> Builder {
+    server
+        .subscriptions()
+        .tool(
+            Tool::new("touch").description("Counts its calls."),
+            move |_: Nothing, _| {
+                sleeps.touched.fetch_add(1, Relaxed);
+                async { "touched" }
+            },
+        )
+        .tool(
+            Tool::new("job")
+                .description("A task.")
+                .task_support(TaskSupport::Optional),
+            |job: Sleep, context: Context| async move {
+                context.begin_task();
+                context.sleep(Duration::from_millis(job.ms)).await;
+                "done"
+            },
+        )
+        .resource(Resource::new("memo:note", "note"), |uri, _| async move {
+            Ok(ResourceContents::text(uri, "a note"))
+        })
+        .resource_template(
+            Resource::new("file:///docs/{name}", "docs"),
+            |uri, variables, _| async move {
+                Ok(ResourceContents::text(
+                    uri,
+                    format!("name={}", variables["name"]),
+                ))
+            },
+        )
+        .resource_template(
+            Resource::new("notes://{name}/text", "notes"),
+            |uri, variables, _| async move {
+                Ok(ResourceContents::text(
+                    uri,
+                    format!("name={}", variables["name"]),
+                ))
+            },
+        )
+}
+
+/// The keys and the quota of the environment.
+fn policy() -> Result<Option<Policy>, Box<dyn std::error::Error>> {
+    let (keys, quota) = (said("MCP_KEYS"), said("MCP_QUOTA"));
+    if keys.is_none() && quota.is_none() {
+        return Ok(None);
+    }
+    let mut policy = Policy::new();
+    if let Some(keys) = keys {
+        let pairs = keys.split(',').filter_map(|pair| pair.split_once(':'));
+        let keys: serde_json::Map<_, _> = pairs
+            .map(|(client, key)| (key.to_owned(), json!({"client": client})))
+            .collect();
+        policy = Policy::from_json(&json!({"keys": keys}).to_string())?;
+    }
+    if let Some(calls) = quota {
+        let period = Duration::from_secs(24 * 60 * 60);
+        let calls = calls.parse()?;
+        policy = policy.quota(Quota { calls, period });
+    }
+    Ok(Some(policy))
+}
+
 #[cfg(feature = "http")]
 fn on(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let serving = server.serve(&address.parse()?, mcpbolt::io::ServeOptions::default())?;
-    eprintln!("{}", serving.address());
+    let mut options = mcpbolt::io::ServeOptions::default();
+    let files = said("MCP_TLS").unwrap_or_default();
+    options.tls = files
+        .split_once(',')
+        .map(|(certificate, key)| mcpbolt::io::TlsOptions {
+            certificate: certificate.into(),
+            key: key.into(),
+            clients: None,
+        });
+    let serving = server.serve(&address.parse()?, options)?;
+    eprintln!("diagnostic listens on {}", serving.address());
     serving.wait();
     Ok(())
 }

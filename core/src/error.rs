@@ -1,7 +1,6 @@
-//! The vocabulary every error of the engine answers in: how far it reaches and who is at fault.
-//!
-//! Each room has small error types of its own; all of them say their [`Scope`], their
-//! [`Origin`] and, where something goes on the wire, their code.
+//! The error vocabulary of the engine. Each module has small error types of its own; every one of
+//! them tells its [`Scope`] (how much it ends), its [`Origin`] (who caused it) and, where it goes
+//! on the wire, its code.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,11 +8,11 @@ use std::time::Duration;
 /// How much an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// One frame was bad; the next one is unaffected.
+    /// One frame is bad; the next frame is unaffected.
     Message,
-    /// One request fails; the connection lives.
+    /// One request fails; the connection stays open.
     Request,
-    /// The connection is over.
+    /// The connection ends.
     Connection,
 }
 
@@ -24,52 +23,53 @@ pub enum Origin {
     Caller,
     /// The engine itself: a limit, a deadline, a shutdown.
     Engine,
-    /// The other side of the wire.
+    /// The peer.
     Peer,
     /// The operating system.
     Io,
 }
 
-/// What the one waiter of a request learns when no result came.
+/// Why a request got no result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The peer answered with a JSON-RPC error.
     Peer(PeerError),
-    /// The caller, or the caller's token, cancelled the request; the peer was told.
+    /// The caller, or the caller's token, cancelled the request; the peer was notified.
     Cancelled(Option<Box<str>>),
-    /// The deadline passed; the peer was told that nobody waits any more (R-CAN-09).
+    /// The deadline passed; the peer was sent a cancellation (R-CAN-09).
     TimedOut,
-    /// The connection ended before an answer came.
+    /// The connection ended before an answer arrived.
     Closed(ConnectionError),
-    /// Nothing was sent: so many requests wait for answers, or so many bytes for the peer to read
-    /// them, as this side's limits allow. Try again later.
+    /// This side's limits were reached and nothing was sent: too many requests wait for answers, or
+    /// too many bytes wait for the peer to read them. Try again later.
     Overloaded,
-    /// What carries this one request, or its answer, failed; others are not affected.
+    /// The transport failed for this request or its answer; other requests are not affected.
     Carrier(Box<CarrierError>),
-    /// The peer's answer is not what its revision allows.
+    /// The peer's answer violates its revision.
     BadAnswer(&'static str),
-    /// The peer's result is not what its revision says of it: which method's, which member, and why.
+    /// The peer's result violates its revision. The text names the method, the member and the
+    /// reason.
     BadResult(Box<str>),
-    /// The peer did not declare the capability that is named; nothing was sent (R-CAP-03).
+    /// The peer did not declare the named capability; nothing was sent (R-CAP-03).
     Unsupported(&'static str),
-    /// The call itself is wrong, for example params that are no JSON object.
+    /// The call itself is wrong, for example its params are not a JSON object.
     Misuse(&'static str),
 }
 
 /// A JSON-RPC error as the peer sent it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerError {
-    /// The number on the wire.
+    /// The error code on the wire.
     pub code: i64,
-    /// The peer's sentence.
+    /// The peer's error message.
     pub message: Box<str>,
     /// The peer's `data`, as raw JSON.
     pub data: Option<Box<str>>,
 }
 
 impl RequestError {
-    /// How far it reaches.
+    /// How much the error ends.
     pub fn scope(&self) -> Scope {
         match self {
             Self::Closed(_) => Scope::Connection,
@@ -77,7 +77,7 @@ impl RequestError {
         }
     }
 
-    /// Who is at fault.
+    /// Who caused the error.
     pub fn origin(&self) -> Origin {
         match self {
             Self::Peer(_) | Self::BadAnswer(_) | Self::BadResult(_) | Self::Unsupported(_) => {
@@ -90,14 +90,14 @@ impl RequestError {
         }
     }
 
-    /// Whether the peer says that there is no such resource, in the words of any revision: what
-    /// reading one fails with then (R-ERR-08).
+    /// Whether the peer says that the resource does not exist, by the code of any revision.
+    /// Meaningful for errors of `resources/read` (R-ERR-08).
     pub fn is_resource_not_found(&self) -> bool {
         matches!(self.code(), Some(-32002 | -32602))
     }
 
-    /// The peer's code, when the peer answered. Local failures have none, so that they cannot
-    /// be mistaken for the peer's (R-ERR-26).
+    /// The peer's error code. `None` for local failures, so that they cannot be mistaken for the
+    /// peer's (R-ERR-26).
     pub fn code(&self) -> Option<i64> {
         match self {
             Self::Peer(error) => Some(error.code),
@@ -134,37 +134,37 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// Why a connection ended. Sticky: the first reason stays.
+/// Why a connection ended. The first reason is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// This side closed it.
+    /// This side closed the connection.
     ClosedLocally,
-    /// This side ends in good order and begins nothing new.
+    /// This side is shutting down in good order and starts no new requests.
     ShuttingDown,
     /// The peer closed its end in good order.
     ClosedByPeer,
-    /// The peer's process ended; the text says how, where known.
+    /// The peer's process ended; the text says how, if known.
     PeerExited(Box<str>),
-    /// The peer stopped reading: it took nothing of a full output for longer than the stall
-    /// timeout, or a notification found no room.
+    /// The peer stopped reading: it took nothing of an output above its cap for longer than the
+    /// stall timeout, or a notification found no room in the output.
     Stalled,
-    /// The peer gave no sign of life when asked for one.
+    /// The peer did not answer a keepalive ping in time.
     Unresponsive,
     /// Nothing happened for longer than the idle timeout.
     Idle,
-    /// No common protocol revision.
+    /// The two sides have no protocol revision in common.
     NoCommonRevision,
     /// The handshake failed for another reason.
     Handshake(Box<str>),
     /// The operating system reported a failure.
     Io(std::io::ErrorKind),
-    /// What carries its messages failed before it was open.
+    /// The transport failed before the connection was established.
     Carrier(Box<CarrierError>),
 }
 
 impl ConnectionError {
-    /// One word for programs, which stays the same: `stalled`, `peer_exited`.
+    /// A stable identifier for programs, such as `stalled` or `peer_exited`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::ClosedLocally => "closed_locally",
@@ -181,12 +181,12 @@ impl ConnectionError {
         }
     }
 
-    /// How far it reaches.
+    /// How much the error ends.
     pub fn scope(&self) -> Scope {
         Scope::Connection
     }
 
-    /// Who is at fault.
+    /// Who caused the error.
     pub fn origin(&self) -> Origin {
         match self {
             Self::ClosedLocally | Self::ShuttingDown => Origin::Caller,
@@ -218,33 +218,34 @@ impl fmt::Display for ConnectionError {
 
 impl std::error::Error for ConnectionError {}
 
-/// How what carries messages failed, where each travels on its own (HTTP).
+/// How a transport failed that carries each message on its own (HTTP). "Carrier" in these names is
+/// the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CarrierFault {
-    /// The peer could not be reached: the message was not taken.
+    /// The peer could not be reached; the message was not delivered.
     Unreachable,
-    /// There is no secure way to the peer: its certificate, for example, is not trusted.
+    /// TLS could not be established, for example because the peer's certificate is not trusted.
     Tls,
-    /// It took too long.
+    /// The peer took too long to connect or to answer.
     TimedOut,
-    /// The peer's carrier refused the message, with a status.
+    /// The peer's transport refused the message, with a status.
     Refused,
-    /// The peer sends elsewhere, where nothing is sent.
+    /// The peer redirects to a place that messages must not be sent to.
     Redirected,
-    /// What came is no answer in this protocol.
+    /// The response is not an answer in this protocol.
     NoAnswer,
-    /// What came is longer than the limit.
+    /// The response is longer than the limit.
     TooLong,
-    /// It broke off: whether the peer did what it was asked to is not known.
+    /// The connection broke off. It is not known whether the peer carried out the request.
     Broken,
-    /// The session in which it was asked has ended, or the stream that was to answer it: whether the
-    /// peer did it is not known.
+    /// The session of the request, or the stream that was to carry its answer, has ended. It is not
+    /// known whether the peer carried out the request.
     SessionLost,
 }
 
 impl CarrierFault {
-    /// One word for programs, which stays the same: `unreachable`, `timed_out`.
+    /// A stable identifier for programs, such as `unreachable` or `timed_out`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -260,23 +261,24 @@ impl CarrierFault {
     }
 }
 
-/// A failure of what carries one message.
+/// A failure of the transport for one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarrierError {
-    /// What failed.
+    /// The kind of failure.
     pub fault: CarrierFault,
-    /// The status that the peer's carrier gave, of HTTP for example.
+    /// The status the peer's transport gave, such as an HTTP status.
     pub status: Option<u16>,
-    /// How the peer wants to be shown who asks: `WWW-Authenticate` of HTTP, as it came.
+    /// How the peer wants the client to authenticate: the value of HTTP's `WWW-Authenticate`,
+    /// unchanged.
     pub authenticate: Option<Box<str>>,
-    /// How long the peer asks to be left alone: `Retry-After` of HTTP, where it is in seconds.
+    /// How long the peer asks the client to wait: HTTP's `Retry-After`, if given in seconds.
     pub retry_after: Option<Duration>,
-    /// A sentence; holds no address and no credentials.
+    /// A description; contains no address and no credentials.
     pub why: Box<str>,
 }
 
 impl CarrierError {
-    /// A failure without a status.
+    /// An error without a status.
     pub fn new(fault: CarrierFault, why: impl Into<Box<str>>) -> Self {
         Self {
             fault,
@@ -287,12 +289,12 @@ impl CarrierError {
         }
     }
 
-    /// How far it reaches.
+    /// How much the error ends.
     pub fn scope(&self) -> Scope {
         Scope::Request
     }
 
-    /// Who is at fault.
+    /// Who caused the error.
     pub fn origin(&self) -> Origin {
         match self.fault {
             CarrierFault::Unreachable | CarrierFault::TimedOut | CarrierFault::Broken => Origin::Io,
@@ -300,8 +302,9 @@ impl CarrierError {
         }
     }
 
-    /// Whether the peer was there, and only did not know what to make of the message: another may
-    /// be understood (R-ERA-09). Who is to show credentials first is not in this case.
+    /// Whether the peer was reached but did not understand the message, so that a message of
+    /// another era may be understood (R-ERA-09). False where credentials are missing or refused,
+    /// and for rate limits and unavailability.
     pub fn is_incomprehension(&self) -> bool {
         match (self.fault, self.status) {
             (CarrierFault::NoAnswer, _) => true,

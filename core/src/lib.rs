@@ -1,9 +1,9 @@
 //! A protocol engine for the [Model Context Protocol](https://modelcontextprotocol.io): every
 //! revision from 2024-11-05 to 2026-07-28, as server and as client.
 //!
-//! What most programs need is at the top: `server` and `client`, and `io` to put them on a
-//! wire. Beneath lies the engine, which does no I/O and reads no clock: a [`connection`] takes
-//! bytes in and gives bytes out, and can be driven by any loop.
+//! Most programs need only `server` and `client`, and `io` for transports. Beneath them is a
+//! sans-I/O engine that reads no clock: a [`connection`] takes bytes in and gives bytes out, and
+//! any event loop can drive it.
 //!
 //! ```
 //! # #[cfg(all(feature = "server", feature = "client", feature = "stdio"))] {
@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client of a server that is a program of its own:
+//! A client that starts its server as a child process:
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "client", feature = "stdio"))] {
@@ -36,8 +36,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What there is of the protocol, feature by feature: [`features`]. How it is built, and which
-//! room may use which: [`architecture`].
+//! [`features`] lists the supported parts of the protocol. [`architecture`] describes the modules
+//! and which of them may depend on which.
 #![deny(unsafe_code)]
 
 #[cfg(doc)]
@@ -71,5 +71,8 @@ pub mod scan;
 pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "server")]
+mod sync;
+#[cfg(any(feature = "server", feature = "stdio"))]
 mod unguessable;
+#[cfg(any(feature = "stdio", all(test, loom)))]
+mod wakeup;

@@ -1,77 +1,80 @@
-//! Every bound of the engine, with its unit and what it stops. Nothing is preallocated from a
-//! length the peer claims, and nothing a peer sends grows without one of these (R-RPC-23).
+//! Every limit of the engine, with its unit and what it prevents. Nothing is preallocated from a
+//! length the peer claims, and nothing that a peer sends grows without a limit (R-RPC-23). The test
+//! `each_limit_has_a_test_that_tries_it` names, for each limit, the test that tries to exceed it.
 
 use std::time::{Duration, Instant};
 
-/// The bounds of one connection.
+/// The limits of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Longest single message, in bytes. Longer ones are discarded as they arrive and refused.
+    /// Longest single message, in bytes. Longer messages are discarded as they arrive, and refused.
     pub max_message_bytes: usize,
     /// Deepest nesting of arrays and objects in one message.
     pub max_depth: usize,
     /// Longest batch array (revision 2025-03-26), in elements.
     pub max_batch_len: usize,
-    /// Requests of the peer that may be in flight at once; further ones wait.
+    /// Requests of the peer that may be in flight at once; further requests wait.
     pub max_incoming: usize,
-    /// Bytes of requests that wait for others to be answered; beyond it they are refused as
+    /// Most bytes of requests that wait for a free place; beyond this, requests are refused as
     /// overload, with `retryAfter`.
     pub waiting_cap_bytes: usize,
-    /// Requests of this side that may wait for an answer at once; further ones fail locally.
+    /// Requests of this side that may wait for an answer at once; further requests fail locally.
     pub max_outgoing: usize,
-    /// Bytes waiting to be written above which new requests wait, log messages are shed and only
-    /// the newest progress of each request is kept. Answers are never dropped.
+    /// Bytes of pending output above which new requests of the peer wait, log messages are dropped
+    /// and only the newest progress of each request is kept. Answers are never dropped.
     pub output_mark_bytes: usize,
-    /// Bytes waiting to be written above which reading stops and the stall timer runs, requests
-    /// of this side fail at once, and a notification of this side ends the connection.
+    /// Bytes of pending output above which this side stops reading and starts the stall timer.
+    /// Requests of this side then fail at once, and a notification of this side ends the
+    /// connection.
     pub output_cap_bytes: usize,
-    /// How long the peer may take nothing of an output above its cap before it is disconnected.
+    /// How long the peer may read nothing of an output above its cap before it is disconnected.
     pub stall_timeout: Duration,
-    /// Silence after which the peer is asked for a sign of life, where the revision has `ping`
-    /// (R-PNG-02); never when `None`.
+    /// Silence after which the peer is pinged, if the revision has `ping` (R-PNG-02); never when
+    /// `None`.
     pub keepalive_interval: Option<Duration>,
-    /// How long the peer may take to give that sign before it is disconnected.
+    /// How long the peer may take to answer that ping before it is disconnected.
     pub keepalive_timeout: Duration,
-    /// How long a connection may be without traffic and without anything in flight before it is
-    /// closed; for ever when `None`.
+    /// How long a connection may have neither traffic nor requests in flight before it is closed;
+    /// unlimited when `None`.
     pub idle_timeout: Option<Duration>,
     /// How long a request waits for its answer unless the call says otherwise (R-CAN-09).
     pub request_timeout: Duration,
-    /// Most that progress may extend a request to, counted from its start (R-CAN-09).
+    /// Longest time to which progress may extend a request, counted from its start (R-CAN-09).
     pub max_request_timeout: Duration,
     /// How long each step of the handshake may take (R-LIF-16).
     pub handshake_timeout: Duration,
     /// How long an era probe waits before the client falls back to `initialize` (R-ERA-07).
     pub probe_timeout: Duration,
-    /// How fast the peer may send requests; those beyond it are refused as overload, with
-    /// `retryAfter` (R-TOL-03, R-CMP-04). Pings and discovery are free. No limit when `None`.
+    /// How fast the peer may send requests; requests beyond the rate are refused as overload, with
+    /// `retryAfter` (R-TOL-03, R-CMP-04). Pings and discovery do not count. No limit when `None`.
     pub request_rate: Option<Rate>,
-    /// How fast this side reports progress and logs; beyond it only the newest progress of each
-    /// request is kept, and log messages are left out (R-PRG-04, R-LOG-05). When `None`, only how
-    /// fast the peer reads limits it.
+    /// How fast this side reports progress and logs. Beyond the rate, only the newest progress of
+    /// each request is kept and log messages are dropped (R-PRG-04, R-LOG-05). When `None`, only
+    /// the peer's reading speed limits reports.
     pub report_rate: Option<Rate>,
 }
 
-/// How often something may happen.
+/// A rate limit (token bucket).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// So often at once; at least once.
+    /// How many may happen at once; at least one.
     pub burst: u32,
-    /// So often in each second, on average.
+    /// How many may happen per second, on average.
     pub per_second: u32,
 }
 
-/// How much may be done in a period.
+/// How many calls may be made in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// So many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// From the first of them on; without a length, they are not counted.
+    /// The length of the period, which begins with the first call. When zero, calls are not
+    /// counted.
     pub period: Duration,
 }
 
 impl Limits {
-    /// Bounds for a pipe to a process that the user started.
+    /// Limits for a pipe to a process that the user started.
     pub const STDIO: Self = Self {
         max_message_bytes: 128 << 20,
         max_depth: 512,
@@ -93,7 +96,7 @@ impl Limits {
         report_rate: None,
     };
 
-    /// Bounds for a peer across a network.
+    /// Limits for a peer across a network.
     pub const NETWORK: Self = Self {
         max_message_bytes: 16 << 20,
         waiting_cap_bytes: 4 << 20,
@@ -102,21 +105,44 @@ impl Limits {
     };
 }
 
-/// The bounds of all connections of one configuration together.
+/// The limits of all connections of one server together, over all its transports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TotalLimits {
-    /// Requests of peers in flight above which new ones are refused as overload.
+    /// Requests of peers in flight above which new requests are refused as overload. One client may
+    /// have at most three quarters of them; clients are told apart by principal, or else by
+    /// address.
     pub max_incoming: usize,
-    /// Bytes queued, in and out, above which new requests are refused as overload, log messages
-    /// are shed and only the newest progress of each request is kept.
-    pub queued_cap_bytes: usize,
+    /// Bytes held for peers, 256 MiB by default. They comprise:
+    /// - messages that have not fully arrived,
+    /// - requests that wait or are being served,
+    /// - answers that the peer has not read,
+    /// - data kept beyond its request.
+    ///
+    /// One part in [`RESERVE_SHARE`] is reserved for messages of at most [`SMALL_BYTES`], and at
+    /// most one part in [`KEPT_SHARE`] may be kept beyond requests. When the rest is used up:
+    /// - longer messages are refused at once, as overload with `retryAfter`; over HTTP, with status
+    ///   503 and `Retry-After`,
+    /// - log messages are dropped, and only the newest progress of each request is kept,
+    /// - peers that read nothing of a long output are disconnected after
+    ///   [`stall_timeout`](Limits::stall_timeout).
+    pub max_bytes: usize,
+}
+
+impl TotalLimits {
+    /// The default limits of a server that is reached by a pipe alone. Its one peer is a program of
+    /// the same user, whose messages may reach [`Limits::STDIO`] and take twice their length while
+    /// they arrive.
+    pub const PIPE: Self = Self {
+        max_incoming: 65_536,
+        max_bytes: 1 << 30,
+    };
 }
 
 impl Default for TotalLimits {
     fn default() -> Self {
         Self {
-            max_incoming: 65_536,
-            queued_cap_bytes: 1 << 30,
+            max_bytes: 256 << 20,
+            ..Self::PIPE
         }
     }
 }
@@ -127,64 +153,78 @@ impl Default for Limits {
     }
 }
 
-/// Longest request id kept, in bytes of its raw token; a longer one is refused as an invalid
+/// Divisor of [`TotalLimits::max_bytes`] that gives the reserve for small messages.
+pub const RESERVE_SHARE: usize = 8;
+
+/// Divisor of [`TotalLimits::max_bytes`] that gives the most that may be kept beyond requests, such
+/// as replay logs, results and references.
+pub const KEPT_SHARE: usize = 2;
+
+/// Most bytes that one connection, or one body, may hold and still be served from the reserve.
+pub const SMALL_BYTES: usize = 64 << 10;
+
+/// Longest message held by a handler, or body in transit, that does not count towards
+/// [`TotalLimits::max_bytes`], in bytes. The limit on requests in flight bounds these to no more
+/// than the total.
+pub const UNCOUNTED_BYTES: usize = 4 << 10;
+
+/// Longest `clientInfo`, and longest `capabilities`, that a server keeps of an `initialize`, in
+/// bytes. Of a longer object, a server keeps the members that fit, in their order.
+pub const MAX_INTRODUCTION_BYTES: usize = 4 << 10;
+
+/// Longest request id kept, in bytes of its raw token; a longer id is refused as an invalid
 /// request. Stops a peer from pinning memory with ids.
 pub const MAX_ID_BYTES: usize = 4096;
 
-/// What a request that waits costs beside its frame, in bytes. Keeps many tiny ones from
-/// outgrowing their cap.
+/// Overhead charged for a waiting request in addition to its frame, in bytes. Keeps many tiny
+/// requests from outgrowing their cap.
 pub const WAITING_REQUEST_BYTES: usize = 512;
 
-/// Smallest read offered to a driver, in bytes.
-pub const READ_BYTES: usize = 64 << 10;
+/// Smallest read buffer offered to a driver, in bytes.
+pub const READ_BYTES: usize = 16 << 10;
 
 /// Capacity an input buffer keeps after a large message, in bytes. A buffer shrinks to this only
 /// after [`SHRINK_AFTER`] small messages, so alternating sizes do not thrash the allocator.
 pub const KEEP_BYTES: usize = 256 << 10;
 
-/// Drained reads without a large message after which a grown buffer is given back.
+/// Drained reads without a large message after which a grown buffer is freed.
 pub const SHRINK_AFTER: u32 = 64;
 
-/// Largest region of input that is copied out to leave the driver's thread; above it the whole
-/// block changes hands instead.
+/// Largest region of input that is copied when it leaves the driver's thread, in bytes; above it,
+/// ownership of the whole block is passed on instead.
 pub const COPY_OUT_BYTES: usize = 32 << 10;
 
-/// Largest frame that is copied into the output's running segment; larger ones are queued as
-/// they are and written vectored.
+/// Largest frame that is copied into the output's current segment, in bytes; larger frames are
+/// queued without a copy and written vectored.
 pub const COPY_IN_BYTES: usize = 32 << 10;
 
-/// Bytes in the streams of all actions of one endpoint above which a stream that breaks off is not kept
-/// for who comes back.
+/// Bytes in the streams of all actions of one endpoint above which a stream that breaks off is not
+/// kept for a client that reconnects.
 pub const MAX_LEFT_BYTES: usize = 64 << 20;
 
-/// Most data of actions that answers of a server refer to, and of one of them, in bytes; the oldest give
-/// way. What is longer is answered whole, or not at all.
+/// Most bytes of action data that a server keeps for answers that refer to it, in all and for one
+/// answer; the oldest data are dropped first. Longer data are never referred to: the answer holds
+/// them in full, or fails.
 pub const MAX_REFERRED_BYTES: usize = 64 << 20;
 
-/// Most answers whose data a server keeps so; the oldest give way.
+/// Most answers whose data a server keeps for reference; the oldest are dropped first.
 pub const MAX_REFERENCES: usize = 1024;
 
-/// Most servers on HTTP of which a program remembers how they open. Stops one that talks to ever
-/// other servers from growing.
+/// Most HTTP servers whose era a program remembers. Keeps a program that talks to ever new servers
+/// from growing.
 pub const MAX_KNOWN_SERVERS: usize = 1_000;
 
 /// Most resources that one connection may be subscribed to. Stops a peer from pinning memory with
 /// URIs.
 pub const MAX_SUBSCRIPTIONS: usize = 10_000;
 
+/// Most bytes of URIs and task ids that one connection may be subscribed to. Stops a peer from
+/// pinning memory with a few long ones.
+pub const MAX_SUBSCRIPTION_BYTES: usize = 1 << 20;
+
 /// Most streams of `subscriptions/listen` that one connection may have open. Stops a peer from
-/// having each change told to it over and over.
+/// having each change sent to it many times.
 pub const MAX_LISTENS: usize = 64;
-
-/// How long a cancel is kept that overtook its request on another stream of its session.
-pub const EARLY_CANCEL: Duration = Duration::from_secs(5);
-
-/// Most such cancels that a session keeps.
-pub const MAX_EARLY_CANCELS: usize = 64;
-
-/// Most requests of which a session knows that they came: a cancel of one of them that is no
-/// longer in flight came too late, not too early.
-pub const MAX_KNOWN_IDS: usize = 1024;
 
 /// Most pages of one list that a client keeps.
 pub const MAX_CACHED_PAGES: usize = 256;
@@ -192,58 +232,73 @@ pub const MAX_CACHED_PAGES: usize = 256;
 /// Longest page of a list that a client keeps, in bytes.
 pub const MAX_CACHED_BYTES: usize = 4 << 20;
 
-/// Most tools of a server whose arguments a client repeats in headers. Stops a server from pinning
-/// memory with names.
+/// Most tools of a server whose arguments a client mirrors in HTTP headers. Stops a server from
+/// pinning memory with names.
 pub const MAX_MIRRORED_TOOLS: usize = 10_000;
 
-/// Most tasks that one server keeps, the ended ones included. Stops clients from pinning memory
-/// with calls that they never ask for again.
+/// Default for the most audit events that wait for the audit's thread. Stops a slow audit from
+/// filling memory.
+pub const MAX_AUDIT_EVENTS: usize = 10_000;
+
+/// Most tasks that one server keeps, including ended ones. Stops clients from pinning memory with
+/// calls that they never ask for again.
 pub const MAX_TASKS: usize = 1024;
 
-/// Most bytes of results that tasks keep, in all; the result of a task that would exceed it is
-/// an error.
+/// Most tasks that one server keeps for one owner: a principal or, without authentication, an
+/// address. An owner has the same share of [`MAX_TASK_BYTES`]. Stops one client from leaving no
+/// tasks to others.
+pub const MAX_TASKS_PER_OWNER: usize = 256;
+
+/// Most bytes of results that tasks keep, in all. The result of a task that would exceed it is
+/// replaced by an error.
 pub const MAX_TASK_BYTES: usize = 64 << 20;
 
 /// Longest that a task is kept, from its creation.
 pub const MAX_TASK_TTL: Duration = Duration::from_secs(3600);
 
-/// Most states of clients that a server remembers as used up, where each is good for one use. When
-/// there are more, the oldest are forgotten, and all that are as old are refused.
+/// Most single-use client states that a server remembers as used. Beyond this, the oldest are
+/// forgotten, and all states as old as those are refused.
 pub const MAX_USED_STATES: usize = 65_536;
 
-/// How often clients are told to ask how far a task is.
+/// How often clients are told to poll a task.
 pub const TASK_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Most clients whose rates and quotas a policy keeps apart; beyond it those that are new share one.
-/// Stops clients from pinning memory with names.
+/// Most clients whose rates and quotas a policy remembers; beyond this, the clients that asked
+/// least are forgotten. Stops clients from pinning memory with names.
 pub const MAX_RATED_CLIENTS: usize = 10_000;
 
-/// Most of what a program writes to stderr that is kept for the answer of its one action, in bytes:
-/// the end of it.
+/// How often one address may present wrong credentials, if the policy sets no rate of its own.
+pub const WRONG_CREDENTIALS: Rate = Rate {
+    burst: 100,
+    per_second: 10,
+};
+
+/// Most of a program's stderr that is kept for the answer of its one action, in bytes; the end is
+/// kept.
 pub const MAX_CAPTURED_BYTES: usize = 64 << 10;
 
-/// Most results of tools that a server keeps for those who ask the same. Stops clients from pinning
-/// memory with questions.
+/// Most cached tool results of a server. Stops clients from pinning memory with ever new arguments.
 pub const MAX_KEPT_RESULTS: usize = 1024;
 
-/// What those results and the arguments that they answer may take together, in bytes; one that is
-/// longer is not kept. Stops a few large results from doing the same.
+/// Most bytes of cached tool results and their arguments; a longer result is not cached. Stops a
+/// few large results from pinning memory.
 pub const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// Longest arguments of a tool that are checked against its schema on the driver's thread, in
-/// bytes; longer ones are checked where the handler runs, so that they hold up nobody (R-SCH-08).
+/// Longest tool arguments that are checked against the schema on the driver's thread, in bytes;
+/// longer arguments are checked where the handler runs, so that they block no other request
+/// (R-SCH-08).
 pub const CHECK_HERE_BYTES: usize = 4 << 10;
 
-/// A time that never comes.
+/// A century, which stands for "never".
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// What a client is told to wait, in seconds: at least one.
+/// The seconds a client is told to wait: `wait` rounded up, at least 1.
 #[cfg(feature = "server")]
 pub(crate) fn whole_seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
 
-/// The instant `wait` from `now`, however long it is: [`Duration::MAX`] stands for "never".
+/// The instant `wait` after `now`. Does not overflow: [`Duration::MAX`] stands for "never".
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     now.checked_add(wait).unwrap_or(now + FAR)
 }

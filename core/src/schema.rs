@@ -1,16 +1,16 @@
-//! JSON Schema: what tools take and what they give back, compiled once.
+//! JSON Schema for tool arguments and results, compiled once.
 //!
-//! The verdict is that of the `jsonschema` crate (2020-12, or draft-07 where the schema says
-//! so: R-SCH-01, R-SCH-04; references are never fetched: R-SCH-05). Patterns are matched in linear time,
-//! and a schema that multiplies itself by references is refused (R-SCH-08).
+//! The `jsonschema` crate validates (2020-12, or draft-07 if the schema says so: R-SCH-01,
+//! R-SCH-04; references are never fetched: R-SCH-05). Patterns are matched in linear time and take
+//! at most 64 MiB together; a schema that multiplies itself by references is refused (R-SCH-08).
 //!
-//! Most arguments are a flat object of plain members, and for those a shortcut accepts without building
-//! a tree; it never refuses: what it cannot accept goes to the full validator, which also words the
-//! error. Such a schema is valid as it stands, so that its full validator is made when there is
-//! something to refuse: the first one of a process takes some 10 ms.
+//! Most schemas describe a flat object of plain members. For those, a shortcut accepts arguments
+//! without building a tree. The shortcut never refuses: what it cannot accept goes to the full
+//! validator, which also words the error. Such a schema is known to be valid, so its full validator
+//! is built on first use: the first one in a process takes some 10 ms.
 //!
-//! Strings that are no Unicode text (lone surrogates) are refused here, before any language has
-//! to say what it makes of them.
+//! Strings with lone surrogates are refused here, because they are not Unicode text and languages
+//! treat them differently.
 
 mod cost;
 #[cfg(feature = "server")]
@@ -27,7 +27,7 @@ use serde_json::Value;
 pub(crate) use self::misfit::Misfit;
 use crate::json::{number, reader};
 
-/// Why a schema cannot be used.
+/// The error for a schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSchema(Box<str>);
 
@@ -53,8 +53,8 @@ impl Schema {
     /// Compiles the schema of a tool's arguments.
     ///
     /// # Errors
-    /// When it is not JSON, not an object with `"type":"object"` (R-SCH-03), of a dialect other
-    /// than 2020-12 and draft-07, or refers to something outside itself.
+    /// The schema is not JSON, not an object with `"type":"object"` (R-SCH-03), of a dialect other
+    /// than 2020-12 and draft-07, refers to something outside itself, or is too costly to check.
     pub fn input(json: &str) -> Result<Self, InvalidSchema> {
         let schema = parse(json)?;
         if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -66,7 +66,7 @@ impl Schema {
     /// Compiles any schema.
     ///
     /// # Errors
-    /// As [`input`](Self::input), but for the type.
+    /// The errors of [`input`](Self::input), except that any type is allowed.
     pub fn new(json: &str) -> Result<Self, InvalidSchema> {
         Self::compile(parse(json)?)
     }
@@ -96,7 +96,7 @@ impl Schema {
         Ok(Self { full, shape })
     }
 
-    /// Whether it is seen without a tree that a value fits.
+    /// Whether the shortcut accepts the value, without building a tree.
     fn accepts_at_once(&self, json: &str) -> bool {
         let fits = self.shape.as_ref().is_some_and(|shape| shape.accepts(json));
         fits && !may_hold_surrogates(json)
@@ -105,7 +105,7 @@ impl Schema {
     /// Checks a validated JSON text.
     ///
     /// # Errors
-    /// What is wrong, in one sentence, with the place.
+    /// One sentence that says what is wrong, and where.
     pub fn check(&self, json: &str) -> Result<(), String> {
         if self.accepts_at_once(json) {
             return Ok(());
@@ -120,17 +120,19 @@ impl Schema {
 }
 
 fn validator(draft: Draft, schema: &Value) -> Compiled {
+    let bytes = cost::pattern_bytes(schema);
+    let bytes = bytes.ok_or_else(|| InvalidSchema("it has too many patterns".into()))?;
     jsonschema::options()
         .with_draft(draft)
-        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bytes))
         .build(schema)
         .map_err(|error| InvalidSchema(error.to_string().into()))
 }
 
-/// Longest value that an error repeats, in bytes of the sentence.
+/// Longest error sentence that repeats the value, in bytes.
 const MAX_SENTENCE_BYTES: usize = 200;
 
-/// What is wrong and where, without the value when it is long.
+/// What is wrong and where; without the value if the sentence would be long.
 fn wording(error: &jsonschema::ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let mut text = error.to_string();
@@ -144,7 +146,7 @@ fn wording(error: &jsonschema::ValidationError<'_>) -> String {
     text
 }
 
-/// Whether a surrogate is escaped anywhere, paired or not.
+/// Whether any surrogate is escaped, paired or not.
 fn may_hold_surrogates(json: &str) -> bool {
     let json = json.as_bytes();
     memchr_iter(b'\\', json).any(|at| matches!(json[at..], [_, b'u', b'd' | b'D', ..]))
@@ -154,8 +156,8 @@ fn parse(json: &str) -> Result<Value, InvalidSchema> {
     serde_json::from_str(json).map_err(|error| InvalidSchema(error.to_string().into()))
 }
 
-/// A flat object schema: members of plain types, some of them required, nothing else said. It is a
-/// valid schema.
+/// A flat object schema: members of plain types, some of them required, and no other constraints
+/// but `additionalProperties`. Always a valid schema.
 #[derive(Debug)]
 struct Shape {
     members: Vec<(Box<str>, Plain, bool)>,
@@ -171,7 +173,7 @@ enum Plain {
     Any,
 }
 
-/// Whether it is a keyword that says nothing about which values are valid, as it has to be.
+/// Whether the keyword is a well-formed annotation, which does not affect validity.
 fn is_annotation(key: &str, value: &Value) -> bool {
     match key {
         "title" | "description" | "$comment" => value.is_string(),
@@ -216,7 +218,7 @@ impl Shape {
             Some((name.as_str().into(), plain, needed))
         };
         let members: Vec<_> = properties.iter().map(member).collect::<Option<_>>()?;
-        // Each of them is a member, and none is named twice.
+        // Each required name is a member, and none occurs twice.
         let needed = members.iter().filter(|(.., needed)| *needed).count();
         (needed == required.len()).then_some(Self {
             members,
@@ -224,8 +226,8 @@ impl Shape {
         })
     }
 
-    /// Whether the object is certainly valid. A member that is not listed may be valid too, but
-    /// that is for the full validator to say, as is one that occurs twice.
+    /// Whether the object is certainly valid. The full validator decides about members that are not
+    /// listed or occur twice.
     fn accepts(&self, json: &str) -> bool {
         if !json.starts_with('{') {
             return false;
@@ -410,7 +412,7 @@ mod tests {
         }
     }
 
-    /// R-SCH-04: the two dialects that the documentation of [`Schema`] names, each where they
+    /// R-SCH-04: the two dialects that the documentation of [`Schema`] names, in cases where they
     /// differ.
     #[test]
     fn two_dialects_are_spoken() {
@@ -440,6 +442,39 @@ mod tests {
         );
         let said = include_str!("schema.rs").split("mod cost;").next().unwrap();
         assert!(said.contains("2020-12") && said.contains("draft-07"));
+    }
+
+    /// R-SCH-08: a self-referring schema terminates, and so does a pattern.
+    #[test]
+    fn hostile_schemas_have_an_end() {
+        for json in [
+            r##"{"type":"object","$ref":"#"}"##,
+            r##"{"type":"object","allOf":[{"$ref":"#/allOf/0"}]}"##,
+            r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##,
+            r##"{"type":"object","$dynamicAnchor":"a","$dynamicRef":"#a"}"##,
+            r##"{"type":"object","not":{"$ref":"#"}}"##,
+            r##"{"type":"object","anyOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+        ] {
+            // Valid or not: the check must terminate.
+            let _ = Schema::input(json).map(|schema| schema.check(r#"{"a":[{}]}"#));
+        }
+        let of = |pattern: &str| {
+            Schema::input(&format!(
+                r#"{{"type":"object","properties":{{"a":{{"pattern":"{pattern}"}}}}}}"#
+            ))
+        };
+        let text = format!(r#"{{"a":"{}!"}}"#, "a".repeat(100_000));
+        for pattern in ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "^(.*a){12}$"] {
+            assert!(of(pattern).unwrap().check(&text).is_err(), "{pattern}");
+        }
+        for huge in [
+            "((a{1000}){1000}){1000}",
+            r"(\\pL{1000}){100}",
+            "(?=a)a",
+            r"(a)\\1",
+        ] {
+            assert!(of(huge).is_err(), "{huge}");
+        }
     }
 
     #[test]

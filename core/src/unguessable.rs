@@ -1,8 +1,8 @@
-//! Names that nobody guesses: of sessions (R-SES-02), tasks, and what answers refer to.
+//! Unguessable names for sessions (R-SES-02), tasks and references to data.
 
 use std::sync::Arc;
 
-/// One of 128 bits of chance, in hexadecimal; `None` when the system gives none.
+/// A name of 128 random bits, in hexadecimal; `None` when the system provides no randomness.
 pub(crate) fn name() -> Option<Arc<str>> {
     let mut chance = [0; 16];
     getrandom::fill(&mut chance).ok()?;

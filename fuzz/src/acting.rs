@@ -1,5 +1,5 @@
-//! The law of servers of the action dialect on a stream of bytes: whatever comes on a line, each
-//! request among it is answered once, in good form and with its id, and what follows it is, too.
+//! The law of servers of the action dialect on a byte stream: for any input line, each request in it gets
+//! exactly one well-formed answer with its id, and so do the requests that follow.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
@@ -16,14 +16,17 @@ const WELL: &[u8] =
     br#"{"action":"mcp.health_check","params":{},"metadata":{"request_id":"after"}}"#;
 const TEXT: &str = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
 
-/// Its handlers run where requests are read.
+/// A server whose handlers all run inline, on the thread that reads requests.
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     ["file_system.read", "a", "n"]
         .iter()
-        .fold(Server::builder("fuzz", "1.0.0"), |server, name| {
-            let tool = Tool::new(*name).input_schema(TEXT);
-            server.inline_tool(tool, |arguments: Arguments| arguments.0.into_string())
-        })
+        .fold(
+            Server::builder("fuzz", "1.0.0").actions(true),
+            |server, name| {
+                let tool = Tool::new(*name).input_schema(TEXT);
+                server.inline_tool(tool, |arguments: Arguments| arguments.0.into_string())
+            },
+        )
         .build()
         .expect("the tools are good")
 });
@@ -36,7 +39,7 @@ impl Spawner for Nobody {
     }
 }
 
-/// Whatever lines there are are answered as they may be, and nothing is left of them.
+/// All lines get valid answers, and no call is left in flight.
 pub fn conversation(bytes: &[u8]) {
     let now = Instant::now();
     let mut connection = Connection::new(SERVER.config().clone(), now);
@@ -101,7 +104,7 @@ fn holds(line: &[u8], said: &[u8]) {
     });
 }
 
-/// What a line is, and whether it is JSON at all.
+/// Decodes a line and calls `look` with whether it is valid JSON, and with the decoded action.
 fn with(line: &[u8], look: impl FnOnce(bool, ActionRef<'_>)) {
     let mut block = line.to_vec();
     block.resize(line.len() + PADDING, 0);

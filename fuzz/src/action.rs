@@ -1,4 +1,4 @@
-//! What must hold for every input of the action dialect.
+//! Laws for every input of the action dialect.
 
 use mcpbolt::action::{ActionRef, Fault, Field, Kind, Record, decode};
 use mcpbolt::buffer::PADDING;
@@ -10,7 +10,7 @@ use crate::oracle;
 
 const DEPTH: usize = 1024;
 
-/// The members that are noted, and under which.
+/// The members that decoding records, at the top level, in `metadata` and in `error`.
 const TOP: [(&str, Field); 9] = [
     ("action", Field::Action),
     ("params", Field::Params),
@@ -36,7 +36,7 @@ const ERROR: [(&str, Field); 4] = [
     ("code", Field::ErrorCode),
 ];
 
-/// A frame decodes to what serde_json finds in it, whatever lies behind it and whatever kernel looks.
+/// A frame decodes to the members that serde_json finds, with any bytes after it and with every kernel.
 pub fn message(bytes: &[u8]) {
     let mut first = None;
     for (isa, filler) in kernels().zip([0u8, b'"', b'}', b'5'].into_iter().cycle()) {
@@ -63,7 +63,7 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
-/// The members that are noted are those that serde_json finds, and their kind follows from them.
+/// The recorded members are those that serde_json finds, and determine the kind of the message.
 fn agrees(message: ActionRef<'_>) {
     let text = std::str::from_utf8(message.bytes()).expect("accepted frames are UTF-8");
     let Some(members) = oracle::members(text) else {
@@ -78,7 +78,7 @@ fn agrees(message: ActionRef<'_>) {
     for (field, inner) in [(Field::Metadata, &METADATA[..]), (Field::Error, &ERROR)] {
         let raws = found.iter().filter(|(noted, _)| *noted == field);
         let raw = raws.map(|(_, raw)| *raw).next();
-        // Keys that serde_json cannot read say nothing here.
+        // If serde_json cannot read a key, the members cannot be compared.
         let Some(members) = raw.and_then(oracle::members) else {
             unreadable |= raw.is_some_and(|raw| raw.starts_with('{'));
             continue;
@@ -97,7 +97,7 @@ fn agrees(message: ActionRef<'_>) {
         assert_eq!(message.raw(*field), Some(*raw), "{field:?} in {text}");
     }
     if is_repeated {
-        // In an object that stood under a repeated name, or beneath one serde_json could not read.
+        // The repetition is in an object under a repeated name, or in one that serde_json could not read.
         return;
     }
     let starts = |field, first: char| {
@@ -120,7 +120,7 @@ fn agrees(message: ActionRef<'_>) {
     );
 }
 
-/// Notes the first of each name; whether one of them is repeated.
+/// Records the first member of each name. Returns whether a name is repeated.
 fn note<'a>(
     found: &mut Vec<(Field, &'a str)>,
     members: &[(String, &'a str)],

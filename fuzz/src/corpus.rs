@@ -1,4 +1,4 @@
-//! Messages to start from: every kind, both member orders, every sort of value.
+//! Initial messages: every kind, both member orders, every type of value.
 
 /// Valid messages and near misses, as text.
 pub fn messages() -> Vec<String> {

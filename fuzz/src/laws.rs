@@ -1,4 +1,4 @@
-//! What must hold for every input.
+//! Laws for every input.
 
 use mcpbolt::buffer::PADDING;
 use mcpbolt::frame::line::{LineDeframer, LineEvent};
@@ -14,12 +14,12 @@ use crate::random::Random;
 /// Deep enough for every input that is generated.
 const DEPTH: usize = 1024;
 
-/// The kernels that this processor has.
+/// The kernels that this processor supports.
 pub fn kernels() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
 
-/// Text is accepted exactly when serde_json accepts it, whatever kernel looks at it.
+/// Every kernel accepts a text exactly if serde_json accepts it.
 pub fn grammar(bytes: &[u8]) {
     let expected = oracle::accepts(bytes);
     for isa in kernels() {
@@ -34,7 +34,7 @@ pub fn grammar(bytes: &[u8]) {
     }
 }
 
-/// A frame decodes to what serde_json finds in it, whatever lies behind it.
+/// A frame decodes to the members that serde_json finds, with any bytes after it.
 pub fn message(bytes: &[u8]) {
     let mut first: Option<(Result<(), json::DecodeError>, Envelope)> = None;
     for (isa, filler) in kernels().zip([0u8, b'"', b'}', b'5'].into_iter().cycle()) {
@@ -51,7 +51,7 @@ pub fn message(bytes: &[u8]) {
         if verdict.is_ok() {
             agrees(frame, &envelope);
         } else if verdict != json::validate(bytes, DEPTH) {
-            // The plain validation may only differ in the depth it counts from.
+            // Plain validation may differ only in the depth that it counts from.
             let shown = String::from_utf8_lossy(bytes);
             panic!(
                 "{verdict:?} but {:?}: {shown}",
@@ -91,7 +91,7 @@ fn agrees(frame: Frame<'_>, envelope: &Envelope) {
     assert_eq!(view.kind(), expected.kind, "{text}");
     let repeated = view.fault() == Some(Fault::DuplicateMember);
     assert_eq!(repeated, expected.repeated, "{text}");
-    // Of what is refused for a repetition, a member that is spelled with escapes is not noted.
+    // In a message refused for a repetition, members spelled with escapes are not recorded.
     if repeated && text.contains('\\') {
         return;
     }
@@ -100,7 +100,8 @@ fn agrees(frame: Frame<'_>, envelope: &Envelope) {
     }
 }
 
-/// Every kernel ends strings and containers and escapes text as the scalar twin does, from every offset.
+/// Every kernel finds the ends of strings and containers, and escapes text, as the scalar one does, from
+/// every offset.
 pub fn kernel_twins(bytes: &[u8]) {
     for isa in kernels() {
         let offsets = (0..bytes.len().min(70)).chain(bytes.len().saturating_sub(70)..bytes.len());
@@ -123,7 +124,7 @@ pub fn kernel_twins(bytes: &[u8]) {
     }
 }
 
-/// Text survives escaping, as the engine and as serde_json read it.
+/// Both the engine and serde_json read escaped text back unchanged.
 pub fn escaping(text: &str) {
     let mut token = Vec::new();
     string::append(&mut token, text);
@@ -135,7 +136,7 @@ pub fn escaping(text: &str) {
     assert!(json::validate(token.as_bytes(), 0).is_ok());
 }
 
-/// A string token decodes as serde_json decodes it, or neither can.
+/// A string token decodes as with serde_json, or both refuse it.
 pub fn unescaping(token: &str) {
     let Some(string) = JsonStr::from_token(token) else {
         return;
@@ -150,7 +151,7 @@ pub fn unescaping(token: &str) {
     }
 }
 
-/// What is encoded decodes to the same parts, on one line.
+/// An encoded message is one line, and decodes to the same parts.
 pub fn round_trip(id: u64, text: &str, value: &str) {
     let params = format!("{{\"v\":{value}}}");
     let owned = OwnedId::from(text);
@@ -206,7 +207,7 @@ pub fn round_trip(id: u64, text: &str, value: &str) {
     }
 }
 
-/// A forwarded message differs in its id only, spliced or rewritten in place.
+/// A forwarded message differs only in its id, whether spliced or rewritten in place.
 pub fn forwarding(message: &Message, id: u64) {
     let Some(own) = message.as_ref().id() else {
         return;
@@ -230,21 +231,21 @@ pub fn forwarding(message: &Message, id: u64) {
     }
 }
 
-/// What [`lines`] sees: whole lines, and refusals.
+/// An item that [`lines`] reads: a whole line, or a refusal.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A message.
     Frame(Vec<u8>),
-    /// One that was too long; its first bytes.
+    /// The first bytes of a message that was too long.
     Oversize(Vec<u8>),
 }
 
-/// The lines of a stream that arrives in `chunks`, and how many bytes were looked at.
+/// The lines of a stream that arrives in `chunks`.
 pub fn split<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, max_len: usize) -> Vec<Line> {
     drained(chunks, max_len, usize::MAX)
 }
 
-/// The same when delivered bytes are dropped after every `often` events already.
+/// Like `split`, but drops delivered bytes after every `often` events.
 fn drained<'a>(
     chunks: impl IntoIterator<Item = &'a [u8]>,
     max_len: usize,
@@ -274,7 +275,7 @@ fn drained<'a>(
     seen
 }
 
-/// A stream yields the same lines however it is cut, and they are what a plain split says.
+/// A stream yields the same lines however it is cut, equal to those of a plain split.
 pub fn lines(stream: &[u8], max_len: usize, random: &mut Random) {
     let whole = split([stream], max_len);
     let plain = stream.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stream);

@@ -1,7 +1,8 @@
-//! The laws of the engine as plain functions that panic when one is broken.
+//! The laws of the engine, that is, properties that hold for every input, as functions that panic when a
+//! law is broken.
 //!
-//! They run three ways: by cargo-fuzz (`fuzz/targets`, one line each), for some seconds of
-//! random input in ordinary tests on stable, and for as long as one likes with
+//! They run in three ways: with cargo-fuzz (`fuzz/targets`, one line each), in ordinary tests on stable
+//! for some seconds of random input, and for any time with
 //! `cargo run --release -p mcpbolt-fuzz -- SECONDS [SEED]`.
 #![allow(
     clippy::unwrap_used,

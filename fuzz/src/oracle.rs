@@ -1,4 +1,4 @@
-//! The same questions answered by serde_json, with none of the engine's code.
+//! The expected results, computed with serde_json and without the engine's code.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ pub fn accepts(bytes: &[u8]) -> bool {
     serde_json::from_slice::<&RawValue>(bytes).is_ok()
 }
 
-/// The members of an object, duplicates included; `None` where serde_json cannot read a key
+/// The members of an object, including duplicates; `None` if serde_json cannot read a key
 /// (lone surrogates).
 pub fn members(raw: &str) -> Option<Vec<(String, &str)>> {
     let members: Members<'_> = serde_json::from_str(raw).ok()?;
     Some(members.0)
 }
 
-/// The elements of an array; none of anything else.
+/// The elements of an array; empty for any other value.
 pub fn elements(raw: &str) -> Vec<&str> {
     let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
     elements.into_iter().map(RawValue::get).collect()
@@ -49,20 +49,20 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// What the oracle says about a message.
+/// The expected classification of a message.
 #[derive(Debug)]
 pub struct Verdict<'a> {
-    /// What it is.
+    /// The kind of message.
     pub kind: Kind,
-    /// The noted members that are there, first occurrences, but for a malformed id.
+    /// The first occurrences of the recorded members, without a malformed id.
     pub fields: Vec<(Field, &'a str)>,
-    /// Whether a noted member occurs twice by its decoded name.
+    /// Whether a recorded member occurs twice by its decoded name.
     pub repeated: bool,
 }
 
 const META: &str = "io.modelcontextprotocol/";
 
-/// Classifies a valid JSON text; `None` where serde_json cannot read a key or string.
+/// Classifies a valid JSON text; `None` if serde_json cannot read a key or string.
 pub fn classify(text: &str) -> Option<Verdict<'_>> {
     let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
     let mut verdict = Verdict {
@@ -165,7 +165,7 @@ impl<'a> Verdict<'a> {
         }
         let version = self.get(Field::Version).unwrap_or("0");
         if string(version) {
-            // A lone surrogate is a string that serde_json does not read, and not "2.0".
+            // serde_json does not read a string with a lone surrogate, which is not "2.0" anyway.
             serde_json::from_str::<String>(version).ok()?;
         }
         if self.repeated || serde_json::from_str::<String>(version).ok().as_deref() != Some("2.0") {

@@ -1,6 +1,6 @@
 //! Random numbers and random damage, from a seed.
 
-/// A small generator (xorshift64*), enough to wander through inputs.
+/// A small random number generator (xorshift64*).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -28,7 +28,7 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// Damages `bytes` in a way that parsers tend to notice late.
+    /// Damages `bytes` in ways that parsers tend to detect late.
     pub fn mutate(&mut self, bytes: &mut Vec<u8>) {
         const TOKENS: [&[u8]; 28] = [
             b"\"",

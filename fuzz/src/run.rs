@@ -1,4 +1,4 @@
-//! Every law on random input for a while.
+//! Runs all laws on random input for a set time.
 
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use crate::random::Random;
 use crate::{acting, http};
 use crate::{action, carried, corpus, laws};
 
-/// What is asked of one damaged input; the corpus is at hand for a second one.
+/// A check of one damaged input. It gets the corpus, to take a second input from.
 pub type Law = fn(&[u8], &[String], &mut Random);
 
-/// Grammar and meaning, by every kernel in turn: asked of each input.
+/// Checks grammar and decoding with every kernel, for each input.
 pub const MESSAGES: Law = |bytes, _, _| {
     laws::grammar(bytes);
     laws::message(bytes);
 };
 
-/// The further laws, of which [`all`] asks one for each input.
+/// Further laws; [`all`] checks one of them for each input.
 pub const OTHERS: &[Law] = &[
     |bytes, _, _| laws::kernel_twins(bytes),
     strings,
@@ -33,8 +33,8 @@ pub const OTHERS: &[Law] = &[
     |bytes, _, _| acting::conversation(bytes),
 ];
 
-/// Breaks and checks until `time` is over; returns how many inputs it tried. `progress` is told
-/// the number so far, now and then.
+/// Checks damaged inputs until `time` is over. Returns the number of inputs, and calls `progress` now and
+/// then with the number so far.
 pub fn all(seed: u64, time: Duration, progress: impl FnMut(u64)) -> u64 {
     let all: Law = |bytes, corpus, random| {
         MESSAGES(bytes, corpus, random);
@@ -43,7 +43,7 @@ pub fn all(seed: u64, time: Duration, progress: impl FnMut(u64)) -> u64 {
     law(all, seed, time, progress)
 }
 
-/// The same with one law.
+/// Does the same with one law.
 pub fn law(law: Law, seed: u64, time: Duration, mut progress: impl FnMut(u64)) -> u64 {
     let end = Instant::now() + time;
     let corpus = corpus::messages();
@@ -59,7 +59,7 @@ pub fn law(law: Law, seed: u64, time: Duration, mut progress: impl FnMut(u64)) -
     cases
 }
 
-/// A damaged message of the corpus, shifted by up to two blocks of the kernels, mostly by less.
+/// A damaged message of the corpus, shifted by up to two kernel blocks, mostly by less.
 fn input(corpus: &[String], random: &mut Random) -> Vec<u8> {
     let most = *random.pick(&[5, 5, 64, 130]);
     let mut bytes = vec![b' '; random.below(most)];

@@ -1,4 +1,4 @@
-//! The laws on every corpus message, cut and padded everywhere, and on random input.
+//! The laws on every corpus message, cut and padded at every position, and on random input.
 
 use std::time::Duration;
 
@@ -56,8 +56,8 @@ fn a_stream_of_the_corpus_is_the_same_cut_at_any_point() {
     }
 }
 
-/// Seconds of random input for each law; `MCPBOLT_FUZZ_SECONDS` overrides the default of 1. However
-/// slow the machine is, some hundred inputs are tried.
+/// Checks a law on random input for `MCPBOLT_FUZZ_SECONDS` seconds, 1 by default, but on at least 200
+/// inputs even on a slow machine.
 fn for_a_while(law: run::Law) {
     let seconds = std::env::var("MCPBOLT_FUZZ_SECONDS").ok();
     let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -122,7 +122,7 @@ fn random_damage_keeps_the_law_of_servers_of_the_action_dialect() {
     for_a_while(run::OTHERS[8]);
 }
 
-/// Found by the law of the dialect, which took the members of such an object for missing.
+/// A regression test: the law of the action dialect once took the members of such an object for missing.
 #[test]
 fn a_name_that_serde_json_cannot_read_is_no_fault_of_the_engine() {
     action::message(

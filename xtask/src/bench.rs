@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the measuring programs of `benches/`, and packages beside their peers.
+//! `cargo xtask bench`: the measuring programs of `benches/`, and comparisons of packages with others.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,30 +11,30 @@ use crate::diagnostic::{self, Language, run_aside};
 use crate::node;
 use crate::repo::{self, Build, cargo, command};
 
-/// Measure one part of the engine beside its peers, or the package of one language
+/// Measure one part of the engine beside other libraries, or the package of one language
 ///
-/// With --lang alone, servers that do the same take turns: bare loops, the official SDK's and its like,
-/// this package's, and theirs on this package. The table gives the CPU time of one call, and how many
-/// times better that is than whom each is compared with. After the build, which takes minutes, this
-/// takes about 2 s for each server and round more than it says: with 5 rounds some 4 minutes for Python,
-/// and 8 for Node, whose servers are warmed up for longer.
+/// With --lang alone, servers with the same tool take turns: bare loops, those of the official SDK and
+/// similar packages, this package's, and SDK servers on this package. The table gives the CPU time of one
+/// call, and how many times better that is than the compared server. After the build, which takes
+/// minutes, this takes about 2 s for each server and round: with 5 rounds some 4 minutes for Python, and
+/// 8 for Node, whose servers are warmed up for longer.
 ///
-/// With both, a part of that package is measured, on its release build; all check the answers first.
+/// With both, one part of that package is measured, on its release build. All check the answers first.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure of the engine; with --lang, of a package
+    /// The part of the engine to measure; with --lang, of a package
     #[arg(required_unless_present = "lang")]
     part: Option<Part>,
     /// The language whose package is measured
     #[arg(long)]
     lang: Option<Language>,
-    /// How often each server has its turn (--lang)
+    /// How many turns each server has (--lang)
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// One short round: for a look, not for figures (--lang)
+    /// One short round: for a quick look, not for published figures (--lang)
     #[arg(long)]
     quick: bool,
-    /// Build our package quickly, with overflow and assertions checked (--lang)
+    /// Build our package quickly, with overflow checks and assertions (--lang)
     #[arg(long)]
     debug: bool,
     /// Only servers whose name contains this (--lang)
@@ -43,10 +43,10 @@ pub struct Args {
     /// Also write one JSON line per figure to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also make the plot and the README's table of these figures (codec only)
+    /// Also write these figures to the plot and the README's table (codec only)
     #[arg(long)]
     publish: bool,
-    /// Handed on to the measuring program
+    /// Arguments for the measuring program
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -80,7 +80,7 @@ fn beside(language: Language, args: &Args) -> Result<ExitCode> {
         false => (args.rounds, Duration::from_secs(1)),
     };
     let lengths = match language {
-        // JavaScript is compiled while it runs.
+        // JavaScript is compiled at run time, so it needs a longer warm-up.
         Language::Node => 3,
         Language::Python | Language::Rust => 1,
     };
@@ -96,7 +96,7 @@ fn beside(language: Language, args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A program of a package's own, on its release build.
+/// Runs a measuring program of the package itself, on its release build.
 fn within(language: Language, part: Part, args: &Args) -> Result<ExitCode> {
     let name = match (language, part) {
         (Language::Node, Part::Codec) => "codec",
@@ -139,7 +139,7 @@ fn alone(part: Part, args: &Args) -> Result<ExitCode> {
     }
     if let Some(file) = &args.json {
         if matches!(part, Part::Codec) {
-            // It counts instructions by the program that lies beside it.
+            // The codec program counts instructions with the program `instructions` in the same folder.
             let beside = "build --release -p mcpbolt-benches --features=peers --bin instructions";
             if !cargo(beside).status()?.success() {
                 bail!("the counting program does not build");

@@ -1,9 +1,9 @@
-//! Tables of figures for eyes.
+//! Tables of figures for people to read.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Columns side by side: the first `words` to the left, figures to the right.
+/// Aligns columns: the first `words` columns to the left, the others (figures) to the right.
 pub fn align<const N: usize>(rows: &[[String; N]], words: usize) -> String {
     let width = |column: usize| {
         rows.iter()
@@ -42,7 +42,7 @@ pub fn millis(time: Duration) -> String {
     format!("{:.1} ms", in_micros(time) / 1e3)
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with separated thousands.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

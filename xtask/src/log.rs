@@ -1,8 +1,8 @@
-//! Runs the commands of a stage: their output goes to a file, and what matters is picked out.
+//! Runs the commands of a stage, writes their output to a file, and extracts test counts and skips.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::tally::{Tally, announces_skip};
 use crate::{process, repo};
 
-/// The lines shown of a failed stage.
+/// How many of its last lines a failed stage shows.
 const TAIL: usize = 200;
 
 /// The record of one stage.
@@ -21,21 +21,28 @@ pub struct Log {
     file: File,
     tail: std::collections::VecDeque<String>,
     verbose: bool,
-    /// No command may take longer: past it, it hangs.
+    /// The timeout of each command: beyond it, the command counts as hung.
     pub longest: Duration,
     /// The tests counted so far.
     pub tally: Tally,
-    /// The lines that told of something not run.
+    /// The lines that announced a skipped test.
     pub skips: Vec<String>,
+    /// Processor time of the commands so far, including all their descendants.
+    pub cpu: Duration,
 }
 
 impl Log {
-    /// Starts `.cache/log/NAME.log` afresh. `verbose` shows every line as it comes.
+    /// Creates an empty `.cache/log/NAME.log`, and removes old traces of that name. `verbose` also prints
+    /// every line at once.
     pub fn create(name: &str, verbose: bool) -> Result<Self> {
         let folder = repo::cache().join("log");
         std::fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{name}.log"));
         let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+        let wire = wire(&path)?;
+        if wire.exists() {
+            std::fs::remove_dir_all(&wire)?;
+        }
         Ok(Self {
             path,
             file,
@@ -44,23 +51,24 @@ impl Log {
             longest: Duration::from_secs(20 * 60),
             tally: Tally::default(),
             skips: Vec::new(),
+            cpu: Duration::ZERO,
         })
     }
 
-    /// Has the engine in a command write down its wire, to be held against the official schemas by
-    /// the interop stage; what an earlier run wrote is gone.
+    /// Makes the engine in `command` write traces of its messages, which the interop stage checks against the
+    /// shapes of messages.
     pub fn trace(&self, command: &mut Command) -> Result<()> {
-        let stage = self.path.file_stem().context("a log without a name")?;
-        let folder = repo::cache().join("wire").join(stage);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)?;
-        }
-        command.env("MCPBOLT_TRACE", folder);
+        command.env("MCPBOLT_TRACE", wire(&self.path)?);
         Ok(())
     }
 
-    /// Runs a command to its end; fails when it does, or when it takes longer than [`Self::longest`].
-    pub fn run(&mut self, mut command: Command) -> Result<()> {
+    /// Runs a command to its end. Fails if the command fails, or takes longer than [`Self::longest`].
+    pub fn run(&mut self, command: Command) -> Result<()> {
+        self.follow(command, |_| {})
+    }
+
+    /// Like [`Self::run`], and passes every line of output to `seen` at once.
+    pub fn follow(&mut self, mut command: Command, mut seen: impl FnMut(&str)) -> Result<()> {
         let shown = show(&command);
         self.line(&format!("$ {shown}"))?;
         let (reader, writer) = std::io::pipe()?;
@@ -71,7 +79,7 @@ impl Log {
         let mut child = command
             .spawn()
             .with_context(|| format!("starting {shown}"))?;
-        // The command holds the pipe's writing ends: while it lives, the output has no end.
+        // The command holds the write ends of the pipe: while it lives, reading never reaches the end.
         drop(command);
         let (done, wait) = mpsc::channel::<()>();
         let root = child.id();
@@ -90,11 +98,13 @@ impl Log {
             let line = String::from_utf8_lossy(&line);
             let line = line.trim_end();
             tally.read(line);
+            seen(line);
             if announces_skip(line) {
                 self.skips.push(line.to_owned());
             }
             self.line(line)?;
         }
+        self.cpu += process::cpu_when_ended(child.id());
         let status = child.wait()?;
         drop(done);
         let announced = self.skips[before..]
@@ -114,14 +124,7 @@ impl Log {
         Ok(())
     }
 
-    /// Notes that something cannot be checked here, which is shown and counted.
-    pub fn skip(&mut self, what: &str) -> Result<()> {
-        self.tally.skipped += 1;
-        self.skips.push(format!("SKIPPED: {what}"));
-        self.line(&format!("SKIPPED: {what}"))
-    }
-
-    /// Adds one line of the stage's own.
+    /// Adds a line from the stage itself.
     pub fn line(&mut self, line: &str) -> Result<()> {
         writeln!(self.file, "{line}")?;
         if self.verbose {
@@ -134,16 +137,25 @@ impl Log {
         Ok(())
     }
 
-    /// The last lines, for a stage that failed, and where all of them are.
-    pub fn show_tail(&self) {
+    /// The last lines, for a failed stage, and the path of the whole log.
+    pub fn tail(&self) -> String {
         if self.verbose {
-            return;
+            return String::new();
         }
-        for line in &self.tail {
-            println!("    | {line}");
-        }
-        println!("    | (all of it: {})", self.path.display());
+        let lines = self.tail.iter().map(|line| format!("    | {line}\n"));
+        lines.collect::<String>() + &format!("    | (all of it: {})\n", self.path.display())
     }
+
+    /// Prints [`Self::tail`].
+    pub fn show_tail(&self) {
+        print!("{}", self.tail());
+    }
+}
+
+/// The folder for the traces of the stage with that log.
+fn wire(log: &Path) -> Result<PathBuf> {
+    let stage = log.file_stem().context("a log without a name")?;
+    Ok(repo::cache().join("wire").join(stage))
 }
 
 /// A command as one would type it.
@@ -165,7 +177,7 @@ pub fn show(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A word that a shell reads back as it is.
+/// Quotes a word so that a shell reads it back unchanged.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,8 +1,8 @@
-//! What the figures were taken on.
+//! Describes the machine that produced the figures.
 
 use std::fs;
 
-/// One line: processor, cores, system, what is done, and how the two sides share the cores.
+/// One line: processor, cores, system, `what` is measured, and how server and client share the cores.
 pub fn describe(what: &str) -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

@@ -4,12 +4,14 @@
     reason = "a command line tool speaks on its standard output"
 )]
 
+mod attacks;
 mod bench;
 mod beside;
 mod columns;
 mod conformance;
 mod demo;
 mod diagnostic;
+mod flood;
 mod load;
 mod log;
 mod machine;
@@ -19,11 +21,15 @@ mod python;
 mod repo;
 mod requirements;
 mod room;
+mod schemas;
+#[path = "../../core/tests/shared/shapes.rs"]
+mod shapes;
 mod soak;
 mod stage;
 mod stages;
 mod tally;
 mod test;
+mod together;
 
 use std::process::ExitCode;
 
@@ -42,10 +48,12 @@ enum Task {
     Test(test::Args),
     Demo(demo::Args),
     Soak(soak::Args),
+    Attacks(attacks::Args),
     Diagnostic(diagnostic::Args),
     Bench(bench::Args),
     Conformance(conformance::Args),
     Requirements(requirements::Args),
+    Schemas(schemas::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,10 +61,12 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&args),
         Task::Demo(args) => demo::run(&args),
         Task::Soak(args) => soak::run(&args),
+        Task::Attacks(args) => attacks::run(&args),
         Task::Diagnostic(args) => diagnostic::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Conformance(args) => conformance::run(&args),
         Task::Requirements(args) => requirements::run(&args),
+        Task::Schemas(args) => schemas::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

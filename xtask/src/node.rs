@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::python::Run;
 use crate::repo::{self, Build, Stamp, command};
+use crate::together;
 
 /// npm, run in our package's folder.
 pub fn npm<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
@@ -16,8 +17,8 @@ pub fn npm<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     npm
 }
 
-/// The package as users have it, in a folder of its own below `.cache`: what is built for tests
-/// later does not touch it. Returns that folder; a program in it can import the package.
+/// Installs the package as users get it into a folder of its own below `.cache`, which later builds for
+/// tests do not change. Returns that folder; a program in it can import the package.
 pub fn installed() -> Result<PathBuf> {
     let package = repo::root().join("bindings-node");
     let folder = repo::cache().join("node/release");
@@ -48,7 +49,7 @@ pub fn installed() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Another release of Node than the system's, as the registry has it, for tests: its program.
+/// Installs another release of Node from the registry, for tests. Returns its program.
 pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
     let folder = repo::cache().join("node").join(version);
     let program = folder.join("node_modules/node/bin/node");
@@ -61,7 +62,7 @@ pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Our package: what it needs installed as its lock file says, the native module built.
+/// Builds our package: installs its dependencies from the lock file and builds the native module.
 pub fn package(how: Build, run: Run<'_>) -> Result<()> {
     let folder = repo::root().join("bindings-node");
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
@@ -70,8 +71,16 @@ pub fn package(how: Build, run: Run<'_>) -> Result<()> {
         run(npm(["ci", "--no-audit", "--no-fund"]))?;
         stamp.write()?;
     }
-    run(match how {
-        Build::Checked => npm(["run", "build", "--", "--debug"]),
-        Build::Release => npm(["run", "build"]),
-    })
+    if how != Build::Checked {
+        return run(npm(["run", "build"]));
+    }
+    run(together::checked()?)?;
+    // Replaced atomically: a process that has the old module open keeps it.
+    let module = folder.join(together::module_of_node()?);
+    let new = module.with_extension("new");
+    std::fs::copy(together::module("mcpbolt_node", how), &new)?;
+    std::fs::rename(new, module)?;
+    let mut face = command("node", ["node_modules/typescript/bin/tsc", "-p", "face"]);
+    face.current_dir(folder);
+    run(face)
 }

@@ -7,11 +7,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::repo::{self, Build, Stamp, command};
+use crate::together;
 
-/// Runs one command of an installation: where its output goes is the caller's affair.
+/// Runs one command of an installation; the caller decides where its output goes.
 pub type Run<'a> = &'a mut dyn FnMut(Command) -> Result<()>;
 
-/// What builds and checks the package, unless its own list says more.
+/// The tools that build and check the package.
 const TOOLS: &str = "bindings-python/requirements-dev.txt";
 
 /// A virtual environment.
@@ -43,7 +44,7 @@ impl Venv {
         if venv.folder.exists() {
             std::fs::remove_dir_all(&venv.folder)?;
         }
-        // Some systems ship Python without the parts that make an environment with pip.
+        // Some systems ship Python without the modules that create an environment with pip.
         if repo::output(command(&interpreter, ["-c", "import venv, ensurepip"])).is_err() {
             bail!(
                 "{interpreter} ({}) has no venv or no ensurepip: install them (Debian, Ubuntu: apt install python3-venv) or name another interpreter with PYTHON=…",
@@ -80,7 +81,7 @@ pub fn interpreter() -> String {
     std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// For whom a wheel is.
+/// Which interpreters a wheel supports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wheel {
     /// The interpreter that builds it.
@@ -105,10 +106,19 @@ impl Wheel {
     }
 }
 
-/// Our package, built as the wheel that users get and installed into an environment of that kind
-/// of build, so that what is built for tests never stands in for what is measured.
+/// Our package in an environment for this kind of build, so that a build for tests is never measured by
+/// mistake: as the wheel that users get, or, for tests, as cargo built it for all languages.
 pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
     let venv = tools(how, run)?;
+    if how == Build::Checked {
+        run(together::checked()?)?;
+        let folder = together::lay_out_python(how)?;
+        let paths = "import sysconfig; print(sysconfig.get_path('purelib'))";
+        let site = repo::output(command(venv.python(), ["-c", paths]))?;
+        let link = Path::new(site.trim()).join("mcpbolt.pth");
+        std::fs::write(link, format!("{}\n", folder.display()))?;
+        return Ok(venv);
+    }
     let wheel = wheel(&venv, how, Wheel::Version, run)?;
     let mut install = venv.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
     install.arg(wheel);
@@ -116,7 +126,7 @@ pub fn package(how: Build, run: Run<'_>) -> Result<Venv> {
     Ok(venv)
 }
 
-/// A folder for `PYTHONPATH` with other releases of some packages than an environment has.
+/// A folder for `PYTHONPATH` that overrides some packages of an environment with other releases.
 pub fn releases(venv: &Venv, name: &str, packages: &[&str], run: Run<'_>) -> Result<PathBuf> {
     let folder = repo::cache()
         .join("python")
@@ -134,16 +144,16 @@ pub fn releases(venv: &Venv, name: &str, packages: &[&str], run: Run<'_>) -> Res
     Ok(folder)
 }
 
-/// The environment with what builds and checks the package.
+/// The environment with the tools that build and check the package.
 pub fn tools(how: Build, run: Run<'_>) -> Result<Venv> {
     let name = match how {
-        Build::Release => "mcpbolt",
-        Build::Checked => "mcpbolt-checked",
+        Build::Release | Build::Demo => "mcpbolt",
+        Build::Checked => "checked",
     };
     Venv::open(name, &repo::root().join(TOOLS), run)
 }
 
-/// A wheel, and nothing else, in a folder of its own; built in the target folder that all share.
+/// Builds a wheel into a folder of its own, using the shared target folder.
 pub fn wheel(venv: &Venv, how: Build, kind: Wheel, run: Run<'_>) -> Result<PathBuf> {
     let wheels = repo::cache().join(format!("wheels/{}-{}", how.folder(), kind.name()));
     if wheels.exists() {
@@ -165,7 +175,7 @@ pub fn wheel(venv: &Venv, how: Build, kind: Wheel, run: Run<'_>) -> Result<PathB
     only_file(&wheels)
 }
 
-/// What stands in a folder that one file was made in.
+/// The only file in a folder.
 pub fn only_file(folder: &Path) -> Result<PathBuf> {
     let mut entries = std::fs::read_dir(folder)?;
     let first = entries.next().context("maturin built nothing")??.path();
@@ -177,7 +187,7 @@ pub fn only_file(folder: &Path) -> Result<PathBuf> {
     Ok(first)
 }
 
-/// The package alone, in a folder for `PYTHONPATH`.
+/// The package without dependencies, unpacked into a folder for `PYTHONPATH`.
 pub fn unpacked(how: Build, kind: Wheel, run: Run<'_>) -> Result<PathBuf> {
     let venv = tools(how, run)?;
     let wheel = wheel(&venv, how, kind, run)?;

@@ -1,4 +1,4 @@
-//! Where things are, and the commands that every task starts from.
+//! Paths of the repository, and the basic commands that all tasks use.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn cache() -> PathBuf {
     root().join(".cache")
 }
 
-/// Where cargo puts what it builds.
+/// The folder of cargo's build output.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -52,7 +52,7 @@ pub fn cargo(line: &str) -> Command {
     command(cargo, line.split_whitespace())
 }
 
-/// What a command prints, for commands whose answer is a short text.
+/// Runs a command and returns its output, for commands that print a short text.
 pub fn output(mut command: Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command
@@ -81,36 +81,49 @@ pub fn has(program: &str) -> bool {
 /// How our packages are compiled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// Made quickly, with overflow and assertions checked: what is tested.
+    /// Built quickly, with overflow checks and debug assertions: for tests.
     Checked,
-    /// What users get, and what is measured.
+    /// Optimised, but quicker to build than a release: for the demo.
+    Demo,
+    /// The build that users get, and that is measured.
     Release,
 }
 
 impl Build {
-    /// The one for which `--debug` asks, or not.
+    /// `Checked` with `--debug`, else `Release`.
     pub fn asked(debug: bool) -> Self {
         if debug { Self::Checked } else { Self::Release }
     }
 
-    /// What asks cargo and maturin for it.
+    /// The description printed beside figures.
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Checked => "built for tests, not for figures",
+            Self::Demo => "built quickly (profile demo: no LTO)",
+            Self::Release => "built as users get them",
+        }
+    }
+
+    /// The flags of cargo and maturin for this build.
     pub fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Checked => &[],
+            Self::Demo => &["--profile", "demo"],
             Self::Release => &["--release"],
         }
     }
 
-    /// What cargo calls its folder.
+    /// The name of its folder in cargo's target folder.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Checked => "debug",
+            Self::Demo => "demo",
             Self::Release => "release",
         }
     }
 }
 
-/// Remembers what an installation was made from, so that it is repeated only when that changed.
+/// Remembers the inputs of an installation, so that it is repeated only when they change.
 pub struct Stamp {
     path: PathBuf,
     text: String,

@@ -1,4 +1,4 @@
-//! Room on the disk: a run that has too little of it fails late, and anywhere.
+//! Checks disk space: a run with too little of it fails late, and in any stage.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,11 +9,11 @@ use nix::sys::statvfs::statvfs;
 
 use crate::repo;
 
-/// About what a whole run has in `target` and `.cache` at its most, in bytes. An estimate from the
-/// parts that were measured, so too little room is told of and refuses nothing.
+/// The peak size of `target` and `.cache` in a complete run, in bytes. An estimate from the measured
+/// parts, so too little space is only a warning.
 const NEEDED: u64 = 6 << 30;
 
-/// Says so when a whole run may not find the room it needs beside what it finds made.
+/// Prints a warning if free space and existing build output together may be too small for a complete run.
 pub fn check() -> Result<()> {
     let free = free(repo::root())?;
     let made = taken(&repo::target()) + taken(&repo::cache());
@@ -42,12 +42,12 @@ fn free(folder: &Path) -> Result<u64> {
     Ok(u64::from(system.blocks_available()) * u64::from(system.fragment_size()))
 }
 
-/// What a folder takes on the disk; nothing when it is not there.
+/// The bytes that a folder occupies on the disk; 0 if it does not exist.
 fn taken(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let each = entries.map(|entry| match entry.metadata() {
         Ok(data) if data.is_dir() => taken(&entry.path()),
-        // Files of several names are counted by their share.
+        // A file with several hard links counts a fraction for each.
         Ok(data) => data.blocks() * 512 / data.nlink().max(1),
         Err(_) => 0,
     });

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes longer than a test may.
+//! `cargo xtask soak`: checks that take longer than a test may.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,17 +6,20 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::diagnostic::Language;
+use crate::flood;
 use crate::log::Log;
 use crate::python;
 use crate::repo::{cargo, command};
-use crate::stage::{Stage, choose, run_all};
+use crate::stage::{Skips, Stage, choose, run_all};
 use crate::stages::bindings;
 
-/// Run what takes longer than the tests may
+/// Run the checks that take longer than a test may
 ///
-/// The ignored tests of the engine in release, the tests of the two packages on their release
-/// builds, a million calls, cancels and exceptions of each with ceilings on what they leave behind,
-/// clients of every kind of one server process, and the fuzz targets' laws on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
+/// Runs the ignored tests of the engine in release; the tests of the two packages on their release
+/// builds; a million calls, cancellations and exceptions of each, with limits on the memory left behind;
+/// all kinds of clients on one server process; hostile floods beside honest clients (each attack for
+/// MCPBOLT_FLOOD_SECONDS, default: 60); and the fuzzed properties on random input for
+/// MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
     /// Run only this stage; may be given several times
@@ -30,7 +33,7 @@ pub struct Args {
     verbose: bool,
 }
 
-const STAGES: [Stage; 7] = [
+const STAGES: [Stage; 8] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
@@ -66,6 +69,12 @@ const STAGES: [Stage; 7] = [
         about: "one server process: clients of two eras and of the action dialect, 10,000 calls each",
         needs: &["interop/mixed.py"],
         run: mixed,
+    },
+    Stage {
+        name: "flood",
+        about: "2,000 hostile connections beside 20 honest clients, for a minute each time",
+        needs: &[],
+        run: flood::stage,
     },
     Stage {
         name: "long-fuzz",
@@ -109,5 +118,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = choose(&STAGES, &args.only)?;
-    run_all(&chosen, args.verbose)
+    run_all(&chosen, Skips::Told, args.verbose)
 }

@@ -1,10 +1,12 @@
-//! Stages: named steps of a long run, each timed, each passed, failed or skipped aloud.
+//! Stages: named steps of a long run, each timed, each passed or failed.
 
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::log::Log;
 use crate::repo;
@@ -12,13 +14,20 @@ use crate::tally::Tally;
 
 /// One step.
 pub struct Stage {
-    /// What `--only` calls it.
+    /// Its name for `--only`.
     pub name: &'static str,
     /// What it checks, in one line.
     pub about: &'static str,
-    /// Paths from the root without which there is nothing to do yet.
+    /// Paths from the root that must exist, or the stage fails.
     pub needs: &'static [&'static str],
     pub run: fn(&mut Log) -> Result<()>,
+}
+
+/// A stage with requirements beyond those of `cargo xtask test`.
+pub struct Deep {
+    pub stage: Stage,
+    /// Returns what is missing on this machine, and how to install it.
+    pub missing: fn() -> Option<String>,
 }
 
 impl Stage {
@@ -28,7 +37,7 @@ impl Stage {
     }
 }
 
-/// The stages so named, or all when none is; a name that none has is an error.
+/// Returns the named stages, or all if no name is given. An unknown name is an error.
 pub fn choose<'a>(all: &'a [Stage], names: &[String]) -> Result<Vec<&'a Stage>> {
     let is = |stage: &Stage, name: &String| stage.name == name;
     if let Some(name) = names
@@ -42,49 +51,119 @@ pub fn choose<'a>(all: &'a [Stage], names: &[String]) -> Result<Vec<&'a Stage>> 
     Ok(all.iter().filter(chosen).collect())
 }
 
-/// Runs the stages one after the other and prints what became of each, then the counts.
-pub fn run_all(stages: &[&Stage], verbose: bool) -> Result<ExitCode> {
+/// Whether a stage may skip tests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Skips {
+    /// A skipped test counts as failed.
+    Fail,
+    /// Skipped tests are counted and listed.
+    Told,
+}
+
+/// Runs the stages one after the other and prints the outcome of each, then the counts.
+pub fn run_all(stages: &[&Stage], skips: Skips, verbose: bool) -> Result<ExitCode> {
+    run_turns(vec![vec![stages.to_vec()]], skips, verbose)
+}
+
+/// Runs turn after turn. The lanes of a turn run at once, the stages of a lane one after the other.
+pub fn run_turns(turns: Vec<Vec<Vec<&Stage>>>, skips: Skips, verbose: bool) -> Result<ExitCode> {
+    let run = Run {
+        skips,
+        count: turns.iter().flatten().map(Vec::len).sum(),
+        verbose,
+        begun: AtomicUsize::new(0),
+        bars: MultiProgress::new(),
+        sum: Mutex::default(),
+    };
     let started = Instant::now();
-    let mut all = Tally::default();
-    for (index, stage) in stages.iter().enumerate() {
-        let place = format!("[{}/{}]", index + 1, stages.len());
-        all += run_one(stage, &place, verbose)?;
+    for turn in turns {
+        std::thread::scope(|scope| {
+            for lane in turn {
+                scope.spawn(|| lane.into_iter().for_each(|stage| run.one(stage)));
+            }
+        });
     }
-    println!("{} in all", seconds(started.elapsed()));
+    let (all, cpu) = run.sum.into_inner().unwrap_or_default();
+    let bad = all.failed + skips.bad(all);
+    println!(
+        "{} in all, {} of processor time",
+        seconds(started.elapsed()),
+        seconds(cpu)
+    );
     println!(
         "{} passed, {} failed, {} skipped",
         all.passed, all.failed, all.skipped
     );
-    Ok(ExitCode::from(u8::from(all.failed > 0)))
+    Ok(ExitCode::from(u8::from(bad > 0)))
 }
 
-fn run_one(stage: &Stage, place: &str, verbose: bool) -> Result<Tally> {
-    if let Some(path) = stage.missing() {
-        println!("{place} SKIPPED  {}: there is no {path}", stage.name);
-        return Ok(Tally {
-            skipped: 1,
-            ..Tally::default()
-        });
+impl Skips {
+    /// How many skipped tests count as failed.
+    fn bad(self, tally: Tally) -> u64 {
+        match self {
+            Self::Fail => tally.skipped,
+            Self::Told => 0,
+        }
     }
-    let spinner = spinner(&format!("{place} {}: {}", stage.name, stage.about));
+}
+
+struct Run {
+    skips: Skips,
+    count: usize,
+    verbose: bool,
+    begun: AtomicUsize,
+    bars: MultiProgress,
+    sum: Mutex<(Tally, Duration)>,
+}
+
+impl Run {
+    fn one(&self, stage: &Stage) {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = format!("[{number}/{}]", self.count);
+        let text = format!("{place} {}: {}", stage.name, stage.about);
+        let bar = spin(self.bars.add(ProgressBar::new_spinner()), &text);
+        let done = played(stage, &place, self.skips, self.verbose);
+        bar.finish_and_clear();
+        let (told, tally, cpu) = done.unwrap_or_else(|error| {
+            let failed = Tally {
+                failed: 1,
+                ..Tally::default()
+            };
+            let told = format!("{place} FAILED   {}: {error:#}\n", stage.name);
+            (told, failed, Duration::ZERO)
+        });
+        self.bars.suspend(|| print!("{told}"));
+        if let Ok(mut sum) = self.sum.lock() {
+            sum.0 += tally;
+            sum.1 += cpu;
+        }
+    }
+}
+
+/// Runs a stage. Returns the lines to print, its counts and its processor time.
+fn played(
+    stage: &Stage,
+    place: &str,
+    skips: Skips,
+    verbose: bool,
+) -> Result<(String, Tally, Duration)> {
+    if let Some(path) = stage.missing() {
+        bail!("there is no {path}");
+    }
     let mut log = Log::create(stage.name, verbose)?;
     let started = Instant::now();
     let done = (stage.run)(&mut log);
-    spinner.finish_and_clear();
 
     let mut tally = log.tally;
     match &done {
-        // A stage that ran no tests of its own is one check; so is what failed around them.
+        // A stage without tests of its own counts as one check; so does a failure outside its tests.
         Ok(()) if tally.total() == 0 => tally.passed = 1,
         Err(_) if tally.failed == 0 => tally.failed = 1,
         _ => {}
     }
-    let word = if done.is_ok() && tally.failed == 0 {
-        "ok"
-    } else {
-        "FAILED"
-    };
-    let took = seconds(started.elapsed());
+    let is_good = done.is_ok() && tally.failed + skips.bad(tally) == 0;
+    let word = if is_good { "ok" } else { "FAILED" };
+    let (took, cpu) = (seconds(started.elapsed()), seconds(log.cpu));
     let counts = match log.tally.total() {
         0 => String::new(),
         _ => format!(
@@ -92,25 +171,28 @@ fn run_one(stage: &Stage, place: &str, verbose: bool) -> Result<Tally> {
             tally.passed, tally.failed, tally.skipped
         ),
     };
-    println!(
-        "{place} {word:<8} {:<10} {took:>9}  {}{counts}",
+    let mut told = format!(
+        "{place} {word:<8} {:<12} {took:>9}, CPU {cpu:>9}  {}{counts}\n",
         stage.name, stage.about
     );
     for skip in &log.skips {
-        println!("    {skip}");
+        told += &format!("    {skip}\n");
     }
-    if word != "ok" {
-        log.show_tail();
+    if !is_good {
+        told += &log.tail();
         if let Err(error) = done {
-            println!("    {error:#}");
+            told += &format!("    {error:#}\n");
         }
     }
-    Ok(tally)
+    Ok((told, tally, log.cpu))
 }
 
-/// A line that moves while something runs; on a plain output, one line that says so.
+/// A spinner line while something runs; if the output is not a terminal, one plain line.
 pub fn spinner(text: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
+    spin(ProgressBar::new_spinner(), text)
+}
+
+fn spin(bar: ProgressBar, text: &str) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
         bar.set_style(style);
     }

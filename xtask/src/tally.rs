@@ -23,9 +23,9 @@ impl Tally {
         self.passed + self.failed + self.skipped
     }
 
-    /// Adds what one line of output says: cargo's `test result:`, pytest's and our own
+    /// Adds the counts in one line of output: cargo's `test result:`, pytest's and our own
     /// `N passed, N failed`, node's `# pass N`. A test that cannot run here prints a line
-    /// `SKIPPED: why`; a runner that knows no skipping has counted it as passed.
+    /// `SKIPPED: why`; a runner that does not support skipping counts it as passed.
     pub fn read(&mut self, line: &str) {
         if line.starts_with("SKIPPED: ") {
             self.skipped += 1;
@@ -46,7 +46,7 @@ impl Tally {
         };
         let (counts, before) = match words {
             ["test", "result", _, counts @ ..] => (counts, true),
-            // Python's own runner, which tells of failures by its exit.
+            // Python's unittest, which reports failures by its exit status.
             ["Ran", n, "tests", "in", ..] => {
                 self.passed += n.parse::<u64>().unwrap_or_default();
                 return;
@@ -73,14 +73,14 @@ impl Tally {
         }
     }
 
-    /// The same, with the tests that announced themselves as skipped taken out of the passed.
+    /// Subtracts the tests that announced themselves as skipped, because their runner counted them as passed.
     pub fn without_announced(mut self, announced: u64) -> Self {
         self.passed = self.passed.saturating_sub(announced);
         self
     }
 }
 
-/// Whether a line tells that something was not run: shown even when a stage passes.
+/// Whether a line announces a skipped test. Such lines are shown even if the stage passes.
 pub fn announces_skip(line: &str) -> bool {
     line.starts_with("SKIPPED") || line.contains(" # SKIP")
 }

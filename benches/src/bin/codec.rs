@@ -1,7 +1,7 @@
-//! The codec beside its peers: `codec [--json FILE] [--publish ROOT] [--rounds N] [CLASS…]`.
+//! The codec beside other libraries: `codec [--json FILE] [--publish ROOT] [--rounds N] [CLASS…]`.
 //!
-//! With `--publish` the figures of a run over all classes become the plot and the table that the
-//! README of the repository at ROOT shows.
+//! With `--publish`, the figures of a run over all classes are written to the plot and the table in the
+//! README of the repository at ROOT.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// Of the engine's own decoding, where a run under callgrind is short.
+/// Counts instructions of the engine's own decoding, for classes that run quickly under callgrind.
 fn count_instructions(run: &mut Run) {
     let mut classes: Vec<String> = Vec::new();
     for row in &mut run.rows {

@@ -1,5 +1,5 @@
-//! What a request costs to correlate, beside what others use for it. Answers are checked first;
-//! contenders take turns in short rounds, so that a busy machine slows all alike; medians.
+//! The cost of correlating a request, compared with other designs. Answers are checked first. Contenders
+//! take turns in short rounds, so that a busy machine slows all equally; figures are medians.
 //!
 //! `cargo run --release -p mcpbolt-benches --features tables --bin correlate`
 #![allow(
@@ -25,10 +25,10 @@ use mcpbolt::correlate::{
 use mcpbolt_benches::harness::ran;
 use tokio::sync::oneshot;
 
-/// Stands for an answer that was taken off the wire.
+/// Stands for an answer read from the wire.
 type Answer = [u64; 4];
 
-/// Requests that wait while one is measured.
+/// Requests that are pending while one is measured.
 const IN_FLIGHT: usize = 64;
 /// Operations in one timed run.
 const RUN: u64 = 2_000;
@@ -38,10 +38,10 @@ fn cx() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// A table of pending requests, as each design would have it.
+/// A table of pending requests, implemented by each design.
 trait Table: Sync {
     const NAME: &'static str;
-    /// What a waiter holds; the wire id is in it.
+    /// The state that a waiting caller holds, including the wire id.
     type Waiter;
     fn new() -> Self;
     fn register(&self) -> Self::Waiter;
@@ -77,7 +77,7 @@ impl Table for Shared {
     }
 }
 
-/// A waiter of the tables that keep a sender per request.
+/// The waiter for tables that keep a sender per request.
 type Receiver = (u64, oneshot::Receiver<Answer>);
 
 fn poll_receiver(waiter: &mut Receiver) -> Poll<Option<Answer>> {
@@ -158,7 +158,7 @@ impl Table for Dash {
 
 struct Sharded(sharded_slab::Slab<oneshot::Sender<Answer>>);
 
-/// sharded-slab hands its key out only with the value in place, and `take` gives it back.
+/// sharded-slab returns a key only when the value is in place, and `take` releases it.
 impl Table for Sharded {
     const NAME: &'static str = "sharded-slab + oneshot";
     type Waiter = Receiver;
@@ -185,7 +185,7 @@ impl Table for Sharded {
     }
 }
 
-/// The promises every contender must keep before it is timed.
+/// Checks the guarantees of a contender before it is timed.
 fn check<T: Table>() {
     let table = T::new();
     let mut waiters: Vec<_> = (0..IN_FLIGHT).map(|_| table.register()).collect();
@@ -216,7 +216,7 @@ struct Contender<'a> {
     run: Box<dyn FnMut() -> Duration + 'a>,
 }
 
-/// Times `once`, [`RUN`] times over.
+/// Times [`RUN`] repetitions of `once`.
 fn timed<'a>(name: &'static str, mut once: impl FnMut() + 'a) -> Contender<'a> {
     let run = move || {
         let start = Instant::now();
@@ -291,8 +291,8 @@ fn late<'a, T: Table + 'a>() -> Contender<'a> {
     })
 }
 
-/// Both threads register, complete and take on one table; the time of one operation as each
-/// thread sees it.
+/// Two threads register, complete and take on one table; the figure is the time of one operation on one
+/// thread.
 fn on_two_threads<'a, T: Table + 'a>() -> Contender<'a> {
     let table = T::new();
     let both = move || {
@@ -339,7 +339,7 @@ fn incoming<'a>() -> Contender<'a> {
     })
 }
 
-/// A million timers live, with deadlines within a minute; time per timer of each step.
+/// A million live timers with deadlines within a minute; the time per timer of each step.
 fn timers() {
     const LIVE: u64 = 1_000_000;
     const STEPS: [&str; 4] = ["insert", "cancel", "insert and cancel among them", "fire"];
@@ -378,7 +378,7 @@ fn timers() {
         note(2, begin);
         let begin = ran(zero);
         let mut fired = 0;
-        // As a driver would: woken when something is due.
+        // As a driver would: polled when a timer is due.
         while let Some(next) = wheel.next_deadline() {
             while wheel.poll(next).is_some() {
                 fired += 1;

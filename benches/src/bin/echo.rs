@@ -1,5 +1,5 @@
-//! Calls a second through two whole connections in memory, on one core: answers are checked
-//! first, then rounds of many calls at once and of one at a time are timed.
+//! Calls per second through two complete connections in memory, on one core. Answers are checked
+//! first, then rounds of many calls at once and of single calls are timed.
 //!
 //! `cargo run --release -p mcpbolt-benches --bin echo [SECONDS [PART OF A NAME]]`
 #![allow(
@@ -46,8 +46,7 @@ fn main() {
     }
 }
 
-/// Calls in a second that this thread ran: neighbours take none of it away but what they take of
-/// the caches.
+/// Calls per second of this thread's running time: other processes affect it only through the caches.
 fn rate_of(pair: &mut Pair, at_once: usize, slice: Duration) -> f64 {
     let begin = Instant::now();
     let start = ran(begin);

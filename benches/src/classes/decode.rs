@@ -35,7 +35,7 @@ pub(super) fn decode(run: &mut Run, input: &corpus::Input) {
         }));
     }
     if bytes.len() >= 1_000_000 {
-        // What it takes to look at every byte at all.
+        // The cost of reading every byte.
         all.push(Contender::new("memchr, a plain read", || {
             memchr::memchr(b'\n', black_box(bytes))
         }));
@@ -45,7 +45,7 @@ pub(super) fn decode(run: &mut Run, input: &corpus::Input) {
     run.class(input.class, bytes.len(), 1, all);
 }
 
-/// The same of a request of the action dialect, which nobody else has a decoder for.
+/// Decoding a request of the action dialect, for which no other library has a decoder.
 pub(super) fn action(run: &mut Run) {
     let input = &corpus::action();
     if !run.wants(input.class) {

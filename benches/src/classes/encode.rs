@@ -83,7 +83,7 @@ pub(super) fn escape(run: &mut Run) {
     }
 }
 
-/// A serde value: a result with a long text, and the many small members of a list of tools.
+/// Encoding a serde value: a result with a long text, and a list of tools with many small members.
 pub(super) fn value(run: &mut Run) {
     for (label, class) in [("encode text1m", "text1m"), ("encode tools10k", "tools10k")] {
         if !run.wants(label) {

@@ -1,4 +1,4 @@
-//! Each kernel beside its safe twin: what the `unsafe` of the scan room buys.
+//! Each kernel beside its safe equivalent: the gain from `unsafe` in `scan`.
 
 use std::hint::black_box;
 

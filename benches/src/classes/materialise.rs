@@ -1,4 +1,4 @@
-//! Trees and typed values: where simd-json wins, and from which size on.
+//! Trees and typed values: for which inputs and sizes simd-json is faster.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use super::Run;
 use crate::corpus;
 use crate::harness::Contender;
 
-/// What a client wants of a list of tools.
+/// The members of a list of tools that a client needs.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Listed {
     result: Tools,

@@ -1,4 +1,4 @@
-//! The classes of the codec's table, each with its contenders.
+//! The classes of inputs in the codec's table, each with its contenders.
 
 mod decode;
 mod encode;
@@ -13,16 +13,16 @@ use crate::harness::{self, Contender, Row};
 
 /// One pass over the classes.
 pub struct Run {
-    /// How often each contender runs.
+    /// How many rounds each contender runs.
     pub rounds: usize,
-    /// The classes wanted, by the beginning of their names; all when empty.
+    /// The classes to measure, by the beginning of their names; all if empty.
     pub only: Vec<String>,
-    /// What was measured.
+    /// The figures.
     pub rows: Vec<Row>,
 }
 
 impl Run {
-    /// Measures every class that is wanted.
+    /// Measures every selected class.
     pub fn all(&mut self) {
         for input in corpus::all() {
             decode::decode(self, &input);
@@ -56,7 +56,7 @@ impl Run {
     }
 }
 
-/// The kernels this processor has.
+/// The kernels that this processor supports.
 pub(crate) fn available() -> Vec<Isa> {
     Isa::ALL
         .into_iter()

@@ -1,4 +1,4 @@
-//! Streams: many messages, or one that is long.
+//! Streams of many messages, or of one long message.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use crate::contenders::{agree, engine, raw, raw_routes};
 use crate::corpus;
 use crate::harness::Contender;
 
-/// Splits a stream and hands each frame on.
+/// Splits a stream and calls `visit` with each frame.
 fn each_frame(padded: &[u8], len: usize, mut visit: impl FnMut(Frame<'_>)) -> u64 {
     let mut deframer = LineDeframer::new(1 << 20);
     let mut count = 0;
@@ -82,7 +82,7 @@ pub(super) fn split(run: &mut Run) {
                 read_and_split(&mut input, black_box(&stream), 1 << 20)
             }),
             Contender::new("memchr over the stream", || {
-                // By hand: `count` would not search at all.
+                // An explicit loop, because `count` would only count and not search.
                 for end in memchr::memchr_iter(b'\n', black_box(&stream)) {
                     black_box(end);
                 }

@@ -1,32 +1,37 @@
 import { Json } from '../content';
 import { Message, type Id, type ReadOptions } from './message';
-/** One message. It is read where it lies: the bytes must not change as long as it is used. */
+/** Decodes one message. Its parts are views of the bytes, which must not change as long as the message is used. */
 export declare function decode(data: Uint8Array | string, { integers, maxDepth }?: ReadOptions): Message;
-/** How messages are told apart on a stream of bytes: by line ends, by a length of four bytes before each, or as the first byte tells. */
+/**
+ * How messages are separated in a byte stream: by line ends, by a four-byte length before each, or detected from the
+ * first byte.
+ */
 export type Framing = 'line' | 'length' | 'detect';
 export interface DecoderOptions extends ReadOptions {
     /** `line` by default. */
     framing?: Framing;
-    /** The longest message, in bytes; 128 MiB by default. */
+    /** Maximum size of a message in bytes; 128 MiB by default. */
     maxMessageBytes?: number;
 }
 /**
- * Messages out of a stream of bytes, whatever its pieces are. What is no valid message, or too long, comes as one of
- * the kind `invalid`, and the next one is read as if nothing had been.
+ * Decodes messages from a byte stream, however the stream is split. An invalid or too long message is returned with the
+ * kind `invalid`, and decoding continues with the next one.
  */
 export declare class Decoder {
     #private;
     constructor({ framing, maxMessageBytes, maxDepth, integers }?: DecoderOptions);
-    /** Takes bytes that came. Messages are read where they lie: the bytes must not change as long as those are used. */
+    /**
+     * Takes received bytes. Messages are views of the bytes, which must not change as long as the messages are used.
+     */
     feed(data: Uint8Array): this;
-    /** Nothing more comes: what stands behind the last line end is a message, too. */
+    /** Marks the end of the stream: bytes after the last line end are a message, too. */
     feedEnd(): this;
-    /** The messages that are whole. */
+    /** Returns the complete messages. */
     drain(): Message[];
 }
-/** A request, without a line end. Its id may be the `rawId` of another message, as `json(rawId)`. */
+/** Encodes a request, without a line end. To reuse the `rawId` of another message, pass `json(rawId)` as the id. */
 export declare function encodeRequest(id: Id | Json, method: string, params?: object | Json): string;
 export declare function encodeNotification(method: string, params?: object | Json): string;
 export declare function encodeResponse(id: Id | Json, result: object | Json): string;
-/** An error; without an id it is left out, `null` says that it is not known (before 2025-11-25). */
+/** Encodes an error. Without an id the member is left out; `null` means that the id is unknown (before 2025-11-25). */
 export declare function encodeError(id: Id | Json | null | undefined, code: number, message: string, data?: unknown): string;

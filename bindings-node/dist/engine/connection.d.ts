@@ -6,50 +6,53 @@ import { Message } from './message';
 import { Request } from './request';
 export interface ConnectionOptions extends DecoderOptions {
     side: 'server' | 'client';
-    /** How it introduces itself. */
+    /** The name that this side introduces itself with. */
     name: string;
     /** `0.0.0` by default. */
     version?: string;
-    /** What it offers, by name. */
+    /** The capabilities that this side declares, by name. */
     capabilities?: object;
-    /** What a server tells the model about itself. */
+    /** A server's instructions for the model. */
     instructions?: string;
-    /** The revisions that it speaks; all by default. */
+    /** The revisions to support; all by default. */
     revisions?: readonly Revision[];
-    /** How a client opens it: `probe` asks for the stateless era first. */
+    /** How a client opens the connection: `probe` tries stateless requests (2026-07-28) first. */
     opening?: 'probe' | 'handshake' | 'stateless';
-    /** How long each request waits for news, in ms; 60 s by default. */
+    /** How long each request waits without news, in ms; 60 s by default. */
     timeout?: number;
-    /** What the program's clock says, in ms, if it gives the time itself: it then does so with every call that takes it. */
+    /**
+     * The current time in ms, if the program supplies the time itself: it must then pass the time to every call that
+     * takes one.
+     */
     now?: number;
 }
-/** What happened on a connection. */
+/** An event on a connection. */
 export type Event = 
-/** It is open: from here on requests may be sent. */
+/** The connection is open: from now on requests may be sent. */
 {
     type: 'opened';
     revision: Revision;
 }
-/** The other side asks. */
+/** The peer sent a request. */
  | Request
-/** It does not ask any more. */
+/** The peer cancelled a request. */
  | {
     type: 'cancelled';
     request: Request;
     reason: string | undefined;
 }
-/** A notification that the engine does not deal with itself. */
+/** A notification that the engine does not handle itself. */
  | {
     type: 'notification';
     message: Message;
 }
-/** How far a request of this side's is. */
+/** Progress of a request of this side. */
  | {
     type: 'progress';
     number: number;
     progress: Progress;
 }
-/** A request of this side's is over: its answer, or why there is none. */
+/** A request of this side has ended, with its answer or with an error. */
  | {
     type: 'answered';
     number: number;
@@ -61,18 +64,18 @@ export type Event =
     error: McpError;
     message?: undefined;
 }
-/** Something came that concerns nobody. */
+/** A frame arrived that was not expected, or is not a message. */
  | {
     type: 'stray';
     what: Stray;
     frame: Buffer;
 }
-/** It has ended, and so has every request. */
+/** The connection has ended, and with it every request. */
  | {
     type: 'closed';
     reason: McpError;
 };
-/** What came and concerned nobody: an answer that nobody waits for, something that is no message, … */
+/** Why a frame is stray: a response without a pending request, an invalid frame, … */
 export type Stray = 'answer' | 'bad frame' | 'oversize' | 'cancel' | 'unexpected';
 /** How a request is sent. */
 export interface SendOptions {
@@ -80,53 +83,53 @@ export interface SendOptions {
     timeout?: number;
     /** How long to wait in all, in ms. */
     maxTimeout?: number;
-    /** Asks to be told how far it is. */
+    /** Asks for progress events. */
     progress?: boolean;
-    /** More members of its `_meta`. */
+    /** Additional members of its `_meta`. */
     meta?: Readonly<Record<string, unknown>>;
 }
 /**
- * The state of one side of a connection, without threads, sockets or a clock: a program feeds it the bytes that come,
- * drains what happened, and writes what it puts out. Handshake, discovery, pings, cancellation, time limits, bad frames
- * and revisions are its business; the other requests are the program's.
+ * The state machine of one side of a connection, without threads, sockets or a clock (sans-I/O): a program feeds it the
+ * received bytes, drains its events, and writes its output. It handles the handshake, discovery, pings, cancellation,
+ * time limits, bad frames and revisions; all other requests are events for the program.
  */
 export declare class Connection {
     #private;
     constructor(options: ConnectionOptions);
-    /** Takes bytes that came; they are copied. */
+    /** Takes received bytes; they are copied. */
     feed(data: Uint8Array | string, now?: number): void;
-    /** Nothing more comes. */
+    /** Marks the end of the input. */
     feedEnd(now?: number): void;
-    /** What happened since the last time, in order. */
+    /** Returns the events since the last call, in order. */
     drain(): Event[];
-    /** What is to be written, all of it: it is gone from here. `undefined` when there is nothing. */
+    /** Takes all bytes that are to be written; `undefined` if there are none. */
     output(now?: number): Buffer | undefined;
-    /** Sends a request; gives the number that its outcome and its progress name. */
+    /** Sends a request; returns the number by which its events identify it. */
     request(method: string, params?: object | Json, options?: SendOptions): number;
-    /** Gives up on a request of this side's, and tells the other side. Nothing more is heard of it. */
+    /** Cancels a request of this side, and tells the peer. No further event names it. */
     cancel(number: number, reason?: string): void;
     /** Sends a notification. */
     notify(method: string, params?: object | Json): void;
-    /** Milliseconds until `handleTimeout` is to be called, if time alone changes anything. */
+    /** Milliseconds until `handleTimeout` must be called; `undefined` if no timer is running. */
     timeout(now?: number): number | undefined;
-    /** Lets time pass. */
+    /** Handles the timers that have expired. */
     handleTimeout(now?: number): void;
-    /** Lets what is in flight end, for so many milliseconds at most, and closes then. */
+    /** Lets requests in flight finish for at most `graceMs` milliseconds, then closes the connection. */
     finish(graceMs: number): void;
-    /** Closes it once everything is written. */
+    /** Closes the connection once all output is written. */
     close(): void;
-    /** The revision in force, once it is open. */
+    /** The negotiated revision, once the connection is open. */
     get revision(): Revision | undefined;
-    /** What the other side said of itself when it opened. */
+    /** The peer's description of itself, from when the connection opened. */
     get peer(): {
         info: Implementation | null;
         capabilities: Record<string, unknown>;
     } | undefined;
     get isClosed(): boolean;
-    /** Whether more bytes are wanted: not while too much waits to be written. */
+    /** Whether to read more bytes; `false` while too much output waits to be written. */
     get wantsRead(): boolean;
-    /** How many requests of the other side's are under way. */
+    /** How many requests of the peer are in progress. */
     get inFlight(): number;
-    /** How many frames came that concerned nobody. */
+    /** How many stray frames have arrived. */
     get strayCount(): number;
 }

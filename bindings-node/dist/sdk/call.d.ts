@@ -1,4 +1,4 @@
-/** What brought a request over HTTP. */
+/** The HTTP request that brought a call. */
 export interface Head {
     method: string;
     target: string;

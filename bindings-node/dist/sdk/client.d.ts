@@ -1,20 +1,20 @@
 import { type Message, type SdkTransport } from './shapes';
-/** As the SDKs' classes take them. */
+/** The options of the SDKs' classes. */
 export interface StreamableHTTPClientTransportOptions {
     /** Headers of every request. */
     requestInit?: {
         headers?: HeadersInit;
     };
-    /** The name of a session that has begun elsewhere. */
+    /** The id of a session that was opened earlier. */
     sessionId?: string;
-    /** These are the SDK's own class's. */
+    /** Supported by the SDK's own class only; likewise the next three. */
     authProvider?: undefined;
     fetch?: undefined;
     reconnectionOptions?: undefined;
     reconnectionScheduler?: undefined;
 }
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
-/** What goes along with a message. */
+/** Options of one message. */
 interface SendOptions {
     resumptionToken?: string | undefined;
     onresumptiontoken?: ((token: string) => void) | undefined;
@@ -22,39 +22,39 @@ interface SendOptions {
     requestSignal?: AbortSignal | undefined;
     onRequestStreamEnd?: (() => void) | undefined;
 }
-/** A message that was not carried. */
+/** A message could not be delivered. */
 export declare class StreamableHTTPError extends Error {
-    /** The status of the answer, if there was one. */
+    /** The HTTP status of the answer, if there was one. */
     readonly code: number | undefined;
 }
 /**
- * A server over Streamable HTTP, for a client of either SDK: in place of the SDK's own class of that name. Streams are
- * resumed by the engine. Who has to sign in by OAuth uses the SDK's own class.
+ * A Streamable HTTP transport for a client of either SDK. Replaces the SDK's own class of this name. The engine resumes
+ * streams. For OAuth, use the SDK's own class.
  */
 export declare class StreamableHTTPClientTransport implements SdkTransport {
     #private;
     onclose?: () => void;
     onerror?: (error: Error) => void;
     onmessage?: (message: any, extra?: any) => void;
-    /** A request has a stream of its own, whose end gives it up: v2 asks for that. */
+    /** Each request has a stream of its own, and closing the stream cancels the request; read by v2. */
     readonly hasPerRequestStream = true;
     constructor(url: URL | string, options?: StreamableHTTPClientTransportOptions);
-    /** The name of the session, once the server has given one. */
+    /** The id of the session, once the server has assigned one. */
     get sessionId(): string | undefined;
     get protocolVersion(): string | undefined;
-    /** The revision of what is sent from now on. */
+    /** Sets the protocol revision of messages sent from now on. */
     setProtocolVersion(version: string): void;
-    /** Begins to carry messages; called by whoever connects to it. */
+    /** Starts to carry messages; called by `connect()`. */
     start(): Promise<void>;
-    /** Sends a message; resolves when nothing more comes of it. */
+    /** Sends a message; resolves when its exchange has ended. */
     send(message: Message, options?: SendOptions): Promise<void>;
-    /** Goes on with a stream behind what was read of it. */
+    /** Resumes a stream after the last event that was read. */
     resumeStream(lastEventId: string, options?: {
         onresumptiontoken?: (token: string) => void;
     }): Promise<void>;
     /** Ends the session on the server. */
     terminateSession(): Promise<void>;
-    /** Ends it; what is under way is given up. */
+    /** Closes the transport; pending requests are cancelled. */
     close(): Promise<void>;
 }
 export {};

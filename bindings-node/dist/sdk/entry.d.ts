@@ -2,60 +2,76 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeOptions } from '../endpoint';
 import type { Serving } from '../serving';
 import { type SdkServer } from './shapes';
-/** What a factory is told. What differs from request to request is not there: a server is made once. */
+/**
+ * The argument of a factory. A server is created once per era, so it has no data of a single request.
+ */
 export interface McpRequestContext {
-    /** Whether it serves revisions with a handshake, or 2026-07-28. */
+    /** Whether the server serves revisions with a handshake (`legacy`) or 2026-07-28 (`modern`). */
     era: 'legacy' | 'modern';
 }
-/** Makes a server of either SDK: one for each era. */
+/** Creates a server of either SDK, once for each era. */
 export type McpServerFactory = (context: McpRequestContext) => SdkServer | Promise<SdkServer>;
-/** How requests are served. */
+/** Options of `createMcpHandler`. */
 export interface CreateMcpHandlerOptions {
-    /** Whether clients of revisions with a handshake are served, in sessions of the engine's; they are by default. */
+    /**
+     * Serves clients of revisions with a handshake, in sessions of the engine (`stateless`, the default), or refuses
+     * them (`reject`).
+     */
     legacy?: 'stateless' | 'reject';
-    /** Told of what cannot be served. */
+    /** Called with errors of the factory. */
     onerror?: (error: Error) => void;
     /** Silence on a stream after which a comment keeps it open, in ms; 15 s by default. */
     keepAliveMs?: number;
-    /** Most bytes of one message; 4 MiB by default. */
+    /** Maximum size of one message in bytes; 4 MiB by default. */
     maxRequestBodySize?: number;
+    /** Host names, without port, that requests may be addressed to; any by default. */
+    hosts?: readonly string[];
     /**
-     * How requests of 2026-07-28 are answered: in JSON unless something is said before (`auto`), or in any case (`json`),
-     * where what a handler reports before it is done is left out. That all are streams (`sse`) is the SDK's alone.
+     * Origins whose pages may send requests, in full: see `origins` of `Server.endpoint`. By default the origins of
+     * this machine, and the server's own origin.
+     */
+    origins?: readonly string[];
+    /**
+     * How requests of 2026-07-28 are answered: with JSON unless a notification precedes the answer (`auto`), or always
+     * with JSON (`json`), which drops notifications before the answer. The SDK's mode `sse`, always a stream, is not
+     * supported.
      */
     responseMode?: 'auto' | 'json';
 }
-/** Tells clients that listen (`subscriptions/listen`) of changes. */
+/** Notifies clients that listen (`subscriptions/listen`) of changes. */
 export interface ServerNotifier {
     toolsChanged(): void;
     promptsChanged(): void;
     resourcesChanged(): void;
     resourceUpdated(uri: string): void;
 }
-/** What serves requests: where they come from, and whether that is welcome, is looked at before. */
+/** Serves requests. The `Origin` and the other headers of browsers are checked against `origins`. */
 export interface McpHttpHandler {
-    /** Serves a request of the web's standards. `authInfo` is what somebody has verified of who sends it. */
+    /** Serves a web-standard `Request`. `authInfo` is what a middleware has verified of its sender. */
     fetch: (request: Request, options?: {
         authInfo?: unknown;
         parsedBody?: unknown;
     }) => Promise<Response>;
-    /** Serves a request of `node:http`, of express and the like; `request.auth` is what somebody has verified. */
+    /**
+     * Serves a request of `node:http`, express or a similar framework; `request.auth` is what a middleware has
+     * verified.
+     */
     node: (request: IncomingMessage & {
         auth?: unknown;
     }, response: ServerResponse, parsedBody?: unknown) => Promise<void>;
     /**
-     * Listens itself, on the engine's threads instead of `node:http`; resolves once it does: see `Server.serve`. Its options
-     * are those of an address.
+     * Listens at an address itself, on the engine's threads instead of `node:http`; resolves once it listens: see
+     * `Server.serve`. Takes the options of an address.
      */
     serve: (address: string | URL, options?: ServeOptions) => Promise<Serving>;
-    /** Ends what is open. */
+    /** Closes all open streams and connections. */
     close: () => Promise<void>;
     notify: ServerNotifier;
 }
 /**
- * Serves servers of the official SDKs over HTTP, in revisions with and without a handshake: in place of
- * `createMcpHandler` of `@modelcontextprotocol/server`. The factory is called once for each era instead of once for each
- * request, and what it registers is served as `accelerate` does it; servers of v1 have the one era. Clients of the first
- * are in sessions, which the SDK's function has none of.
+ * Serves servers of the official SDKs over HTTP, in revisions with and without a handshake. Replaces `createMcpHandler`
+ * of `@modelcontextprotocol/server`. The factory is called once per era instead of once per request, and its
+ * registrations are served as by `accelerate`; servers of v1 support revisions with a handshake only. Unlike the SDK's
+ * function, this one keeps clients of those revisions in sessions.
  */
 export declare function createMcpHandler(factory: McpServerFactory, options?: CreateMcpHandlerOptions): McpHttpHandler;

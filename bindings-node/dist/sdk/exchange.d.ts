@@ -1,4 +1,4 @@
-/** Where the answer of one POST goes. */
+/** Receives the answer to one POST. */
 export interface Answering {
     head(status: number, headers: Record<string, string>): void;
     write(text: string): void;

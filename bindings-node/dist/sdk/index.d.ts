@@ -1,5 +1,5 @@
 /**
- * Servers of the official SDKs on the engine.
+ * Runs servers and transports of the official SDKs on the engine.
  *
  * @packageDocumentation
  */

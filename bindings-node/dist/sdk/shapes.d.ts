@@ -1,6 +1,6 @@
 /** The id of a request. */
 export type Id = string | number;
-/** A message of JSON-RPC, as the SDKs hand them about. */
+/** A JSON-RPC message, as the SDKs pass it. */
 export interface Message {
     jsonrpc: '2.0';
     id?: Id | undefined;
@@ -13,11 +13,11 @@ export interface Message {
         data?: unknown;
     };
 }
-/** What the SDKs say of a message that they send. */
+/** The SDKs' options of a message to send. */
 export interface SendOptions {
     relatedRequestId?: Id | undefined;
 }
-/** What the SDKs speak through: `Transport` of either. */
+/** The `Transport` interface of either SDK. */
 export interface SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
@@ -28,8 +28,8 @@ export interface SdkTransport {
     close(): Promise<void>;
 }
 /**
- * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a `FastMCP`
- * of `fastmcp`.
+ * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a
+ * `FastMCP` of `fastmcp`.
  */
 export interface SdkServer {
     connect(transport: any): Promise<unknown>;

@@ -4,7 +4,7 @@ import { native, type NativeDecoder } from '../native';
 import { writeJson, type Integers } from '../numbers';
 import { bytesOf, idToken, Message, messagesOf, WIDTH, type Id, type ReadOptions } from './message';
 
-/** Rows of messages that come one by one: so many are made at once. */
+/** How many rows for single messages are allocated at once. */
 const POOLED = 64;
 let pool = new Int32Array(POOLED * WIDTH);
 let pooled = 0;
@@ -12,7 +12,7 @@ const MAX_ROWS = 1024;
 /** Filled by the engine, and copied before it is filled again. */
 const many = new Int32Array(1 + MAX_ROWS * WIDTH);
 
-/** One message. It is read where it lies: the bytes must not change as long as it is used. */
+/** Decodes one message. Its parts are views of the bytes, which must not change as long as the message is used. */
 export function decode(data: Uint8Array | string, { integers, maxDepth }: ReadOptions = {}): Message {
     const bytes = bytesOf(data);
     if (pooled === POOLED) [pool, pooled] = [new Int32Array(POOLED * WIDTH), 0];
@@ -20,25 +20,28 @@ export function decode(data: Uint8Array | string, { integers, maxDepth }: ReadOp
     return new Message({ bytes, table: pool, integers, maxDepth }, pooled++ * WIDTH);
 }
 
-/** How messages are told apart on a stream of bytes: by line ends, by a length of four bytes before each, or as the first byte tells. */
+/**
+ * How messages are separated in a byte stream: by line ends, by a four-byte length before each, or detected from the
+ * first byte.
+ */
 export type Framing = 'line' | 'length' | 'detect';
 
 export interface DecoderOptions extends ReadOptions {
     /** `line` by default. */
     framing?: Framing;
-    /** The longest message, in bytes; 128 MiB by default. */
+    /** Maximum size of a message in bytes; 128 MiB by default. */
     maxMessageBytes?: number;
 }
 
 /**
- * Messages out of a stream of bytes, whatever its pieces are. What is no valid message, or too long, comes as one of
- * the kind `invalid`, and the next one is read as if nothing had been.
+ * Decodes messages from a byte stream, however the stream is split. An invalid or too long message is returned with the
+ * kind `invalid`, and decoding continues with the next one.
  */
 export class Decoder {
     readonly #native: NativeDecoder;
     readonly #integers: Integers | undefined;
     readonly #maxDepth: number | undefined;
-    /** What was fed last, and where in it what is not drained begins. */
+    /** The bytes that were fed last, and the offset of the first undrained byte in them. */
     #fed: Buffer | undefined;
     #from = 0;
 
@@ -48,7 +51,9 @@ export class Decoder {
         this.#maxDepth = maxDepth;
     }
 
-    /** Takes bytes that came. Messages are read where they lie: the bytes must not change as long as those are used. */
+    /**
+     * Takes received bytes. Messages are views of the bytes, which must not change as long as the messages are used.
+     */
     feed(data: Uint8Array): this {
         this.#keep();
         this.#fed = bytesOf(data);
@@ -56,21 +61,21 @@ export class Decoder {
         return this;
     }
 
-    /** Copies what of it is not drained: its end comes later. */
+    /** Copies the undrained bytes: the end of their message is still to come. */
     #keep(): void {
         const fed = this.#fed;
         this.#fed = undefined;
         if (fed && this.#from < fed.length) this.#native.feed(fed.subarray(this.#from));
     }
 
-    /** Nothing more comes: what stands behind the last line end is a message, too. */
+    /** Marks the end of the stream: bytes after the last line end are a message, too. */
     feedEnd(): this {
         this.#keep();
         this.#native.feedEnd();
         return this;
     }
 
-    /** The messages that are whole. */
+    /** Returns the complete messages. */
     drain(): Message[] {
         let messages: Message[] = [];
         const take = (bytes: Buffer | null): boolean => {
@@ -93,7 +98,7 @@ export class Decoder {
     }
 }
 
-/** A request, without a line end. Its id may be the `rawId` of another message, as `json(rawId)`. */
+/** Encodes a request, without a line end. To reuse the `rawId` of another message, pass `json(rawId)` as the id. */
 export function encodeRequest(id: Id | Json, method: string, params?: object | Json): string {
     return `{"jsonrpc":"2.0","id":${idToken(id)},"method":${JSON.stringify(method)}${paramsOf(params)}}`;
 }
@@ -106,7 +111,7 @@ export function encodeResponse(id: Id | Json, result: object | Json): string {
     return `{"jsonrpc":"2.0","id":${idToken(id)},"result":${objectJson(result)}}`;
 }
 
-/** An error; without an id it is left out, `null` says that it is not known (before 2025-11-25). */
+/** Encodes an error. Without an id the member is left out; `null` means that the id is unknown (before 2025-11-25). */
 export function encodeError(id: Id | Json | null | undefined, code: number, message: string, data?: unknown): string {
     const member = id === undefined ? '' : `"id":${id === null ? null : idToken(id)},`;
     const error = data instanceof Json ? `{"code":${code},"message":${JSON.stringify(message)},"data":${data.text}}` : writeJson({ code, message, data });
@@ -117,7 +122,7 @@ function paramsOf(params: object | Json | undefined): string {
     return params === undefined ? '' : `,"params":${objectJson(params)}`;
 }
 
-/** @internal A JSON object. */
+/** @internal Serializes a JSON object. */
 export function objectJson(value: object | Json): string {
     const text = value instanceof Json ? value.text.trimStart() : writeJson(value);
     if (text?.startsWith('{')) return text;

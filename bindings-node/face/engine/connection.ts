@@ -9,45 +9,48 @@ import { Request } from './request';
 
 export interface ConnectionOptions extends DecoderOptions {
     side: 'server' | 'client';
-    /** How it introduces itself. */
+    /** The name that this side introduces itself with. */
     name: string;
     /** `0.0.0` by default. */
     version?: string;
-    /** What it offers, by name. */
+    /** The capabilities that this side declares, by name. */
     capabilities?: object;
-    /** What a server tells the model about itself. */
+    /** A server's instructions for the model. */
     instructions?: string;
-    /** The revisions that it speaks; all by default. */
+    /** The revisions to support; all by default. */
     revisions?: readonly Revision[];
-    /** How a client opens it: `probe` asks for the stateless era first. */
+    /** How a client opens the connection: `probe` tries stateless requests (2026-07-28) first. */
     opening?: 'probe' | 'handshake' | 'stateless';
-    /** How long each request waits for news, in ms; 60 s by default. */
+    /** How long each request waits without news, in ms; 60 s by default. */
     timeout?: number;
-    /** What the program's clock says, in ms, if it gives the time itself: it then does so with every call that takes it. */
+    /**
+     * The current time in ms, if the program supplies the time itself: it must then pass the time to every call that
+     * takes one.
+     */
     now?: number;
 }
 
-/** What happened on a connection. */
+/** An event on a connection. */
 export type Event =
-    /** It is open: from here on requests may be sent. */
+    /** The connection is open: from now on requests may be sent. */
     | { type: 'opened'; revision: Revision }
-    /** The other side asks. */
+    /** The peer sent a request. */
     | Request
-    /** It does not ask any more. */
+    /** The peer cancelled a request. */
     | { type: 'cancelled'; request: Request; reason: string | undefined }
-    /** A notification that the engine does not deal with itself. */
+    /** A notification that the engine does not handle itself. */
     | { type: 'notification'; message: Message }
-    /** How far a request of this side's is. */
+    /** Progress of a request of this side. */
     | { type: 'progress'; number: number; progress: Progress }
-    /** A request of this side's is over: its answer, or why there is none. */
+    /** A request of this side has ended, with its answer or with an error. */
     | { type: 'answered'; number: number; message: Message; error?: undefined }
     | { type: 'answered'; number: number; error: McpError; message?: undefined }
-    /** Something came that concerns nobody. */
+    /** A frame arrived that was not expected, or is not a message. */
     | { type: 'stray'; what: Stray; frame: Buffer }
-    /** It has ended, and so has every request. */
+    /** The connection has ended, and with it every request. */
     | { type: 'closed'; reason: McpError };
 
-/** What came and concerned nobody: an answer that nobody waits for, something that is no message, … */
+/** Why a frame is stray: a response without a pending request, an invalid frame, … */
 export type Stray = 'answer' | 'bad frame' | 'oversize' | 'cancel' | 'unexpected';
 
 /** How a request is sent. */
@@ -56,13 +59,13 @@ export interface SendOptions {
     timeout?: number;
     /** How long to wait in all, in ms. */
     maxTimeout?: number;
-    /** Asks to be told how far it is. */
+    /** Asks for progress events. */
     progress?: boolean;
-    /** More members of its `_meta`. */
+    /** Additional members of its `_meta`. */
     meta?: Readonly<Record<string, unknown>>;
 }
 
-/** As `src/engine/events.rs` counts them. */
+/** In the order of `src/engine/events.rs`. */
 const enum Happened {
     Opened,
     Request,
@@ -82,14 +85,14 @@ const MAX_ROWS = 256;
 const rows = new Int32Array(2 + MAX_ROWS * ROW);
 
 /**
- * The state of one side of a connection, without threads, sockets or a clock: a program feeds it the bytes that come,
- * drains what happened, and writes what it puts out. Handshake, discovery, pings, cancellation, time limits, bad frames
- * and revisions are its business; the other requests are the program's.
+ * The state machine of one side of a connection, without threads, sockets or a clock (sans-I/O): a program feeds it the
+ * received bytes, drains its events, and writes its output. It handles the handshake, discovery, pings, cancellation,
+ * time limits, bad frames and revisions; all other requests are events for the program.
  */
 export class Connection {
     readonly #native: NativeEngineConnection;
     readonly #options: ConnectionOptions;
-    /** The other side's requests that wait, by their numbers. */
+    /** The peer's unanswered requests, by number. */
     readonly #requests: (Request | undefined)[] = [];
 
     constructor(options: ConnectionOptions) {
@@ -108,17 +111,17 @@ export class Connection {
         );
     }
 
-    /** Takes bytes that came; they are copied. */
+    /** Takes received bytes; they are copied. */
     feed(data: Uint8Array | string, now?: number): void {
         guarded(() => this.#native.feed(bytesOf(data), now));
     }
 
-    /** Nothing more comes. */
+    /** Marks the end of the input. */
     feedEnd(now?: number): void {
         guarded(() => this.#native.feedEnd(now));
     }
 
-    /** What happened since the last time, in order. */
+    /** Returns the events since the last call, in order. */
     drain(): Event[] {
         const events: Event[] = [];
         do {
@@ -165,19 +168,19 @@ export class Connection {
         }
     }
 
-    /** What is to be written, all of it: it is gone from here. `undefined` when there is nothing. */
+    /** Takes all bytes that are to be written; `undefined` if there are none. */
     output(now?: number): Buffer | undefined {
         return guarded(() => this.#native.output(now)) ?? undefined;
     }
 
-    /** Sends a request; gives the number that its outcome and its progress name. */
+    /** Sends a request; returns the number by which its events identify it. */
     request(method: string, params?: object | Json, options: SendOptions = {}): number {
         const { timeout, maxTimeout, progress = false, meta } = options;
         const json = params && objectJson(params);
         return guarded(() => this.#native.request(method, json, timeout, maxTimeout, progress, meta && writeJson(meta)));
     }
 
-    /** Gives up on a request of this side's, and tells the other side. Nothing more is heard of it. */
+    /** Cancels a request of this side, and tells the peer. No further event names it. */
     cancel(number: number, reason?: string): void {
         this.#native.cancel(number, reason);
     }
@@ -187,32 +190,32 @@ export class Connection {
         guarded(() => this.#native.notify(method, params && objectJson(params)));
     }
 
-    /** Milliseconds until `handleTimeout` is to be called, if time alone changes anything. */
+    /** Milliseconds until `handleTimeout` must be called; `undefined` if no timer is running. */
     timeout(now?: number): number | undefined {
         return guarded(() => this.#native.timeout(now)) ?? undefined;
     }
 
-    /** Lets time pass. */
+    /** Handles the timers that have expired. */
     handleTimeout(now?: number): void {
         guarded(() => this.#native.handleTimeout(now));
     }
 
-    /** Lets what is in flight end, for so many milliseconds at most, and closes then. */
+    /** Lets requests in flight finish for at most `graceMs` milliseconds, then closes the connection. */
     finish(graceMs: number): void {
         guarded(() => this.#native.finish(graceMs));
     }
 
-    /** Closes it once everything is written. */
+    /** Closes the connection once all output is written. */
     close(): void {
         this.#native.close();
     }
 
-    /** The revision in force, once it is open. */
+    /** The negotiated revision, once the connection is open. */
     get revision(): Revision | undefined {
         return (this.#native.revision as Revision | null) ?? undefined;
     }
 
-    /** What the other side said of itself when it opened. */
+    /** The peer's description of itself, from when the connection opened. */
     get peer(): { info: Implementation | null; capabilities: Record<string, unknown> } | undefined {
         const json = this.#native.peer;
         return json === null ? undefined : JSON.parse(json);
@@ -222,23 +225,23 @@ export class Connection {
         return this.#native.isClosed;
     }
 
-    /** Whether more bytes are wanted: not while too much waits to be written. */
+    /** Whether to read more bytes; `false` while too much output waits to be written. */
     get wantsRead(): boolean {
         return this.#native.wantsRead;
     }
 
-    /** How many requests of the other side's are under way. */
+    /** How many requests of the peer are in progress. */
     get inFlight(): number {
         return this.#native.inFlight;
     }
 
-    /** How many frames came that concerned nobody. */
+    /** How many stray frames have arrived. */
     get strayCount(): number {
         return this.#native.strayCount;
     }
 }
 
-/** A number of 53 bits. */
+/** Joins the two halves of a 53-bit number. */
 function numberOf(low: number, high: number): number {
     return high * 2 ** 32 + (low >>> 0);
 }

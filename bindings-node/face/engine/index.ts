@@ -1,5 +1,5 @@
 /**
- * The engine without threads, sockets or an event loop: for who builds a framework or a transport.
+ * The engine without threads, sockets or an event loop, for building frameworks and transports.
  *
  * @packageDocumentation
  */

@@ -4,23 +4,23 @@ import { McpError } from '../errors';
 import { native } from '../native';
 import { readJson, type Integers } from '../numbers';
 
-/** An id of a request: beyond 2^53 it is a `bigint`. */
+/** The id of a request; a `bigint` beyond 2^53. */
 export type Id = string | number | bigint;
 
 export type MessageKind = 'request' | 'notification' | 'response' | 'error' | 'batch' | 'invalid';
 
-/** How bytes are read. */
+/** Options for decoding. */
 export interface ReadOptions {
-    /** The deepest nesting of a message; 512 by default, 1024 at most. */
+    /** Maximum nesting depth of a message; 512 by default, 1024 at most. */
     maxDepth?: number;
-    /** What integers beyond 2^53 become in params, results and errors; `number` by default. */
+    /** How integers beyond 2^53 appear in params, results and errors; `number` by default. */
     integers?: Integers;
 }
 
-/** @internal Integers of one message in a table: see `src/engine/rows.rs`. */
+/** @internal Integers per message in a table: see `src/engine/rows.rs`. */
 export const WIDTH = 19;
 
-/** Where each part is in them. */
+/** The offset of each part among them. */
 const enum At {
     Kind = 0,
     Start = 1,
@@ -55,18 +55,18 @@ export interface Source {
 }
 
 /**
- * A message that is proved to be JSON in UTF-8. Its parts become JavaScript's values when they are looked at, and only
- * then; `params`, `result` and `error` are parsed once. What is no valid message is of the kind `invalid`, and says by
- * `fault` and `code` why.
+ * A message that is verified to be UTF-8 and JSON. Its parts are converted to JavaScript values on access only;
+ * `params`, `result` and `error` are parsed once. An invalid message has the kind `invalid`; `fault` and `code` say
+ * why.
  *
- * It keeps the bytes of all the messages that came with it from being freed: what is kept for long is better copied.
+ * A message keeps the bytes of all messages that arrived with it in memory: copy what you keep for long.
  */
 export class Message {
     /** @internal */
     readonly source: Source;
     /** @internal */
     readonly at: number;
-    /** @internal Its params, result or error: it has one of them. */
+    /** @internal The parsed params, result or error: a message has one of them. */
     value: any;
 
     /** @internal */
@@ -87,7 +87,7 @@ export class Message {
         return token === undefined ? undefined : readJson(token, 'bigint');
     }
 
-    /** The id as it stands on the wire: what an answer repeats byte for byte. */
+    /** The id as on the wire, which an answer repeats byte for byte. */
     get rawId(): string | undefined {
         return this.#text(At.Id);
     }
@@ -109,7 +109,7 @@ export class Message {
         return this.#is(3, 3) ? this.#body() : undefined;
     }
 
-    /** The params as they came: bytes that are JSON. They are a view, not a copy, as all bytes here. */
+    /** The raw params: JSON bytes. Like all bytes here they are a view, not a copy. */
     get rawParams(): Buffer | undefined {
         return this.#is(0, 1) ? this.#raw(At.Body) : undefined;
     }
@@ -118,12 +118,12 @@ export class Message {
         return this.#is(2, 2) ? this.#raw(At.Body) : undefined;
     }
 
-    /** `params.arguments` as they came. */
+    /** The raw `params.arguments`. */
     get rawArguments(): Buffer | undefined {
         return this.#raw(At.Arguments);
     }
 
-    /** The whole message as it came, without what ends it on the wire. */
+    /** The whole raw message, without its framing on the wire. */
     get raw(): Buffer {
         return this.#raw(At.Start)!;
     }
@@ -138,13 +138,13 @@ export class Message {
         return this.#string(At.Uri);
     }
 
-    /** Under which its sender wants to be told how far it is. */
+    /** The token under which the sender wants to receive progress. */
     get progressToken(): Id | undefined {
         const token = this.#text(At.ProgressToken);
         return token === undefined ? undefined : readJson(token, 'bigint');
     }
 
-    /** Why it is no valid message, in a sentence; only of the kind `invalid`. */
+    /** Why the message is invalid, in a sentence; only for the kind `invalid`. */
     get fault(): string | undefined {
         if (!this.#is(5, 5)) return undefined;
         const { table } = this.source;
@@ -153,17 +153,20 @@ export class Message {
         return offset < 0 ? sentence : `${sentence} at byte ${offset}`;
     }
 
-    /** The number of the error to answer it with: -32700, -32600 or -32602; only of the kind `invalid`. */
+    /** The JSON-RPC code of the error to answer with: -32700, -32600 or -32602; only for the kind `invalid`. */
     get code(): number | undefined {
         return this.#is(5, 5) ? CODES[this.source.table[this.at + At.Fault]!] : undefined;
     }
 
-    /** Whether a server answers it, be it with an error: nothing is answered that looks like a notification or an answer. */
+    /**
+     * Whether a server answers the message, if only with an error. What looks like a notification or a response gets no
+     * answer.
+     */
     get invitesAnswer(): boolean {
         return (this.source.table[this.at]! & INVITES_ANSWER) !== 0;
     }
 
-    /** The messages of a batch; none of any other message. */
+    /** The messages of a batch; empty for any other kind. */
     messages(): Message[] {
         if (!this.#is(4, 4)) return [];
         const bytes = this.raw;
@@ -177,7 +180,7 @@ export class Message {
         return messagesOf({ bytes, table, integers, maxDepth }, count);
     }
 
-    /** The same message with another id, byte for byte otherwise; one without an id as it is. */
+    /** Returns the same bytes with another id; a message without an id is returned unchanged. */
     withId(id: Id | Json): Buffer {
         const { bytes, table } = this.source;
         const place = (at: number) => table[this.at + at]!;
@@ -237,7 +240,7 @@ export function bytesOf(data: Uint8Array | string): Buffer {
     return Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** @internal An id as it stands on the wire. */
+/** @internal An id in its wire form. */
 export function idToken(id: Id | Json): string {
     if (id instanceof Json) return id.text;
     const isId = typeof id === 'string' || typeof id === 'bigint' || Number.isSafeInteger(id);

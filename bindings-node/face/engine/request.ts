@@ -6,7 +6,7 @@ import type { LogLevel, Revision } from '../protocol';
 import { objectJson } from './codec';
 import type { Message } from './message';
 
-/** What a request fails with: a kind, which has another number in each revision, or a number of your own. */
+/** Why a request failed: a kind, whose code depends on the revision, or a code of your own. */
 export type FailureKind =
     | 'invalid request'
     | 'method not found'
@@ -19,13 +19,13 @@ export type FailureKind =
     | 'internal'
     | number;
 
-/** A request of the other side's: answered once, by `respond` or `fail`, in any order and at any time. */
+/** A request of the peer. Answer it once, with `respond` or `fail`, in any order and at any time. */
 export class Request {
     readonly type = 'request';
     readonly message: Message;
-    /** The revision that it is made in. */
+    /** The revision of the request. */
     readonly revision: Revision;
-    /** Whether its sender wants to know how far it is. */
+    /** Whether the sender asked for progress. */
     readonly wantsProgress: boolean;
     #native: NativeEngineConnection | undefined;
     readonly #number: number;
@@ -40,23 +40,23 @@ export class Request {
         this.wantsProgress = wantsProgress;
     }
 
-    /** Whether its sender gave it up: what it is answered then is discarded. */
+    /** Whether the sender cancelled the request: its answer is then discarded. */
     get isCancelled(): boolean {
         return this.#isCancelled;
     }
 
-    /** Whether it waits for an answer. */
+    /** Whether the request still needs an answer. */
     get isOpen(): boolean {
         return this.#native !== undefined;
     }
 
-    /** Answers with a result; does nothing when it is answered or given up. */
+    /** Answers with a result; has no effect if the request was answered or cancelled. */
     respond(result: object | Json): void {
         const json = objectJson(result);
         this.#close()?.respond(this.#number, json);
     }
 
-    /** Answers with an error; does nothing when it is answered or given up. */
+    /** Answers with an error; has no effect if the request was answered or cancelled. */
     fail(kind: FailureKind, message: string, data?: unknown): void {
         const json = data === undefined ? undefined : writeJson(data);
         const [name, code] = typeof kind === 'number' ? [undefined, kind] : [kind, 0];
@@ -64,12 +64,12 @@ export class Request {
         this.#close();
     }
 
-    /** Tells how far it is, if its sender wants to know. */
+    /** Reports progress, if the sender asked for it. */
     progress(progress: number, total?: number, message?: string): void {
         this.#native?.progress(this.#number, progress, total, message);
     }
 
-    /** Sends a log message, if its sender wants messages of that level. */
+    /** Sends a log message, if the sender wants messages of that level. */
     log(level: LogLevel, data: unknown, logger?: string): void {
         guarded(() => this.#native?.log(this.#number, level, writeJson(data) ?? 'null', logger));
     }

@@ -10,15 +10,15 @@ import { Proof } from './proof';
 import { introductionOf } from './said';
 import { authenticates, generationOf, mcpServerOf, protocolOf, type SdkServer } from './shapes';
 
-/** What of a server is served natively, and what by the SDK. */
+/** Which parts of a server are served natively, and which by the SDK. */
 export interface AccelerationReport {
-    /** Tools, resources and prompts that are served without the SDK's protocol. */
+    /** Tools, resources and prompts that bypass the SDK's protocol. */
     native: string[];
-    /** What is left to the SDK, and why. */
+    /** Parts that are left to the SDK, and why. */
     sdk: { what: string; why: string }[];
 }
 
-/** @internal A server of the SDK's, ready to be served; of `revision` alone, or of those with a handshake. */
+/** @internal Prepares a server of the SDK; for `revision` only, or for the revisions with a handshake. */
 export function servedOf(server: SdkServer, revision?: string): Served {
     const protocol = protocolOf(server);
     if (protocol === undefined && authenticates(server))
@@ -31,7 +31,7 @@ export function servedOf(server: SdkServer, revision?: string): Served {
     return { bridge, mcp, proof, fast: new Fast(mcp, generation, proof) };
 }
 
-/** A server of the official SDK on the engine. */
+/** A server of the official SDK that runs on the engine. */
 export class Accelerated {
     readonly #server: SdkServer;
     readonly #served: Served;
@@ -43,7 +43,9 @@ export class Accelerated {
         this.#served = servedOf(server);
     }
 
-    /** Serves until it is closed, a signal comes or, on stdin and stdout, the client goes away: see `Server.run`. */
+    /**
+     * Serves until it is closed, a signal arrives or, on stdin and stdout, the client disconnects: see `Server.run`.
+     */
     async run(options?: RunOptions): Promise<RunReport>;
     async run(address: string | URL, options?: ServeOptions): Promise<RunReport>;
     async run(address?: string | URL | RunOptions, options?: ServeOptions): Promise<RunReport> {
@@ -51,30 +53,30 @@ export class Accelerated {
         return this.#own(isAddress && String(address) !== 'stdio:').run(address as string, options);
     }
 
-    /** Begins to serve on an address; resolves once it listens: see `Server.serve`. */
+    /** Starts to serve at an address; resolves once it listens: see `Server.serve`. */
     async serve(address: string | URL, options?: ServeOptions): Promise<Serving> {
         return this.#own().serve(address, options);
     }
 
     /**
-     * Serves requests of `node:http`, of express and the like, in an HTTP server of yours: see `Server.handler`. What a
-     * middleware has put into `request.auth`, the SDK's handlers find as `authInfo`.
+     * Serves requests of `node:http`, express and similar frameworks, in an HTTP server of yours: see `Server.handler`.
+     * Handlers of the SDK find what a middleware has put into `request.auth` as `authInfo`.
      */
     handler(options?: EndpointOptions): Handler {
         return this.#own().handler(options);
     }
 
-    /** Serves a request of the web's standards: see `Server.fetch`. */
+    /** Serves a web-standard `Request`: see `Server.fetch`. */
     async fetch(request: Request): Promise<Response> {
         return this.#own().fetch(request);
     }
 
-    /** Ends every connection in good order. */
+    /** Closes every connection gracefully. */
     close(): void {
         this.#delegated?.close();
     }
 
-    /** What is served how, as far as that is known: of a method's handler it is known after the first request. */
+    /** Reports how each part is served, as far as known: for the handler of a method, only after its first request. */
     report(): AccelerationReport {
         const { mcp, proof } = this.#served;
         if (mcp === undefined || proof === undefined) {
@@ -97,21 +99,21 @@ export class Accelerated {
         return report;
     }
 
-    /** Made when it is first served: until then the program may register more. */
+    /** Created when first served, so that the program may register more until then. */
     #own(isShared = true): Delegated {
         if (isShared) this.#served.bridge.isShared = true;
         return (this.#delegated ??= new Delegated(introductionOf(protocolOf(this.#server)), { handshake: this.#served }));
     }
 }
 
-/** What the engine or this module answers. */
+/** Methods that the engine or this module answers. */
 const NATIVE = new Set([...LISTS, 'initialize', 'ping', 'server/discover', 'tools/call', 'resources/read', 'prompts/get']);
 
 /**
- * Puts a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or
- * `@modelcontextprotocol/server` (v2). What it has registered is served natively, with its schemas and callbacks; what
- * is out of the ordinary, request by request, by the SDK itself. Call it instead of `server.connect(transport)`. A `FastMCP` of
- * `fastmcp`, whose tools nobody sees but itself, is served by its own protocol on the engine's carriers.
+ * Runs a server of the official SDK on the engine: an `McpServer` of `@modelcontextprotocol/sdk` (v1) or
+ * `@modelcontextprotocol/server` (v2). Call it instead of `server.connect(transport)`. What the server has registered
+ * is served natively, with its schemas and callbacks; requests with unusual features are passed to the SDK, one by one.
+ * A `FastMCP` of `fastmcp`, which hides its tools, is served by its own protocol over the engine's transports.
  */
 export function accelerate(server: SdkServer): Accelerated {
     return new Accelerated(server);

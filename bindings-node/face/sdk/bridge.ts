@@ -7,69 +7,72 @@ import { closeSession } from './said';
 import { generationOf, isLeftOut, protocolOf, type Id, type Message, type SdkProtocol, type SdkServer, type SdkTransport, type SendOptions } from './shapes';
 
 const INTERNAL = -32603;
-/** The id under which the SDK is told of a client that the engine has already answered. */
+/** The id of the `initialize` request that tells the SDK of a client that the engine has already answered. */
 const INTRODUCTION = 'mcpbolt introduction';
 
-/** @internal What a bridge tells of. */
+/** @internal The callbacks of a bridge. */
 export interface BridgeEvents {
-    /** The server gives other lists from now on, as this notification says. Whether clients have been told. */
+    /** The server's lists changed, as the notification says. Returns whether clients have been notified. */
     changed?(notification: string): boolean;
-    /** A resource is another from now on. */
+    /** A resource changed. */
     updated?(uri: string): void;
     /** The SDK has answered a request. */
     answered?(call: SdkCall, json: string): void;
 }
 
-/** @internal What a bridge is between. */
+/** @internal Options of a bridge. */
 export interface BridgeOptions {
-    /** It is connected by the bridge, when it is served or, if it opens itself, by its first client; otherwise by somebody else. */
+    /**
+     * The server that the bridge connects when it is served or, if `opens`, for its first client. Without one, the
+     * caller connects it.
+     */
     server?: SdkServer;
     generation?: 1 | 2;
-    /** The SDK answers the handshake itself. */
+    /** Whether the SDK answers the handshake itself. */
     opens?: boolean;
-    /** The one revision without a handshake that it speaks. */
+    /** The only revision, one without a handshake, that the server serves. */
     revision?: string;
 }
 
 /**
- * @internal The SDK's protocol on the one side, the engine on the other: a `Transport` within the process. The engine
- * knows who is connected and, unless the SDK is to, answers the handshake and pings; the SDK is told so.
+ * @internal An in-process `Transport` between the SDK's protocol and the engine. The engine tracks which clients are
+ * connected and, unless `opens`, answers the handshake and pings; the SDK is informed.
  */
 export class Bridge implements SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
     onmessage?: (message: any, extra?: any) => void;
-    /** What the SDK calls a session. */
+    /** The SDK's session id. */
     sessionId: string | undefined = undefined;
     readonly generation: 1 | 2;
     readonly opens: boolean;
-    /** The revision that the last client speaks. */
+    /** The revision of the last client. */
     revision = '';
     /** How often lists have changed. */
     changes = 0;
     events: BridgeEvents = {};
     /**
-     * Clients of a network share one server of the SDK: then the ids of requests, which each client makes up for itself,
-     * are replaced by others.
+     * Whether several clients share one server of the SDK. Their request ids, which each client chooses itself, are
+     * then replaced by unique ones.
      */
     isShared = false;
-    /** Nothing is said on behalf of a request but its answer. */
+    /** Sends only the answer of a request, and no notifications or requests before it. */
     answersAlone = false;
     readonly #server: SdkServer | undefined;
-    /** Known of one server; what has one for each session does not show it. */
+    /** The protocol object of a server; unknown for a server that has one for each session. */
     readonly #protocol: SdkProtocol | undefined;
     readonly #isModern: boolean;
-    /** The clients that have opened, by the numbers of their connections. */
+    /** The clients that have opened, by connection number. */
     readonly #clients = new Set<number>();
-    /** The requests that the SDK may speak of, by the ids that it knows. */
+    /** The requests that the SDK may refer to, by the id that the SDK knows. */
     readonly #calls = new Map<Id, SdkCall>();
-    /** All that are not answered, by the engine's numbers. */
+    /** All unanswered requests, by the engine's number. */
     #underWay: (SdkCall | undefined)[] = [];
-    /** What the SDK has asked clients, by its ids: the engine's numbers. */
+    /** The SDK's requests to clients: the engine's number by the SDK's id. */
     readonly #asked = new Map<Id, number>();
-    /** What connecting gave: something for servers with sessions. */
+    /** The return value of `connect`: a session, for servers that have sessions. */
     #session: unknown;
-    /** What the SDK was told before it listened. */
+    /** Messages for the SDK that arrived before it was ready. */
     #early: [Message, object | undefined][] | undefined;
     #link: Link | undefined;
     #connected: Promise<void> | undefined;
@@ -87,7 +90,9 @@ export class Bridge implements SdkTransport {
         if (revision !== undefined) this.#bind(revision);
     }
 
-    /** The server is one of that revision from its beginning, and knows of each request who sends it. */
+    /**
+     * Fixes the server's revision from the start, and lets it read the client's properties from the current request.
+     */
     #bind(revision: string): void {
         this.revision = revision;
         const said = (name: string) => this.#current?.meta?.[`io.modelcontextprotocol/${name}`];
@@ -98,7 +103,9 @@ export class Bridge implements SdkTransport {
         });
     }
 
-    /** Connects the SDK's server, once. One that opens itself waits for what its client says: it is not waited for. */
+    /**
+     * Connects the SDK's server, once. With `opens` it waits for its client's handshake, so the call does not await it.
+     */
     async connect(): Promise<void> {
         if (this.#connected !== undefined || this.#server === undefined) return this.#connected;
         this.#early = [];
@@ -117,18 +124,18 @@ export class Bridge implements SdkTransport {
         else this.onmessage?.(message, extra);
     }
 
-    /** The link on which clients are from now on, and what is under way on it. */
+    /** Sets the link of the clients from now on, and its calls in progress. */
     attach(link: Link, underWay: (SdkCall | undefined)[]): void {
         this.#link = link;
         this.#underWay = underWay;
     }
 
-    /** The SDK does not know yet who is there. */
+    /** Whether the SDK has not yet been told of the client. */
     get isIntroducing(): boolean {
         return this.#isIntroducing;
     }
 
-    /** A client has opened: tells the SDK, as if it had answered the handshake itself, unless it has. */
+    /** Tells the SDK of a client that has opened, as if the SDK had answered the handshake, unless it did so itself. */
     introduce({ revision, connection = 0, peer, capabilities = {} }: Introduction): void {
         if (this.#clients.has(connection)) return;
         this.#clients.add(connection);
@@ -142,29 +149,29 @@ export class Bridge implements SdkTransport {
         this.notify('notifications/initialized');
     }
 
-    /** A notification of a client's. */
+    /** Passes a notification of a client to the SDK. */
     notify(method: string, params?: object): void {
         this.#deliver({ jsonrpc: '2.0', method, ...(params && { params }) });
     }
 
-    /** A client is gone. */
+    /** Removes a client that has disconnected. */
     leave(connection: number): void {
         this.#clients.delete(connection);
     }
 
-    /** Who asks now is who `getClientCapabilities()` tells of. */
+    /** Sets the request whose client `getClientCapabilities()` describes. */
     begin(call: SdkCall): void {
         if (this.#isModern) this.#current = call;
     }
 
-    /** From now on a request is found by the id that this gives. */
+    /** Registers a request and returns the id by which it can be found. */
     register(call: SdkCall, own: Id): Id {
         const id = this.isShared ? ++this.#lastId : own;
         if (!call.isOver) this.#calls.set(id, call);
         return id;
     }
 
-    /** What brought a request, over HTTP. */
+    /** The HTTP request that brought a call. */
     headOf(call: SdkCall): Head | undefined {
         if (call.isOver) return undefined;
         const text = this.#link!.native.head(call.number);
@@ -174,13 +181,13 @@ export class Bridge implements SdkTransport {
         return head;
     }
 
-    /** Has who reads the stream of a request come back for the rest. */
+    /** Closes the event stream of a request; its reader reconnects for the rest. */
     release(id: Id, retryMs: number): void {
         const call = this.#calls.get(id);
         if (call) this.#link?.native.releaseStream(call.number, retryMs);
     }
 
-    /** Hands a request to the SDK. */
+    /** Passes a request to the SDK. */
     fall(call: SdkCall, message: Message = call.message): void {
         call.hasFallen = true;
         this.#deliver(message, this.#extraOf(call));
@@ -195,7 +202,7 @@ export class Bridge implements SdkTransport {
         return { ...classification, request: requestOf(head), ...(authInfo !== undefined && { authInfo }) };
     }
 
-    /** The client has given a request up. */
+    /** Handles the cancellation of a request by its client. */
     cancel(call: SdkCall, reason: string): void {
         const fallen = call.hasFallen ? call.id : undefined;
         const why = reason === '' ? undefined : reason;
@@ -204,7 +211,7 @@ export class Bridge implements SdkTransport {
         call.abort(why);
     }
 
-    /** Answers a request; the SDK is not asked. */
+    /** Answers a request without the SDK. */
     answer(call: SdkCall, kind: Outbound, text: string, a = 0): void {
         if (call.isOver) return;
         this.#forget(call);
@@ -217,7 +224,7 @@ export class Bridge implements SdkTransport {
         if (this.#underWay[call.number] === call) this.#underWay[call.number] = undefined;
     }
 
-    /** No client is there any more, and none will be. */
+    /** Ends the bridge: all clients have gone, and no further ones come. */
     end(): void {
         for (const call of this.#underWay) if (call?.bridge === this) call.abort();
         this.#calls.clear();
@@ -228,7 +235,7 @@ export class Bridge implements SdkTransport {
     }
 
     async start(): Promise<void> {
-        // Who connects listens before it starts.
+        // `connect` sets its listeners before it calls `start`.
         const early = this.#early ?? [];
         this.#early = undefined;
         queueMicrotask(() => early.forEach(([message, extra]) => this.#deliver(message, extra)));
@@ -282,7 +289,7 @@ export class Bridge implements SdkTransport {
             }
             return link.push(Outbound.Notice, call.number, method + json, method.length);
         }
-        // What was said before must not be overtaken. Whoever is not there is told nothing.
+        // Must not overtake earlier messages. Nothing is sent if no client is connected.
         link?.flush();
         for (const client of this.#clients) link?.native.tellClient(client, method, json || undefined);
     }
@@ -310,7 +317,7 @@ export class Bridge implements SdkTransport {
     }
 }
 
-/** Whether a notification is progress on a call, and nothing besides. */
+/** Whether a notification is progress on the call, without additional members. */
 function isProgress(method: string, params: any, call: SdkCall): boolean {
     if (method !== 'notifications/progress' || params.progressToken !== call.meta?.progressToken) return false;
     const { progress, total, message: text } = params;
@@ -319,7 +326,7 @@ function isProgress(method: string, params: any, call: SdkCall): boolean {
     return isNumber(progress) && (total === undefined || isNumber(total)) && (text === undefined || (typeof text === 'string' && text !== ''));
 }
 
-/** The engine has tokens of its own. */
+/** The engine uses tokens of its own. */
 function withoutToken(params: any): object {
     const { progressToken, ..._meta } = params._meta;
     const { _meta: _, ...rest } = params;

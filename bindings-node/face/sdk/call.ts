@@ -1,10 +1,10 @@
 import type { Bridge } from './bridge';
 import type { Id, Message } from './shapes';
 
-/** What a request says of itself from 2026-07-28 on, and what it is not shown as. */
+/** The `_meta` members by which a request describes itself from 2026-07-28 on; handlers do not see them. */
 const RESERVED = ['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel'].map(name => `io.modelcontextprotocol/${name}`);
 
-/** What brought a request over HTTP. */
+/** The HTTP request that brought a call. */
 export interface Head {
     method: string;
     target: string;
@@ -14,30 +14,30 @@ export interface Head {
 }
 
 /**
- * @internal A request of a client that the SDK's server has to answer. It comes whole, or as the parts of a call of a tool,
- * of which most handlers need no more than the arguments.
+ * @internal A client's request for the SDK's server. It arrives whole or, for tool calls, in parts, as most handlers
+ * need only the arguments.
  *
- * It is also the handler of the proxy that its handler is given as a context: most never look at that, and an object with
- * a getter costs more than all the rest of a call. So it is filled when it is first touched in any way.
+ * It is also the handler of the proxy that serves as the context of the SDK's handler. Most handlers never use the
+ * context, and an object with a getter costs more than the rest of a call, so the context is filled on first access.
  */
 export class SdkCall implements ProxyHandler<any> {
     readonly bridge: Bridge;
-    /** The engine's number of it. */
+    /** The engine's number of the call. */
     readonly number: number;
     readonly method: string;
-    /** It came without a handshake, and says itself who asks. */
+    /** Whether it came without a handshake, and describes its client itself. */
     readonly isAlone: boolean;
-    /** How often the lists had changed when it came. */
+    /** The bridge's count of list changes when the call arrived. */
     readonly changes: number;
-    /** The SDK's protocol has it. */
+    /** Whether it was passed to the SDK's protocol. */
     hasFallen = false;
-    /** Nothing that is given back matters any more. */
+    /** Whether the call is answered or cancelled: results are discarded. */
     isOver = false;
     isAborted = false;
-    /** Called once it is answered or given up. */
+    /** Called when the call is answered or cancelled. */
     onEnd: (() => void) | undefined;
     #isFilled = false;
-    /** Of the call of a tool: which, and JSON. */
+    /** For a tool call: the tool's name, the arguments, and the id and `_meta` as JSON. */
     #name = '';
     #args: object | undefined;
     #idText = '';
@@ -72,7 +72,7 @@ export class SdkCall implements ProxyHandler<any> {
         return call;
     }
 
-    /** What the SDK calls it: it can be found by that from then on. */
+    /** The SDK's id of the call; reading it registers the call under that id. */
     get id(): Id {
         return (this.#id ??= this.bridge.register(this, JSON.parse(this.#idText)));
     }
@@ -81,7 +81,7 @@ export class SdkCall implements ProxyHandler<any> {
         return this.#id !== undefined;
     }
 
-    /** As it came, but for its id. */
+    /** The message as received, except for its id. */
     get message(): Message {
         return (this.#message ??= {
             jsonrpc: '2.0',
@@ -95,7 +95,7 @@ export class SdkCall implements ProxyHandler<any> {
         });
     }
 
-    /** The arguments of the call of a tool. */
+    /** The arguments of a tool call. */
     get args(): object | undefined {
         return this.#args;
     }
@@ -105,12 +105,12 @@ export class SdkCall implements ProxyHandler<any> {
         return (this.#meta ??= this.#metaText === '' ? undefined : JSON.parse(this.#metaText));
     }
 
-    /** What its handler is given: `RequestHandlerExtra` in v1, `ServerContext` in v2. */
+    /** The context of its handler: `RequestHandlerExtra` in v1, `ServerContext` in v2. */
     get context(): object {
         return new Proxy({}, this);
     }
 
-    /** As the SDK's: aborted with the client's reason. */
+    /** Aborts with the client's reason, as in the SDK. */
     get signal(): AbortSignal {
         if (this.#controller === undefined) {
             this.#controller = new AbortController();
@@ -119,7 +119,7 @@ export class SdkCall implements ProxyHandler<any> {
         return this.#controller.signal;
     }
 
-    /** It is answered. What was asked is not kept for as long as its handler may go on. */
+    /** Marks the call as answered, and frees its arguments, as the handler may continue for long. */
     end(): void {
         this.isOver = true;
         this.#args = undefined;
@@ -175,12 +175,12 @@ export class SdkCall implements ProxyHandler<any> {
     }
 }
 
-/** An `AbortController` is made when somebody asks for its signal. */
+/** Creates the `AbortController` only when the signal is read. */
 function addSignal(to: object, call: SdkCall): void {
     Object.defineProperty(to, 'signal', { get: () => call.signal, enumerable: true, configurable: true });
 }
 
-/** As v1 has it. */
+/** Fills a context of v1. */
 function fillExtra(extra: object, call: SdkCall): void {
     const { bridge, id, meta } = call;
     const head = bridge.headOf(call);
@@ -206,12 +206,12 @@ function fillExtra(extra: object, call: SdkCall): void {
     });
 }
 
-/** As v1 says it. */
+/** The error of v1. */
 function cancelled(): Error {
     return Object.assign(new Error('MCP error -32000: Request was cancelled'), { name: 'McpError', code: -32000 });
 }
 
-/** As v2 has it. */
+/** Fills a context of v2. */
 function fillContext(context: object, call: SdkCall): void {
     const { bridge, id, method } = call;
     const { protocol } = bridge;
@@ -241,7 +241,7 @@ function fillContext(context: object, call: SdkCall): void {
     Object.assign(context, built);
 }
 
-/** What v2 takes out of the `_meta` of a request before its handler sees it. */
+/** Splits `_meta` as v2 does before a handler sees it. */
 function lift(meta: Record<string, unknown> | undefined): { envelope?: object; _meta?: object | undefined } {
     const keys = meta ? RESERVED.filter(key => key in meta) : [];
     if (meta === undefined || keys.length === 0) return { _meta: meta };
@@ -258,12 +258,12 @@ function urlOf({ target, headers }: Head): URL {
     return new URL(target, `http://${host ?? 'localhost'}`);
 }
 
-/** @internal As v1 is told of a request. */
+/** @internal The description of an HTTP request in v1. */
 export function requestInfoOf(head: Head): object {
     return { headers: Object.fromEntries(new Headers(head.headers)), url: urlOf(head) };
 }
 
-/** @internal As v2 is told of it; its body has been read. */
+/** @internal The HTTP request in v2; its body has been read. */
 export function requestOf(head: Head): Request {
     return new Request(urlOf(head), { method: head.method, headers: head.headers });
 }

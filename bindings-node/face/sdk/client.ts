@@ -3,13 +3,13 @@ import { Link } from '../link';
 import { native } from '../native';
 import { refuseOptions, type Message, type SdkTransport } from './shapes';
 
-/** As the SDKs' classes take them. */
+/** The options of the SDKs' classes. */
 export interface StreamableHTTPClientTransportOptions {
     /** Headers of every request. */
     requestInit?: { headers?: HeadersInit };
-    /** The name of a session that has begun elsewhere. */
+    /** The id of a session that was opened earlier. */
     sessionId?: string;
-    /** These are the SDK's own class's. */
+    /** Supported by the SDK's own class only; likewise the next three. */
     authProvider?: undefined;
     fetch?: undefined;
     reconnectionOptions?: undefined;
@@ -19,7 +19,7 @@ export interface StreamableHTTPClientTransportOptions {
 const CONNECTS = 'the engine makes the connections';
 const RESUMES = 'the engine resumes streams, as soon as the server says';
 
-/** What takes the place of options that the SDKs' classes have. */
+/** The replacements of unsupported options of the SDKs' classes. */
 const REFUSED = {
     authProvider: 'a token goes into requestInit.headers, or per message into the headers of send()',
     fetch: CONNECTS,
@@ -29,7 +29,7 @@ const REFUSED = {
 
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
 
-/** What goes along with a message. */
+/** Options of one message. */
 interface SendOptions {
     resumptionToken?: string | undefined;
     onresumptiontoken?: ((token: string) => void) | undefined;
@@ -38,9 +38,9 @@ interface SendOptions {
     onRequestStreamEnd?: (() => void) | undefined;
 }
 
-/** A message that was not carried. */
+/** A message could not be delivered. */
 export class StreamableHTTPError extends Error {
-    /** The status of the answer, if there was one. */
+    /** The HTTP status of the answer, if there was one. */
     readonly code: number | undefined;
 
     /** @internal */
@@ -51,7 +51,7 @@ export class StreamableHTTPError extends Error {
     }
 }
 
-/** What waits for the end of a message. */
+/** A message whose exchange has not ended. */
 interface Sent {
     message: Message | undefined;
     options: SendOptions;
@@ -60,19 +60,19 @@ interface Sent {
 }
 
 /**
- * A server over Streamable HTTP, for a client of either SDK: in place of the SDK's own class of that name. Streams are
- * resumed by the engine. Who has to sign in by OAuth uses the SDK's own class.
+ * A Streamable HTTP transport for a client of either SDK. Replaces the SDK's own class of this name. The engine resumes
+ * streams. For OAuth, use the SDK's own class.
  */
 export class StreamableHTTPClientTransport implements SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
     onmessage?: (message: any, extra?: any) => void;
-    /** A request has a stream of its own, whose end gives it up: v2 asks for that. */
+    /** Each request has a stream of its own, and closing the stream cancels the request; read by v2. */
     readonly hasPerRequestStream = true;
     readonly #url: string;
     readonly #options: StreamableHTTPClientTransportOptions;
     readonly #sent = new Map<number, Sent>();
-    /** What came and was not handed over. */
+    /** Messages that arrived and have not been delivered. */
     readonly #arrived: Message[] = [];
     #isDelivering = false;
     #sessionId: string | undefined;
@@ -89,7 +89,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         this.#sessionId = options.sessionId;
     }
 
-    /** The name of the session, once the server has given one. */
+    /** The id of the session, once the server has assigned one. */
     get sessionId(): string | undefined {
         return this.#sessionId;
     }
@@ -98,12 +98,12 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         return this.#version;
     }
 
-    /** The revision of what is sent from now on. */
+    /** Sets the protocol revision of messages sent from now on. */
     setProtocolVersion(version: string): void {
         this.#version = version;
     }
 
-    /** Begins to carry messages; called by whoever connects to it. */
+    /** Starts to carry messages; called by `connect()`. */
     async start(): Promise<void> {
         if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
         let end!: () => void;
@@ -126,14 +126,16 @@ export class StreamableHTTPClientTransport implements SdkTransport {
 
     #receive(message: Message | Message[], sent: Sent | undefined): void {
         for (const each of Array.isArray(message) ? message : [message]) {
-            // What could not be read is answered without its id.
+            // The server answers a message that it could not read without its id.
             if (each.error && (each.id === undefined || each.id === null) && sent?.message?.id !== undefined) each.id = sent.message.id;
             this.#arrived.push(each);
         }
         if (!this.#isDelivering) void this.#deliver();
     }
 
-    /** The SDKs tell of progress later than of an answer that comes in the same turn: so each has its own. */
+    /**
+     * The SDKs handle progress later than a response that arrives in the same turn, so each message gets its own turn.
+     */
     async #deliver(): Promise<void> {
         this.#isDelivering = true;
         for (let message; (message = this.#arrived.shift()); await undefined) this.onmessage?.(message);
@@ -152,7 +154,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         sent.reject(error);
     }
 
-    /** Sends a message; resolves when nothing more comes of it. */
+    /** Sends a message; resolves when its exchange has ended. */
     send(message: Message, options: SendOptions = {}): Promise<void> {
         const { requestSignal, resumptionToken, headers } = options;
         const all = new Headers(this.#options.requestInit?.headers);
@@ -171,13 +173,13 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         return new Promise((resolve, reject) => this.#sent.set(number, { message, options, resolve, reject }));
     }
 
-    /** To the server it is given up by the end of its stream. */
+    /** Cancels a request; the engine tells the server by closing the request's stream. */
     #giveUp({ id }: Message): void {
         const given = { jsonrpc: '2.0' as const, method: 'notifications/cancelled', params: { requestId: id } };
         void this.send(given).catch(() => {});
     }
 
-    /** Goes on with a stream behind what was read of it. */
+    /** Resumes a stream after the last event that was read. */
     async resumeStream(lastEventId: string, options: { onresumptiontoken?: (token: string) => void } = {}): Promise<void> {
         await this.send({ jsonrpc: '2.0', method: 'ping' }, { ...options, resumptionToken: lastEventId });
     }
@@ -189,7 +191,7 @@ export class StreamableHTTPClientTransport implements SdkTransport {
         this.#sessionId = undefined;
     }
 
-    /** Ends it; what is under way is given up. */
+    /** Closes the transport; pending requests are cancelled. */
     async close(): Promise<void> {
         if (this.#link === undefined) return this.onclose?.();
         this.#link.native.stop();

@@ -2,23 +2,23 @@ import { randomUUID } from 'node:crypto';
 import type { SdkCall } from './call';
 import type { Id, SdkMcpServer } from './shapes';
 
-/** @internal What couriers bring results of. */
+/** @internal The methods whose results couriers deliver. */
 export type Kind = 'tools/call' | 'resources/read' | 'prompts/get';
 
-/** First what was given, and then, where the SDK asks again, what is given anew. */
+/** `open` returns the given result once; if the SDK calls again, `again` runs the callback anew. */
 interface Parcel {
     open?: (() => unknown) | undefined;
     again: (context: object) => unknown;
 }
 
 /**
- * @internal Has the SDK look at a result and send it, as if it had called the handler: a tool, a resource or a prompt
- * that nobody sees or knows gives what another one gave.
+ * @internal Lets the SDK check and send a result as if it had called the handler itself: a hidden tool, resource or
+ * prompt with a random name returns the result of another one.
  */
 export class Couriers {
     readonly #server: SdkMcpServer;
     readonly #parcels = new Map<Id, Parcel>();
-    /** The params that lead to the courier of a kind. */
+    /** The params that address the courier of each kind. */
     readonly #addresses = new Map<Kind, object>();
 
     constructor(server: SdkMcpServer) {

@@ -8,33 +8,33 @@ import type { Proof } from './proof';
 import type { Said } from './said';
 import type { Message, SdkMcpServer } from './shapes';
 
-/** @internal Lists, and what says that one cannot be kept. */
+/** @internal Methods of lists that the engine can answer from a copy. */
 export const LISTS = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'];
 
-/** @internal The lists that a notification speaks of. */
+/** @internal The lists that each notification reports as changed. */
 export const CHANGED: Record<string, readonly string[]> = {
     'notifications/tools/list_changed': ['tools/list'],
     'notifications/resources/list_changed': ['resources/list', 'resources/templates/list'],
     'notifications/prompts/list_changed': ['prompts/list']
 };
 
-/** @internal A server of the SDK's, and how it is served. */
+/** @internal A server of the SDK, and how it is served. */
 export interface Served {
     bridge: Bridge;
     mcp?: SdkMcpServer | undefined;
     proof?: Proof | undefined;
     fast?: Fast | undefined;
-    /** Told that a client has gone. */
+    /** Called when a client has disconnected. */
     left?: () => void;
 }
 
-/** @internal Who serves clients that open with a handshake, and who requests that stand alone. */
+/** @internal The servers for clients that open with a handshake, and for requests without one (`alone`). */
 export interface Sides {
     handshake?: Served;
     alone?: Served;
 }
 
-/** @internal The server of ours that stands in for the SDK's. */
+/** @internal The `Server` that represents a server of the SDK. */
 export class Delegated extends Server {
     readonly #sides: Sides;
     readonly #all: Served[];
@@ -49,7 +49,7 @@ export class Delegated extends Server {
                 eras: !alone ? 'handshake' : handshake ? 'both' : 'stateless',
                 opens: all.some(({ bridge }) => bridge.opens)
             },
-            // What a client listens to is the engine's to tell, where it asks by a request.
+            // Where clients listen by a request, the engine sends the notifications.
             ...(alone && { listChanges: true, subscriptions: true }),
             lifespan: { start: async () => void (await Promise.all(all.map(({ bridge }) => !bridge.opens && bridge.connect()))) },
             ...(instructions && { instructions })
@@ -63,12 +63,15 @@ export class Delegated extends Server {
                 answered: (call, json) => keep(this, side, call, json)
             };
         }
-        // Which resources there are is the SDK's to say: a client may listen to any.
+        // Only the SDK knows which resources exist, so clients may listen to any URI.
         if (alone) this.offer.template(JSON.stringify({ uri: '{+uri}', name: 'any' }));
         this.#number();
     }
 
-    /** Lists are others from now on. Whether the engine tells all clients of it: it does where some listen. */
+    /**
+     * Handles a list change. Returns whether the engine notifies all clients: it does if requests without a handshake
+     * are served.
+     */
     change(notification: string): boolean {
         for (const method of CHANGED[notification] ?? []) this.offer.forget(method);
         if (notification === 'notifications/tools/list_changed') this.#number();
@@ -77,7 +80,7 @@ export class Delegated extends Server {
         return true;
     }
 
-    /** Both sides are made by one program, and their tools are the same; those of one alone are called by name. */
+    /** Numbers the tools that both sides have in common; tools of one side only are called by name. */
     #number(): void {
         const [first, ...others] = this.#all.map(({ fast }) => fast?.number());
         if (first === undefined) return;
@@ -144,7 +147,7 @@ export class Delegated extends Server {
         };
     }
 
-    /** Leaves a request to the SDK, and looks how it goes about it where that is not known yet. */
+    /** Passes a request to the SDK, and observes its handler if that is not yet known. */
     #fall({ bridge, proof }: Served, call: SdkCall): void {
         const begin = () => bridge.fall(call);
         if (proof) proof.watch(call.method, begin);
@@ -154,7 +157,7 @@ export class Delegated extends Server {
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 
-/** Lists stay what they are until the SDK tells that they are not. */
+/** Lets the engine answer a list from a copy until the SDK reports a change. */
 function keep(server: Delegated, { bridge, mcp, proof }: Served, call: SdkCall, json: string): void {
     const { method } = call;
     if (mcp === undefined || !LISTS.includes(method) || !proof?.holds(method)) return;
@@ -164,14 +167,14 @@ function keep(server: Delegated, { bridge, mcp, proof }: Served, call: SdkCall, 
     if (kept !== undefined) server.offer.keep(method, bridge.revision, kept);
 }
 
-/** Without what the engine says of every result from 2026-07-28 on; nothing if there is more. */
+/** Removes the members that the engine adds to every result from 2026-07-28 on; `undefined` if there are others. */
 function withoutStamps(json: string): string | undefined {
     const { resultType, _meta = {}, ...result } = JSON.parse(json);
     const { 'io.modelcontextprotocol/serverInfo': _, ...meta } = _meta;
     return resultType === 'complete' && Object.keys(meta).length === 0 ? JSON.stringify(result) : undefined;
 }
 
-/** @internal Whether a template says which resources there are, each time anew. */
+/** @internal Whether a template lists its resources by a callback, so that each list may differ. */
 export function listsByCallback(mcp: SdkMcpServer): boolean {
     return Object.values(mcp._registeredResourceTemplates).some(({ resourceTemplate }) => resourceTemplate?.listCallback);
 }

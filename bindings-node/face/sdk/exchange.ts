@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Id, Message, SendOptions } from './shapes';
 
-/** Where the answer of one POST goes. */
+/** Receives the answer to one POST. */
 export interface Answering {
     head(status: number, headers: Record<string, string>): void;
     write(text: string): void;
     end(text?: string): void;
 }
 
-/** @internal `node:http`'s. */
+/** @internal An answer on `node:http`. */
 export function toNode(response: ServerResponse): Answering {
     return {
         head: (status, headers) => void response.writeHead(status, headers),
@@ -17,7 +17,7 @@ export function toNode(response: ServerResponse): Answering {
     };
 }
 
-/** @internal One of the web's standards; `cancelled` is called when nobody reads it any more. */
+/** @internal A web-standard answer; `cancelled` is called when its reader has gone. */
 export function toWeb(cancelled: () => void): { answering: Answering; response: Promise<Response> } {
     const encoder = new TextEncoder();
     let controller!: ReadableStreamDefaultController<Uint8Array>;
@@ -45,18 +45,18 @@ export function toWeb(cancelled: () => void): { answering: Answering; response: 
 }
 
 /**
- * @internal One POST of a client without a session, and what is said to it: one message is JSON, anything before the last
- * answer makes it a stream of events.
+ * @internal One POST of a client without a session, and its answer: JSON if nothing precedes the last response,
+ * otherwise an event stream.
  */
 export class StatelessExchange {
     readonly #answering: Answering;
-    /** The requests that are not answered. */
+    /** The unanswered requests. */
     readonly #open = new Set<Id>();
     readonly #answers: Message[] = [];
     readonly #isBatch: boolean;
     #isStream = false;
 
-    /** What came is one message or several; `receive` is given each. */
+    /** The body is one message or an array of messages; `receive` is called with each. */
     constructor(answering: Answering, body: unknown, receive: (message: Message) => void) {
         this.#answering = answering;
         this.#isBatch = Array.isArray(body);
@@ -64,6 +64,10 @@ export class StatelessExchange {
         const areMessages = messages.every(message => typeof message === 'object' && message?.jsonrpc === '2.0');
         if (!areMessages) {
             refuse(answering, 400, -32700, 'Parse error: Invalid JSON-RPC message');
+            return;
+        }
+        if (messages.length === 0) {
+            refuse(answering, 400, -32600, 'an empty batch');
             return;
         }
         for (const { id, method } of messages) if (method !== undefined && id !== undefined) this.#open.add(id);
@@ -76,7 +80,7 @@ export class StatelessExchange {
 
     send(message: Message, { relatedRequestId }: SendOptions = {}): void {
         const isAnswer = message.method === undefined;
-        // What belongs to no request has nowhere to go.
+        // A message that belongs to no request cannot be delivered.
         if (isAnswer ? !this.#open.delete(message.id!) : relatedRequestId === undefined || !this.#open.has(relatedRequestId)) return;
         if (isAnswer && !this.#isStream) this.#answers.push(message);
         else this.#event(message);

@@ -5,14 +5,14 @@ import { isPlainResult, readerOf, textOf, type Reader } from './plain';
 import type { Proof } from './proof';
 import { entryOf, isObject, type SdkMcpServer, type SdkTool } from './shapes';
 
-/** Which the SDKs tell as errors of the protocol. */
+/** The SDKs send this one as a protocol error. */
 const URL_ELICITATION_REQUIRED = -32042;
 const INTERNAL = -32603;
 
-/** Tools that are known by number; `src/delegate.rs` has the same bound. */
+/** Maximum number of tools with a number; `src/delegate.rs` has the same limit. */
 const MAX_TOOLS = 10_000;
 
-/** A tool that calls name by a number, and what reads its arguments. */
+/** A tool that is called by number, and the reader of its arguments. */
 interface Numbered {
     name: string;
     schema: unknown;
@@ -20,9 +20,9 @@ interface Numbered {
 }
 
 /**
- * @internal Serves what an `McpServer` has registered without the SDK's protocol: its schemas read the arguments, its
- * callbacks are called with what they expect. Whatever is out of the ordinary is left to the SDK, before anything of the
- * user's was called; results that are not plain text or data are checked and sent by the SDK.
+ * @internal Serves the registrations of an `McpServer` without the SDK's protocol: validates arguments with its
+ * schemas, and calls its callbacks with what they expect. Unusual requests are left to the SDK before any user code
+ * runs; results other than plain text or data are checked and sent by the SDK.
  */
 export class Fast {
     readonly #server: SdkMcpServer;
@@ -39,7 +39,7 @@ export class Fast {
         this.#couriers = new Couriers(server);
     }
 
-    /** The names and numbers of the tools that there are now. A name keeps its number. */
+    /** The names and numbers of the current tools. A name keeps its number. */
     number(): [string[], number[]] {
         const names = Object.keys(this.#server._registeredTools);
         const all = names.map(name => [name, this.#numberOf(name)] as const).filter(([, number]) => number < MAX_TOOLS);
@@ -59,7 +59,7 @@ export class Fast {
         return this.#numbered[tool]!.name;
     }
 
-    /** Whether a call of the tool of that number is served here. */
+    /** Serves a call of the tool with that number; returns whether it is served here. */
     invoke(call: SdkCall, number: number): boolean {
         if (!this.#proof.holds('tools/call')) return false;
         const numbered = this.#numbered[number]!;
@@ -73,7 +73,7 @@ export class Fast {
         return this.#callTool(call, numbered.name, tool, call.args, numbered.reader);
     }
 
-    /** Whether it is served here. */
+    /** Serves a call; returns whether it is served here. */
     serve(call: SdkCall): boolean {
         const { method } = call;
         const { params } = call.message;
@@ -116,7 +116,7 @@ export class Fast {
         return true;
     }
 
-    /** Arguments are only given to tools that take some. */
+    /** Tools without an input schema get no arguments. */
     #invoke(tool: SdkTool, args: unknown, context: object): unknown {
         const { handler, executor } = tool;
         if (this.#generation === 2) return executor!(args, context);
@@ -153,7 +153,7 @@ export class Fast {
         const text = textOf(result);
         const { bridge } = call;
         if (text !== undefined) return bridge.answer(call, Outbound.Text, text);
-        // What v2 makes of structured content depends on the revision.
+        // How v2 sends structured content depends on the revision.
         if (isPlainResult(result) && (this.#generation === 1 || result.structuredContent === undefined))
             return bridge.answer(call, Outbound.Object, JSON.stringify(result));
         this.#couriers.bring('tools/call', call, () => result, context => this.#invoke(tool, args, context));
@@ -184,7 +184,7 @@ export class Fast {
         for (const template of Object.values(this.#server._registeredResourceTemplates)) {
             const variables = template.resourceTemplate!.uriTemplate.match(url.toString());
             if (!variables) continue;
-            // v1 reads also of those that are disabled.
+            // v1 reads disabled templates, too.
             if (this.#generation === 2 && !template.enabled) return false;
             return this.#give('resources/read', call, template, context => template.readCallback(url, variables, context));
         }
@@ -195,7 +195,7 @@ export class Fast {
         const prompt = entryOf(this.#server._registeredPrompts, name);
         if (!prompt?.enabled || !areStrings(args)) return false;
         const { argsSchema, callback, handler } = prompt;
-        // That of v2 reads its arguments itself.
+        // In v2 the handler validates its arguments itself.
         if (this.#generation === 2) return handler !== undefined && this.#give('prompts/get', call, prompt, context => handler(args, context));
         if (!callback) return false;
         if (!argsSchema) return this.#give('prompts/get', call, prompt, context => callback(context));
@@ -203,12 +203,12 @@ export class Fast {
         return read !== undefined && this.#give('prompts/get', call, prompt, context => callback(read.value, context));
     }
 
-    /** Answers with what is given, which the SDKs do not look at, but for v2 when it asks something. */
+    /** Answers with a result that the SDKs do not check, except that in v2 it may be a question. */
     #give(kind: Kind, call: SdkCall, { cacheHint }: { cacheHint?: any }, give: (context: object) => unknown): true {
         const { bridge } = call;
         const fail = (error: any) => {
             if (call.isOver) return;
-            // v2 says some of them otherwise.
+            // v2 reports some errors differently.
             if (this.#generation === 2) return this.#bringError(kind, call, error);
             const code = Number.isSafeInteger(error.code) ? error.code : INTERNAL;
             const { message = 'Internal error', data } = error;
@@ -216,7 +216,7 @@ export class Fast {
         };
         const send = (result: any) => {
             if (call.isOver) return;
-            // From 2026-07-28 on what is read says how long it may be kept, which v2 has rules for.
+            // From 2026-07-28 on, a read resource says how long it may be cached, by rules of v2.
             const isCached = call.isAlone && kind === 'resources/read';
             const isPlain = isObject(result) && (this.#generation === 1 || isSettled(result));
             if (isPlain && !isCached) return bridge.answer(call, Outbound.Object, JSON.stringify(result));
@@ -235,7 +235,7 @@ export class Fast {
     }
 }
 
-/** @internal Why a tool is left to the SDK. */
+/** @internal Why a tool is left to the SDK, if it is. */
 export function whyNot(tool: SdkTool): string | undefined {
     if (!tool.enabled) return 'it is disabled';
     const support = tool.execution?.taskSupport;
@@ -244,14 +244,14 @@ export function whyNot(tool: SdkTool): string | undefined {
     return undefined;
 }
 
-/** What the SDK has rules for that are not followed here. */
+/** Whether a request uses features of the SDK that are not implemented here. */
 function isOutOfTheOrdinary({ _meta, requestState, inputResponses }: Record<string, any>): boolean {
     if (requestState !== undefined || inputResponses !== undefined) return true;
     if (_meta === undefined) return false;
     return !isObject(_meta) || _meta['io.modelcontextprotocol/related-task'] !== undefined;
 }
 
-/** It asks nothing, and says nothing that v2 has rules for. */
+/** Whether a result is final: it requests no input, and has no property that v2 handles specially. */
 function isSettled(result: Record<string, any>): boolean {
     return result.resultType === undefined && Object.getOwnPropertySymbols(result).length === 0;
 }

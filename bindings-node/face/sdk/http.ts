@@ -1,58 +1,67 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { EndpointOptions } from '../endpoint';
-import { McpError } from '../errors';
+import { guarded, McpError } from '../errors';
+import { headersOf } from '../handler';
+import { native } from '../native';
 import type { Names } from '../mounted';
 import type { Endpoint } from '../mount';
 import { Bridge } from './bridge';
 import { Delegated } from './delegated';
 import { refuse, StatelessExchange, toNode, toWeb, type Answering } from './exchange';
+import { webHeadersOf } from '../web';
 import { UNSAID } from './said';
 import { isLeftOut, refuseOptions, type Id, type Message, type SdkTransport, type SendOptions } from './shapes';
 
-/** As the SDKs' classes take them. */
+/** The options of the SDKs' classes. */
 export interface StreamableHTTPServerTransportOptions {
-    /** Names the session; without it there is none, and each POST is answered by itself. */
+    /** Creates the session's id. Without it there is no session, and each POST is answered separately. */
     sessionIdGenerator?: (() => string) | undefined;
-    /** Called before the client is told the name of its session. */
+    /** Called before the client is told the id of its session. */
     onsessioninitialized?: (sessionId: string) => void;
     /** Called when the client has ended its session. */
     onsessionclosed?: (sessionId: string) => void;
+    /** Whether the `Host` header must be one of `allowedHosts`. */
     enableDnsRebindingProtection?: boolean;
     allowedHosts?: string[];
+    /**
+     * Origins whose pages may send requests, always checked against the `Origin` header: `https://example.com`, or
+     * `http://localhost:*` for any port; `*` allows any. By default the origins of this machine, and the server's own
+     * origin.
+     */
     allowedOrigins?: string[];
     /** Silence on a stream after which a comment keeps it open, in ms; 15 s by default. */
     keepAliveMs?: number;
-    /** Most bytes of one message; 4 MiB by default. */
+    /** Maximum size of one message in bytes; 4 MiB by default. */
     maxRequestBodySize?: number;
-    /** How soon a client is to come back whose stream was closed, in ms; 1000 by default. */
+    /** How soon a client should reconnect after its stream was closed, in ms; 1000 by default. */
     retryInterval?: number;
-    /** Requests are answered in JSON, never by a stream: what a handler reports before it is done is left out. */
+    /** Answers requests with JSON, never with a stream: notifications before the answer are dropped. */
     enableJsonResponse?: boolean;
-    /** This is the SDK's own class's. */
+    /** Supported by the SDK's own class only. */
     eventStore?: undefined;
 }
 
-/** What takes the place of options that the SDKs' classes have. */
+/** The replacements of unsupported options of the SDKs' classes. */
 const REFUSED = { eventStore: 'the engine itself keeps what a client missed, for as long as the process lives' };
 
 const HEADER = 'mcp-session-id';
 const MAX_BODY = 4 << 20;
 
-/** What both classes have: one session of a client's, or requests without one. */
+/** The common part of both classes: one session of one client, or requests without a session. */
 abstract class HttpServerTransport implements SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
     onmessage?: (message: any, extra?: any) => void;
-    /** The name of the session, once the client has opened it. */
+    /** The id of the session, once the client has opened it. */
     sessionId: string | undefined;
     readonly #options: StreamableHTTPServerTransportOptions;
     #generation: 1 | 2 = 1;
     #bridge: Bridge | undefined;
     #server: Delegated | undefined;
     #endpoint: Endpoint | undefined;
-    /** The engine's name of the session. */
+    /** The engine's id of the session. */
     #name: string | undefined;
-    /** The exchanges of clients without a session, by the ids of their requests. */
+    /** The exchanges of clients without a session, by request id. */
     readonly #exchanges = new Map<Id, StatelessExchange>();
     #isClosed = false;
 
@@ -61,7 +70,7 @@ abstract class HttpServerTransport implements SdkTransport {
         this.#options = options;
     }
 
-    /** Called by whoever connects to it. */
+    /** Called by `connect()`. */
     async start(): Promise<void> {
         if (this.#bridge) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
         const bridge = (this.#bridge = new Bridge({ generation: this.#generation, opens: true }));
@@ -69,14 +78,13 @@ abstract class HttpServerTransport implements SdkTransport {
         bridge.onerror = error => this.onerror?.(error);
         bridge.onclose = () => this.#ended();
         if (this.#options.sessionIdGenerator === undefined) return;
-        const { keepAliveMs, maxRequestBodySize = MAX_BODY, enableDnsRebindingProtection, allowedHosts = [], allowedOrigins = [] } = this.#options;
+        const { keepAliveMs, maxRequestBodySize = MAX_BODY } = this.#options;
         const endpoint: EndpointOptions = {
-            hosts: enableDnsRebindingProtection ? allowedHosts.map(host => host.replace(/:\d+$/, '')) : ['*'],
-            origins: allowedOrigins,
+            ...this.#sources(),
             limits: { messageBytes: maxRequestBodySize },
             sse: false,
             maxSessions: 1,
-            // That is the program's to decide.
+            // The program decides when the session ends.
             sessionTtlMs: FOREVER,
             ...(keepAliveMs && { commentMs: keepAliveMs })
         };
@@ -84,7 +92,21 @@ abstract class HttpServerTransport implements SdkTransport {
         this.#endpoint = this.#server.endpoint(endpoint);
     }
 
-    /** v2 calls it before it starts. */
+    /** The hosts and origins that requests are checked against. */
+    #sources(): { hosts: string[]; origins?: string[] } {
+        const { enableDnsRebindingProtection, allowedHosts = [], allowedOrigins } = this.#options;
+        const hosts = enableDnsRebindingProtection ? allowedHosts.map(host => host.replace(/:\d+$/, '')) : ['*'];
+        return { hosts, ...(allowedOrigins && { origins: [...allowedOrigins] }) };
+    }
+
+    /** @internal Whether a request without a session is refused; if so, it has been answered. */
+    protected isRefused(answering: Answering, method: string, headers: string[]): boolean {
+        const refusal = guarded(() => native.screen(this.#sources(), method, headers));
+        if (refusal) refuse(answering, refusal.status, -32600, refusal.why);
+        return refusal !== null;
+    }
+
+    /** Called by v2 before `start`. */
     setSupportedProtocolVersions(_: string[]): void {
         this.#generation = 2;
     }
@@ -98,12 +120,12 @@ abstract class HttpServerTransport implements SdkTransport {
         exchange.send(message, options);
     }
 
-    /** Has the client of a request come back for the rest of its answer. */
+    /** Closes the event stream of a request; the client reconnects for the rest of the answer. */
     closeSSEStream(requestId: Id): void {
         if (!this.#options.enableJsonResponse) this.#bridge?.release(requestId, this.#options.retryInterval ?? 1000);
     }
 
-    /** Ends the session. */
+    /** Closes the session. */
     async close(): Promise<void> {
         if (this.#isClosed) return;
         this.#server?.close();
@@ -117,19 +139,19 @@ abstract class HttpServerTransport implements SdkTransport {
         this.onclose?.();
     }
 
-    /** The client has ended its session. */
+    /** Handles the end of the session by the client. */
     #left(): void {
         if (this.sessionId !== undefined) this.#options.onsessionclosed?.(this.sessionId);
         void this.close();
     }
 
-    /** @internal The endpoint of the session; nothing where there is none. */
+    /** @internal The endpoint of the session; `undefined` without a session. */
     protected get endpoint(): Endpoint | undefined {
         if (this.#bridge === undefined) throw new McpError('ERR_MCP_MISUSE', 'no server is connected to it');
         return this.#endpoint;
     }
 
-    /** @internal The program has names of its own for sessions. */
+    /** @internal Translates between the program's session id and the engine's. */
     protected readonly names: Names = {
         in: headers => {
             for (let i = 0; i < headers.length; i += 2)
@@ -159,12 +181,12 @@ abstract class HttpServerTransport implements SdkTransport {
         for (const message of messages) this.onmessage?.(message, received);
     }
 
-    /** @internal Most bytes of a body. */
+    /** @internal Maximum size of a body in bytes. */
     protected get maxBody(): number {
         return this.#options.maxRequestBodySize ?? MAX_BODY;
     }
 
-    /** @internal Nobody reads the answer any more. */
+    /** @internal Called when nothing reads the answer any more. */
     protected gone(): void {
         if (this.#exchanges.size > 0) void this.close();
     }
@@ -175,19 +197,20 @@ const FOREVER = 2 ** 31 - 1;
 type Requesting = IncomingMessage & { auth?: unknown; originalUrl?: string; body?: unknown };
 
 /**
- * Streamable HTTP of revisions with a handshake, for a server of either SDK, within an HTTP server of yours: in place of
- * v1's class of that name and v2's `NodeStreamableHTTPServerTransport`. One is one session. What a client missed is kept
- * for it by the engine; an event store of yours is refused.
+ * Streamable HTTP of revisions with a handshake, for a server of either SDK in an HTTP server of yours. Replaces v1's
+ * class of this name and v2's `NodeStreamableHTTPServerTransport`. Each instance is one session. The engine stores what
+ * a client missed; an event store is refused.
  */
 export class StreamableHTTPServerTransport extends HttpServerTransport {
-    /** Serves a request; resolves when it has been taken. `parsedBody` is for a body that has been read already. */
+    /** Serves a request; resolves when it has been taken. Pass `parsedBody` if the body has already been read. */
     async handleRequest(request: IncomingMessage & { auth?: unknown }, response: ServerResponse, parsedBody?: unknown): Promise<void> {
         const { endpoint } = this;
         const incoming = request as Requesting;
         if (parsedBody !== undefined) incoming.body = parsedBody;
         if (endpoint) return endpoint.serve(incoming, response, this.names);
         const answering = toNode(response);
-        const body = parsedBody ?? (await readBody(request, this.maxBody));
+        if (this.isRefused(answering, request.method ?? 'GET', headersOf(incoming, false))) return;
+        const body = parsedBody ?? (request.method === 'POST' ? await readBody(request, this.maxBody) : undefined);
         if (body === TOO_LONG) return refuse(answering, 413, -32000, 'the body is too long');
         if (body === NO_JSON) return refuse(answering, 400, -32700, 'Parse error: Invalid JSON');
         response.on('close', () => this.gone());
@@ -203,19 +226,20 @@ export class StreamableHTTPServerTransport extends HttpServerTransport {
 
 export { StreamableHTTPServerTransport as NodeStreamableHTTPServerTransport };
 
-/** The same for requests of the web's standards: in place of the class of that name of either SDK. */
+/** Like `StreamableHTTPServerTransport`, for web-standard `Request`s. Replaces the class of this name of either SDK. */
 export class WebStandardStreamableHTTPServerTransport extends HttpServerTransport {
-    /** Serves a request. `parsedBody` is for a body that has been read already. */
+    /** Serves a request. Pass `parsedBody` if the body has already been read. */
     async handleRequest(request: Request, options: { authInfo?: unknown; parsedBody?: unknown } = {}): Promise<Response> {
         const { endpoint } = this;
         const { authInfo, parsedBody } = options;
         const whole = parsedBody === undefined ? request : withBody(request, parsedBody);
         if (endpoint) return endpoint.serveWeb(whole, authInfo, this.names);
         const { answering, response } = toWeb(() => this.gone());
-        const text = await whole.text();
-        const body = text.length > this.maxBody ? TOO_LONG : parse(text);
-        if (request.method === 'POST' && body === TOO_LONG) refuse(answering, 413, -32000, 'the body is too long');
-        else if (request.method === 'POST' && body === NO_JSON) refuse(answering, 400, -32700, 'Parse error: Invalid JSON');
+        if (this.isRefused(answering, request.method, webHeadersOf(request))) return response;
+        // The unread rest of a body stays with its creator: cancelling it could close the connection.
+        const body = request.method === 'POST' ? await readBody(whole.body?.values({ preventCancel: true }) ?? [], this.maxBody) : undefined;
+        if (body === TOO_LONG) refuse(answering, 413, -32000, 'the body is too long');
+        else if (body === NO_JSON) refuse(answering, 400, -32700, 'Parse error: Invalid JSON');
         else
             this.alone(answering, request.method, body, generation => {
                 const url = new URL(request.url);
@@ -229,27 +253,23 @@ export class WebStandardStreamableHTTPServerTransport extends HttpServerTranspor
 const TOO_LONG = Symbol('too long');
 const NO_JSON = Symbol('no JSON');
 
-async function readBody(request: IncomingMessage, max: number): Promise<unknown> {
-    if (request.method !== 'POST') return undefined;
-    const pieces: Buffer[] = [];
+/** Reads a body as JSON; stops once it has more than `max` bytes. */
+async function readBody(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, max: number): Promise<unknown> {
+    const pieces: Uint8Array[] = [];
     let bytes = 0;
-    for await (const piece of request) {
+    for await (const piece of body) {
         bytes += piece.length;
         if (bytes > max) return TOO_LONG;
         pieces.push(piece);
     }
-    return parse(Buffer.concat(pieces).toString());
-}
-
-function parse(text: string): unknown {
     try {
-        return JSON.parse(text);
+        return JSON.parse(new TextDecoder().decode(Buffer.concat(pieces)));
     } catch {
         return NO_JSON;
     }
 }
 
-/** @internal A request as it was before somebody read its body. */
+/** @internal Recreates a request whose body has been read. */
 export function withBody(request: Request, body: unknown): Request {
     const headers = new Headers(request.headers);
     headers.delete('content-length');

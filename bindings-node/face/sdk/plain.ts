@@ -1,10 +1,10 @@
-/** What can be decided without the SDK: arguments of plain schemas, and results that need no second look. */
+/** Decisions without the SDK: arguments of plain schemas, and results that need no further checks. */
 import { isObject } from './shapes';
 
-/** @internal Reads arguments; `undefined` when they do not fit. */
+/** @internal Validates arguments; `undefined` if they do not fit. */
 export type Reader = (args: unknown) => { value: unknown } | undefined;
 
-/** Types of zod 4 that run no code of the user's, so that reading them at once is the same as reading them later. */
+/** Types of zod 4 that run no user code, so that validating them early or late makes no difference. */
 const PLAIN = new Set(
     'string number int boolean bigint symbol null undefined void never any unknown date enum literal file nan template_literal'.split(' ')
 );
@@ -15,7 +15,7 @@ interface ZodDef {
     [part: string]: any;
 }
 
-/** Whether a schema of zod 4 runs no code of the user's: then nothing in it can be asynchronous. */
+/** Whether a schema of zod 4 runs no user code: then no part of it is asynchronous. */
 function isPlain(schema: any, seen = new Set<unknown>()): boolean {
     const def: ZodDef | undefined = schema?._zod?.def;
     if (def === undefined) return false;
@@ -48,7 +48,7 @@ function isPlain(schema: any, seen = new Set<unknown>()): boolean {
             return parts('innerType');
         case 'default':
         case 'prefault':
-            // The getter of a default may be a function of the user's; that is called in either case.
+            // The getter of a default may be a user function; it is called in either case.
             return parts('innerType');
         default:
             return PLAIN.has(def.type);
@@ -57,7 +57,7 @@ function isPlain(schema: any, seen = new Set<unknown>()): boolean {
 
 const readers = new WeakMap<object, Reader | null>();
 
-/** @internal What reads arguments of a schema at once; `null` where only the SDK can, as user code is part of it. */
+/** @internal A synchronous reader of the schema's arguments; `null` if it runs user code, which is left to the SDK. */
 export function readerOf(schema: any): Reader | null {
     let reader = readers.get(schema);
     if (reader === undefined) readers.set(schema, (reader = makeReader(schema)));
@@ -67,14 +67,14 @@ export function readerOf(schema: any): Reader | null {
 function makeReader(schema: any): Reader | null {
     const { _zod } = schema;
     if (_zod?.def?.type !== 'object' || typeof _zod.run !== 'function' || !isPlain(schema)) return null;
-    // As `safeParse` does, but that it makes an error of what does not fit, which the SDK does again.
+    // Like `safeParse`, which would also create an error for a misfit; the SDK does that again.
     return args => {
         const read = _zod.run({ value: args, issues: [] }, { async: false });
         return read.issues.length === 0 ? read : undefined;
     };
 }
 
-/** @internal The text of a result that is one block of text and nothing else. */
+/** @internal The text of a result that is exactly one text block. */
 export function textOf(result: any): string | undefined {
     if (!isObject(result)) return undefined;
     for (const key in result) if (key !== 'content') return undefined;
@@ -84,7 +84,7 @@ export function textOf(result: any): string | undefined {
     return text.isWellFormed() ? text : undefined;
 }
 
-/** @internal Whether a result of a tool is blocks of text, and what v1 sends as it is besides. */
+/** @internal Whether a result of a tool has text blocks only, and otherwise just members that v1 sends unchanged. */
 export function isPlainResult(result: any): boolean {
     if (!isObject(result) || !Array.isArray(result.content) || !result.content.every(isText)) return false;
     for (const key in result) {

@@ -1,13 +1,13 @@
 /**
- * Whether the handler of a method is the `McpServer`'s own. A program may put its own in its place, or around it, and
- * then that is what clients are to meet. Nothing says so but the calls themselves: the first request of each method goes
- * through the SDK, and while it does, who reads the registry is looked at.
+ * Determines whether the handler of a method is the `McpServer`'s own. A program may replace or wrap a handler, and
+ * clients must then get the program's. Only calls reveal this: the first request of each method goes through the SDK,
+ * and the call stack is checked when a handler reads the registry.
  */
 import type { SdkMcpServer } from './shapes';
 
 type Registry = '_registeredTools' | '_registeredResources' | '_registeredResourceTemplates' | '_registeredPrompts';
 
-/** Which registry the handler of a method reads first. */
+/** The registry that the handler of a method reads first. */
 const REGISTRIES: Record<string, Registry> = {
     'tools/list': '_registeredTools',
     'tools/call': '_registeredTools',
@@ -19,15 +19,15 @@ const REGISTRIES: Record<string, Registry> = {
 };
 
 /**
- * The functions from the one that reads the registry to the bottom of the stack, in each generation of the SDK: a handler
- * around the SDK's own adds to them, and a release that is built otherwise has others; both are served by the SDK.
+ * The functions from the one that reads the registry to the bottom of the stack, for each generation of the SDK. A
+ * wrapped handler adds functions, and another build of the SDK has different ones; both are left to the SDK.
  */
 const STACKS = {
     1: { usual: '- - -', 'tools/call': '- wrappedHandler - -' },
     2: { usual: '- stored - -', asking: '- stored _invokeInputRequiredCapableHandler - -' }
 };
 
-/** Methods that v2 lets ask the client in rounds. */
+/** Methods whose handlers may ask the client in rounds, in v2. */
 const ASKING = ['tools/call', 'resources/read', 'prompts/get'];
 
 function expected(generation: 1 | 2, method: string): string {
@@ -35,15 +35,15 @@ function expected(generation: 1 | 2, method: string): string {
     return ASKING.includes(method) ? STACKS[2].asking : STACKS[2].usual;
 }
 
-/** @internal What is known of the handlers of one `McpServer`. */
+/** @internal What is known about the handlers of one `McpServer`. */
 export class Proof {
     readonly #server: SdkMcpServer;
     readonly #generation: 1 | 2;
-    /** Where the methods of `McpServer` are. */
+    /** The file that contains the methods of `McpServer`. */
     readonly #file: string | undefined;
     readonly #proven = new Map<string, unknown>();
     readonly #refused = new Map<string, unknown>();
-    /** The methods of the requests that the SDK has got in this turn of the loop. */
+    /** The methods of the requests that the SDK was passed in this turn of the loop. */
     readonly #begun = new Set<string>();
 
     constructor(server: SdkMcpServer, generation: 1 | 2) {
@@ -56,13 +56,13 @@ export class Proof {
         this.#file = file;
     }
 
-    /** Whether requests of a method may be served without the SDK's handler. */
+    /** Whether requests of a method may bypass the SDK's handler. */
     holds(method: string): boolean {
         const handler = this.#proven.get(method);
         return handler !== undefined && handler === this.#handler(method);
     }
 
-    /** Whether its handler is another one; `undefined` as long as that is not known. */
+    /** Whether the method has another handler; `undefined` as long as that is unknown. */
     isOther(method: string): boolean | undefined {
         const handler = this.#handler(method);
         if (handler !== undefined && handler === this.#proven.get(method)) return false;
@@ -70,8 +70,8 @@ export class Proof {
     }
 
     /**
-     * Watches the request that `send` hands to the SDK, if it is the first of this turn: handlers begin in the order of
-     * their requests, and read the registry before they wait for anything.
+     * Observes the request that `send` passes to the SDK, if it is the first of this turn: handlers start in the order
+     * of their requests, and read the registry before they await anything.
      */
     watch(method: string, send: () => void): void {
         const registry = REGISTRIES[method];
@@ -89,7 +89,7 @@ export class Proof {
             else refuse();
         });
         send();
-        // Handlers begin in a microtask; one that has not read the registry by then is none of the SDK's.
+        // Handlers start in a microtask; a handler that has not read the registry by then is not the SDK's.
         setImmediate(() => {
             stop();
             if (this.isOther(method) === undefined) refuse();
@@ -101,7 +101,7 @@ export class Proof {
     }
 }
 
-/** Calls `seen` whenever a property is read, until the function that this gives is called. */
+/** Calls `seen` whenever a property is read, until the returned function is called. */
 function observe<T extends object>(of: T, name: keyof T, seen: () => void): () => void {
     const before = Object.getOwnPropertyDescriptor(of, name)!;
     const { value } = before;
@@ -117,7 +117,7 @@ function observe<T extends object>(of: T, name: keyof T, seen: () => void): () =
     return stop;
 }
 
-/** Those that lead to whoever reads an observed property, the nearest first. */
+/** The call sites that lead to the reader of an observed property, innermost first. */
 function callers(): NodeJS.CallSite[] {
     const { prepareStackTrace, stackTraceLimit } = Error;
     try {

@@ -1,13 +1,13 @@
 /**
- * What of the official SDKs is used here. Both generations are known by their shape; neither is imported, so that the
- * one that a program has is the one that is meant.
+ * The parts of the official SDKs that this module uses. Both generations are recognized by their shape and never
+ * imported, so that the program's own copy is used.
  */
 import { McpError } from '../errors';
 
 /** The id of a request. */
 export type Id = string | number;
 
-/** A message of JSON-RPC, as the SDKs hand them about. */
+/** A JSON-RPC message, as the SDKs pass it. */
 export interface Message {
     jsonrpc: '2.0';
     id?: Id | undefined;
@@ -17,12 +17,12 @@ export interface Message {
     error?: { code: number; message: string; data?: unknown };
 }
 
-/** What the SDKs say of a message that they send. */
+/** The SDKs' options of a message to send. */
 export interface SendOptions {
     relatedRequestId?: Id | undefined;
 }
 
-/** What the SDKs speak through: `Transport` of either. */
+/** The `Transport` interface of either SDK. */
 export interface SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
@@ -34,14 +34,14 @@ export interface SdkTransport {
 }
 
 /**
- * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a `FastMCP`
- * of `fastmcp`.
+ * An `McpServer` or a `Server` of `@modelcontextprotocol/sdk` (v1) or `@modelcontextprotocol/server` (v2), or a
+ * `FastMCP` of `fastmcp`.
  */
 export interface SdkServer {
     connect(transport: any): Promise<unknown>;
 }
 
-/** @internal `Server`, which is the SDKs' protocol of a server. */
+/** @internal `Server`, the SDKs' protocol object of a server. */
 export interface SdkProtocol extends SdkServer {
     request(request: any, schemaOrOptions?: any, options?: any): Promise<any>;
     notification(notification: any, options?: any): Promise<void>;
@@ -99,7 +99,7 @@ export interface SdkMcpServer extends SdkServer {
     validateToolOutput(tool: SdkTool, result: unknown, name: string): Promise<void>;
 }
 
-/** @internal The `McpServer`, unless it is a `Server` alone, or of a make that is not known here. */
+/** @internal The `McpServer`; `undefined` for a plain `Server`, or for one of unknown shape. */
 export function mcpServerOf(server: SdkServer): SdkMcpServer | undefined {
     const found = server as Partial<SdkMcpServer>;
     const registries = [found._registeredTools, found._registeredResources, found._registeredResourceTemplates, found._registeredPrompts];
@@ -107,20 +107,20 @@ export function mcpServerOf(server: SdkServer): SdkMcpServer | undefined {
     return isKnown ? (server as SdkMcpServer) : undefined;
 }
 
-/** @internal The protocol of a server; `FastMCP` has one for each session, which is what `connect` gives. */
+/** @internal The protocol object of a server. `FastMCP` has one for each session, which `connect` returns. */
 export function protocolOf(server: object): SdkProtocol | undefined {
     const { server: inner } = server as Partial<SdkMcpServer>;
     const found = (typeof inner === 'object' ? inner : server) as Partial<SdkProtocol>;
     return typeof found.request === 'function' && typeof found.notification === 'function' ? (found as SdkProtocol) : undefined;
 }
 
-/** @internal Whether a `FastMCP` lets nobody in whom it does not know: it looks at what only its own listeners show. */
+/** @internal Whether a `FastMCP` authenticates clients: it does so with data that only its own listeners provide. */
 export function authenticates(server: object): boolean {
     const { options } = server as { options?: { auth?: unknown; authenticate?: unknown } };
     return (options?.authenticate ?? options?.auth) !== undefined;
 }
 
-/** @internal Which generation of the SDK: the contexts that handlers are given differ. */
+/** @internal The generation of the SDK: the contexts of handlers differ. */
 export function generationOf(protocol: SdkProtocol | undefined): 1 | 2 {
     return typeof protocol?.buildContext === 'function' ? 2 : 1;
 }
@@ -130,20 +130,22 @@ export function entryOf<T>(registry: Record<string, T>, name: unknown): T | unde
     return typeof name === 'string' && Object.hasOwn(registry, name) ? registry[name] : undefined;
 }
 
-/** @internal Whether a value is an object of JSON. */
+/** @internal Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, any> {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @internal Refuses options of the SDKs' classes that ours have no use for; each with what takes its place. */
+/**
+ * @internal Throws if an option of the SDKs' classes is set that ours do not support; `refused` says what replaces it.
+ */
 export function refuseOptions(options: object, refused: Readonly<Record<string, string>>): void {
     for (const [name, instead] of Object.entries(refused))
         if ((options as Record<string, unknown>)[name] !== undefined) throw new McpError('ERR_MCP_MISUSE', `${name} is for the SDK's own class: ${instead}`);
 }
 
 /**
- * @internal Where answers are JSON alone, nothing is said on behalf of a request before its answer: a notification is left
- * out, as the SDKs do it. Whether this is one; what asks something fails, where the SDKs would wait in vain.
+ * @internal Whether to drop a message because answers are JSON only: then nothing may precede the answer to a request,
+ * and notifications are dropped, as in the SDKs. A request to the client throws, where the SDKs would wait forever.
  */
 export function isLeftOut({ method, id }: Message, { relatedRequestId }: SendOptions = {}): boolean {
     if (method === undefined || relatedRequestId === undefined) return false;

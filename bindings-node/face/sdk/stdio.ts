@@ -4,7 +4,7 @@ import { Link } from '../link';
 import { native, type NativeLink } from '../native';
 import type { Id, Message, SdkTransport } from './shapes';
 
-/** Messages on a pair of pipes, as the SDKs hand them about. */
+/** A transport of the SDKs over a pair of pipes. */
 abstract class Pipes implements SdkTransport {
     onclose?: () => void;
     onerror?: (error: Error) => void;
@@ -12,17 +12,17 @@ abstract class Pipes implements SdkTransport {
     #link: Link | undefined;
     #isClosing = false;
     #isOver = false;
-    /** The other side's requests that are not answered. */
+    /** The peer's unanswered requests. */
     readonly #pending = new Set<Id>();
     #ended: Promise<void> | undefined;
     readonly #waiting: (() => void)[] = [];
 
-    /** @internal What it leads to. */
+    /** @internal Opens the pipes. */
     protected abstract open(wake: () => void): NativeLink;
-    /** @internal A line of a child's stderr. */
+    /** @internal Called with each line of a child's stderr. */
     protected line(_: string): void {}
 
-    /** Begins to carry messages; called by whoever connects to it. */
+    /** Starts to carry messages; called by `connect()`. */
     async start(): Promise<void> {
         if (this.#link) throw new McpError('ERR_MCP_MISUSE', 'it is started already: connect() does that');
         let end!: () => void;
@@ -63,7 +63,7 @@ abstract class Pipes implements SdkTransport {
         for (const resolve of this.#waiting.splice(0)) resolve();
     }
 
-    /** Sends a message; waits only while too much is on its way. */
+    /** Sends a message; waits only while too much output is buffered. */
     async send(message: Message): Promise<void> {
         const { native } = this;
         if (native === undefined) throw new McpError('ERR_MCP_CLOSED', 'it is not connected');
@@ -71,7 +71,7 @@ abstract class Pipes implements SdkTransport {
         if (!native.say(JSON.stringify(message), settles)) await new Promise<void>(resolve => this.#waiting.push(resolve));
     }
 
-    /** Ends it, whatever is not answered; resolves when all is over. */
+    /** Closes the transport, even with unanswered requests; resolves when it has ended. */
     async close(): Promise<void> {
         this.#isClosing = true;
         for (const _ of this.#pending) this.native?.settle();
@@ -82,13 +82,13 @@ abstract class Pipes implements SdkTransport {
 }
 
 /**
- * This process's stdin and stdout, for a server of either SDK: in place of the SDK's own class of that name. While it is
- * open, what else the process prints goes to stderr.
+ * This process's stdin and stdout, for a server of either SDK. Replaces the SDK's own class of this name. While it is
+ * open, everything else that the process prints to stdout goes to stderr.
  */
 export class StdioServerTransport extends Pipes {
     constructor(stdin?: unknown, stdout?: unknown) {
         super();
-        // Not by default: Node begins with what is touched.
+        // No default parameters: Node initializes `process.stdin` and `process.stdout` on first access.
         const isOther = (stdin !== undefined && stdin !== process.stdin) || (stdout !== undefined && stdout !== process.stdout);
         if (isOther) throw new McpError('ERR_MCP_MISUSE', "other streams than the process's are for the SDK's own class");
     }
@@ -99,20 +99,20 @@ export class StdioServerTransport extends Pipes {
     }
 }
 
-/** How a server program is started. */
+/** How to start a server program. */
 export interface StdioServerParameters {
     command: string;
     args?: string[];
-    /** Besides what `getDefaultEnvironment()` of the SDK gives: HOME, PATH and the like. */
+    /** Added to the SDK's `getDefaultEnvironment()`: HOME, PATH and the like. */
     env?: Record<string, string>;
-    /** `inherit` by default; `pipe` gives its lines as the stream `stderr`. */
+    /** `inherit` by default; with `pipe`, its lines are on the stream `stderr`. */
     stderr?: 'inherit' | 'ignore' | 'pipe' | 'overlapped';
     cwd?: string;
 }
 
 /**
- * A server program and its stdin and stdout, for a client of either SDK: in place of the SDK's own class of that name.
- * The child is in a process group of its own, which ends with it.
+ * The stdin and stdout of a server program, for a client of either SDK. Replaces the SDK's own class of this name. The
+ * child runs in a process group of its own, which ends with it.
  */
 export class StdioClientTransport extends Pipes {
     readonly #server: StdioServerParameters;
@@ -125,12 +125,12 @@ export class StdioClientTransport extends Pipes {
         this.#stderr = server.stderr === 'pipe' || server.stderr === 'overlapped' ? new PassThrough() : null;
     }
 
-    /** What the child says on stderr, if that was asked for; there before it is started. */
+    /** The child's stderr, if it was requested; available before the child is started. */
     get stderr(): Stream | null {
         return this.#stderr;
     }
 
-    /** Once it is started, until it has ended. */
+    /** The child's process id, from its start until its end. */
     get pid(): number | null {
         return this.native ? this.#pid : null;
     }
@@ -164,7 +164,7 @@ const INHERITED =
         ? 'APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE WINDIR'
         : 'HOME LOGNAME PATH SHELL TERM USER';
 
-/** As the SDKs have it: what is a shell's function is left out. */
+/** As in the SDKs; shell functions are left out. */
 function inherited(): Record<string, string> {
     const all = INHERITED.split(' ').map(name => [name, process.env[name]] as const);
     return Object.fromEntries(all.filter((pair): pair is [string, string] => pair[1] !== undefined && !pair[1].startsWith('()')));

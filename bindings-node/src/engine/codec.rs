@@ -1,4 +1,4 @@
-//! Messages out of bytes.
+//! Decodes messages from bytes.
 
 use mcpbolt::buffer::Input;
 use mcpbolt::frame::{Deframer, Event, Framing};
@@ -12,8 +12,8 @@ use super::rows::{self, WIDTH};
 use crate::drain::integers;
 use crate::error::{self, Result, error};
 
-/// One message: fills the row of that index.
-#[napi]
+/// Decodes one message into the row with that index.
+#[napi(catch_unwind)]
 pub fn decode_message(
     bytes: &[u8],
     max_depth: Option<u32>,
@@ -24,8 +24,8 @@ pub fn decode_message(
     put(integers(&mut table), index as usize, row);
 }
 
-/// The messages of a batch: how many there are. As many rows of the table are filled as it has.
-#[napi]
+/// Decodes the messages of a batch; returns how many there are. Fills as many rows as the table has.
+#[napi(catch_unwind)]
 pub fn decode_batch(bytes: &[u8], max_depth: Option<u32>, mut table: Int32ArraySlice<'_>) -> u32 {
     let (table, max_depth) = (integers(&mut table), depth(max_depth));
     let Ok(whole) = Message::parse(bytes, max_depth) else {
@@ -49,7 +49,7 @@ fn row_of(frame: Frame<'_>, base: usize, max_depth: usize) -> [i32; WIDTH] {
     }
 }
 
-/// The same of bytes with nothing behind them.
+/// Like [`row_of`], for bytes without padding.
 fn row_of_bytes(bytes: &[u8], base: usize, max_depth: usize) -> [i32; WIDTH] {
     let mut envelope = Envelope::new();
     match decode_unpadded(bytes, max_depth, &mut envelope) {
@@ -64,14 +64,14 @@ fn put(table: &mut [i32], index: usize, row: [i32; WIDTH]) {
     }
 }
 
-/// The names of the methods that rows give by number.
-#[napi]
+/// The names of the methods, by their number in rows.
+#[napi(catch_unwind)]
 pub fn method_names() -> Vec<&'static str> {
     rows::methods()
 }
 
-/// Why something is no message, by the numbers of rows: codes.
-#[napi]
+/// The error codes of faults, by their number in rows.
+#[napi(catch_unwind)]
 pub fn fault_codes() -> Vec<i32> {
     rows::sentences()
         .into_iter()
@@ -79,8 +79,8 @@ pub fn fault_codes() -> Vec<i32> {
         .collect()
 }
 
-/// The same: sentences.
-#[napi]
+/// The sentences of faults, by their number in rows.
+#[napi(catch_unwind)]
 pub fn fault_sentences() -> Vec<String> {
     rows::sentences()
         .into_iter()
@@ -88,7 +88,7 @@ pub fn fault_sentences() -> Vec<String> {
         .collect()
 }
 
-/// What a program asks for by a name that nothing has.
+/// The error for a name that does not exist.
 pub fn none(what: &str, name: &str) -> napi::Error<error::Code> {
     error("ERR_MCP_MISUSE", format!("there is no {what} {name:?}"))
 }
@@ -97,13 +97,13 @@ fn depth(max_depth: Option<u32>) -> usize {
     max_depth.map_or(Limits::STDIO.max_depth, |depth| depth as usize)
 }
 
-/// A buffer of JavaScript's with these bytes.
+/// A JavaScript buffer with these bytes.
 pub fn buffer<'e>(env: &'e Env, bytes: &[u8]) -> Result<BufferSlice<'e>> {
     let made = BufferSlice::copy_from(env, bytes);
     made.map_err(|why| error::error("ERR_MCP_INTERNAL", why.reason))
 }
 
-/// Messages out of a stream of bytes, whatever its pieces are.
+/// Decodes messages from a byte stream, however the stream is split.
 #[napi]
 pub struct Decoder {
     input: Input,
@@ -114,7 +114,7 @@ pub struct Decoder {
 
 #[napi]
 impl Decoder {
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(framing: String, max_bytes: Option<f64>, max_depth: Option<u32>) -> Result<Self> {
         let own = Limits::STDIO.max_message_bytes;
         let max_bytes = max_bytes.map_or(own, |bytes| bytes as usize);
@@ -128,15 +128,15 @@ impl Decoder {
         })
     }
 
-    /// Copies bytes that came.
-    #[napi]
+    /// Copies received bytes.
+    #[napi(catch_unwind)]
     pub fn feed(&mut self, bytes: &[u8]) {
         self.input.extend(bytes);
     }
 
-    /// Copies what belongs to a message that has begun: how many bytes that are. The rest can be
-    /// read where it lies.
-    #[napi]
+    /// Copies the bytes that belong to a message that has begun; returns how many. The rest can be decoded in
+    /// place.
+    #[napi(catch_unwind)]
     pub fn feed_begun(&mut self, bytes: &[u8]) -> u32 {
         let begun = self.input.filled();
         let taken = match self.deframer.framing(begun) {
@@ -148,17 +148,17 @@ impl Decoder {
         taken as u32
     }
 
-    /// Nothing more comes: a last line without its end is a line.
-    #[napi]
+    /// Marks the end of the stream: a last line without a line end is a line, too.
+    #[napi(catch_unwind)]
     pub fn feed_end(&mut self) {
         if self.is_line && !self.input.filled().iter().all(u8::is_ascii_whitespace) {
             self.input.extend(b"\n");
         }
     }
 
-    /// The messages that are whole, and their bytes. The first integer of the table is how many
-    /// rows follow; when the table is full there may be more.
-    #[napi]
+    /// Returns the bytes of the complete messages, and fills the table: the number of rows, then the rows.
+    /// When the table is full there may be more messages.
+    #[napi(catch_unwind)]
     pub fn drain<'e>(
         &mut self,
         env: &'e Env,
@@ -176,9 +176,9 @@ impl Decoder {
         Ok(block)
     }
 
-    /// The same of bytes that are not copied, from one of them on, when nothing that was copied
-    /// waits: which is the first that is not done with.
-    #[napi]
+    /// Decodes bytes in place, from the offset `from` on, when no copied bytes are waiting. Returns the
+    /// offset of the first byte that is not yet decoded.
+    #[napi(catch_unwind)]
     pub fn drain_from(&mut self, bytes: &[u8], from: u32, mut table: Int32ArraySlice<'_>) -> u32 {
         let rest = bytes.get(from as usize..).unwrap_or_default();
         let table = integers(&mut table);
@@ -195,8 +195,8 @@ impl Decoder {
     }
 }
 
-/// Fills a table with the messages of the first `len` bytes, the first of which is that of the
-/// number `base` to JavaScript: how many there are. What is behind them is padding, if anything.
+/// Decodes the messages of the first `len` bytes into a table; returns how many there are. `base` is
+/// JavaScript's offset of the first byte. Bytes after `len` are padding, if any.
 fn fill(
     deframer: &mut Deframer,
     padded: &[u8],
@@ -226,7 +226,7 @@ fn fill(
             Event::Oversize { prefix } => {
                 let head = filled.get(prefix.clone()).unwrap_or_default();
                 let mut envelope = Envelope::new();
-                // It breaks off, so this fails; what it saw before is of use.
+                // Fails, because the message is cut off; the parts before the cut are of use.
                 let _ = decode_unpadded(head, max_depth, &mut envelope);
                 rows::oversize(head, base + prefix.start, &envelope)
             }

@@ -1,4 +1,4 @@
-//! A connection that a program drives itself: bytes in, bytes out, and what happens.
+//! A connection that a program drives itself: bytes in, bytes and events out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::{self, Result, error};
 use crate::link::duration;
 use crate::slots::Slots;
 
-/// How it is set up.
+/// Options of a connection.
 #[napi(object)]
 pub struct ConnectionOptions {
     pub side: String,
@@ -38,18 +38,17 @@ pub struct ConnectionOptions {
     pub now: Option<f64>,
 }
 
-/// The state of a connection. It reads no clock but where the program names no time, and does no
-/// I/O.
+/// The state machine of a connection. It does no I/O, and reads the clock only if the program passes no time.
 #[napi]
 pub struct EngineConnection {
     pub(super) inner: Polled,
     pub(super) calls: Calls,
-    /// What found no room in the last table.
+    /// An event for which the last table had no room.
     waiting: Option<Event>,
     clock: Clock,
 }
 
-/// The other side's requests that are not answered yet.
+/// The peer's unanswered requests.
 #[derive(Default)]
 pub struct Calls {
     slots: Slots<Call>,
@@ -81,15 +80,15 @@ impl Calls {
     }
 }
 
-/// Instants of the engine's for the milliseconds of a program's clock.
+/// Converts milliseconds of the program's clock to the engine's instants.
 struct Clock {
     begun: Instant,
-    /// What the program's clock said then.
+    /// The program's clock at `begun`.
     zero: f64,
 }
 
 impl Clock {
-    /// The instant at which the program's clock says `now`; the machine's, when it says nothing.
+    /// The instant at which the program's clock says `now`; the current one without `now`.
     fn at(&self, now: Option<f64>) -> Result<Instant> {
         let Some(now) = now else {
             return Ok(Instant::now());
@@ -127,7 +126,7 @@ impl ConnectionOptions {
 
 #[napi]
 impl EngineConnection {
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(options: ConnectionOptions) -> Result<Self> {
         let clock = Clock {
             begun: Instant::now(),
@@ -144,25 +143,25 @@ impl EngineConnection {
         })
     }
 
-    /// Takes bytes that came.
-    #[napi]
+    /// Takes received bytes.
+    #[napi(catch_unwind)]
     pub fn feed(&mut self, bytes: &[u8], now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
         self.inner.feed(bytes, now);
         Ok(())
     }
 
-    /// Nothing more comes.
-    #[napi]
+    /// Marks the end of the input.
+    #[napi(catch_unwind)]
     pub fn feed_end(&mut self, now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
         self.inner.feed_end(now);
         Ok(())
     }
 
-    /// What happened, as rows, and the bytes that they are about. The first two integers of the
-    /// table are how many rows follow and whether there is more.
-    #[napi]
+    /// Returns the bytes of the events, and fills the table: the number of rows, whether there are more, then
+    /// the rows.
+    #[napi(catch_unwind)]
     pub fn drain<'e>(
         &mut self,
         env: &'e Env,
@@ -187,8 +186,8 @@ impl EngineConnection {
         }
     }
 
-    /// What is to be written, all of it; it is gone from here.
-    #[napi]
+    /// Takes all bytes that are to be written.
+    #[napi(catch_unwind)]
     pub fn output<'e>(
         &mut self,
         env: &'e Env,
@@ -209,8 +208,8 @@ impl EngineConnection {
         codec::buffer(env, &pieces.concat()).map(Some)
     }
 
-    /// Sends a request; gives the number that its outcome names.
-    #[napi]
+    /// Sends a request; returns the number by which its events identify it.
+    #[napi(catch_unwind)]
     pub fn request(
         &mut self,
         method: String,
@@ -229,80 +228,80 @@ impl EngineConnection {
         let made = self
             .inner
             .request(&method, params.as_deref(), options, wants_progress);
-        // 53 bits.
+        // Exact: numbers have at most 53 bits.
         made.map(|number| number as f64)
             .map_err(|why| error::request(&why))
     }
 
-    /// Gives up on a request of this side's.
-    #[napi]
+    /// Cancels a request of this side.
+    #[napi(catch_unwind)]
     pub fn cancel(&mut self, number: f64, reason: Option<String>) {
         self.inner.cancel(number as u64, reason.as_deref());
     }
 
     /// Sends a notification.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn notify(&self, method: String, params: Option<String>) -> Result<()> {
         let sent = self.inner.handle().notify(&method, params.as_deref());
         sent.map_err(|why: RequestError| error::request(&why))
     }
 
-    /// Milliseconds until time alone changes something, if it ever does.
-    #[napi]
+    /// Milliseconds until `handle_timeout` must be called; `None` if no timer is running.
+    #[napi(catch_unwind)]
     pub fn timeout(&self, now: Option<f64>) -> Result<Option<f64>> {
         let now = self.clock.at(now)?;
         let due = self.inner.connection().poll_timeout();
         Ok(due.map(|due| due.saturating_duration_since(now).as_secs_f64() * 1000.0))
     }
 
-    /// Lets time pass.
-    #[napi]
+    /// Handles the timers that have expired.
+    #[napi(catch_unwind)]
     pub fn handle_timeout(&mut self, now: Option<f64>) -> Result<()> {
         let now = self.clock.at(now)?;
         self.inner.handle_timeout(now);
         Ok(())
     }
 
-    /// Finishes what is in flight, for so long at most, and closes then.
-    #[napi]
+    /// Lets requests in flight finish for at most `grace_ms`, then closes the connection.
+    #[napi(catch_unwind)]
     pub fn finish(&self, grace_ms: f64) -> Result<()> {
         self.inner.handle().drain(duration(grace_ms)?);
         Ok(())
     }
 
-    /// Closes it once everything is written.
-    #[napi]
+    /// Closes the connection once all output is written.
+    #[napi(catch_unwind)]
     pub fn close(&self) {
         self.inner.handle().close();
     }
 
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn revision(&self) -> Option<&'static str> {
         self.inner.handle().revision().map(Revision::name)
     }
 
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn is_closed(&self) -> bool {
         self.inner.connection().is_closed()
     }
 
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn wants_read(&self) -> bool {
         self.inner.wants_read()
     }
 
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn in_flight(&self) -> u32 {
         self.inner.connection().in_flight() as u32
     }
 
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn stray_count(&self) -> f64 {
         self.inner.handle().stray_count() as f64
     }
 
-    /// What the other side said of itself when the connection opened, as JSON.
-    #[napi(getter)]
+    /// The peer's description of itself from when the connection opened, as JSON.
+    #[napi(getter, catch_unwind)]
     pub fn peer(&self) -> Option<String> {
         let peer = self.inner.handle().peer()?;
         let info = match &*peer.implementation {
@@ -316,7 +315,7 @@ impl EngineConnection {
     }
 }
 
-/// Writes an event; nothing for what concerns no request that JavaScript has.
+/// Writes the row of an event; none for the cancellation of a request that JavaScript does not have.
 fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
     match event {
         Event::Opened(revision) => {

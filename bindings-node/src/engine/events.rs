@@ -1,4 +1,4 @@
-//! What happens on a connection that a program drives itself, as rows of a table.
+//! Events of a connection that a program drives itself, as rows of a table.
 
 use mcpbolt::connection::Stray;
 use mcpbolt::error::{ConnectionError, RequestError};
@@ -7,13 +7,13 @@ use mcpbolt::message::Message;
 use super::rows::{self, WIDTH};
 use crate::error;
 
-/// Integers before those of the message: what happened, and two that depend on it.
+/// Integers before those of the message: the kind, and two that depend on it.
 const HEAD: usize = 3;
 
-/// Integers of an event.
+/// Integers per event.
 pub const ROW: usize = HEAD + WIDTH;
 
-/// What a row is about, as `Happened` in the face counts it.
+/// The kind of a row, in the order of `Happened` in `face/engine/connection.ts`.
 #[derive(Clone, Copy)]
 #[repr(i32)]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub enum Kind {
     Closed,
 }
 
-/// A batch being written: rows, and the bytes that they are about.
+/// A batch of rows being written, and the bytes that they refer to.
 pub struct Rows<'a> {
     table: &'a mut [i32],
     pub used: usize,
@@ -91,12 +91,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A number of 53 bits as two integers, the low one first.
+/// Splits a number of 53 bits into two integers, the low half first.
 pub fn halves(number: u64) -> [i32; 2] {
     [number as i32, (number >> 32) as i32]
 }
 
-/// What came and concerned nobody, by the number that the face knows it by.
+/// The number of a kind of stray frame in `face/engine/connection.ts`.
 pub fn stray(what: Stray) -> i32 {
     match what {
         Stray::Answer => 0,

@@ -1,8 +1,8 @@
-//! The engine without threads, for who builds a framework or a transport: messages, and
-//! connections that a program drives itself. Public as `mcpbolt/engine`.
+//! The engine without threads, for building frameworks and transports: messages, and connections that a
+//! program drives itself. Public as `mcpbolt/engine`.
 //!
-//! As on the hot path of servers, messages cross many at a time: their bytes as one buffer, and
-//! what was found in them as integers of a table, which JavaScript looks at when it wants to.
+//! As on the hot path of servers, messages cross in batches: their bytes as one buffer, and the positions of
+//! their parts as integers of a table, which JavaScript reads on demand.
 
 mod codec;
 mod connection;

@@ -1,4 +1,4 @@
-//! What a program answers, and tells on behalf of a request.
+//! A program's answers, and its notifications on behalf of a request.
 
 use mcpbolt::connection::Progress;
 use mcpbolt::mcp::{ErrorKind, LogLevel};
@@ -7,7 +7,7 @@ use napi_derive::napi;
 use super::connection::EngineConnection;
 use crate::error::{Result, error};
 
-/// By the names that the face gives them.
+/// Parses the name of an error kind in the TypeScript API.
 fn kind(name: &str) -> Result<ErrorKind> {
     Ok(match name {
         "invalid request" => ErrorKind::InvalidRequest,
@@ -30,8 +30,8 @@ fn kind(name: &str) -> Result<ErrorKind> {
 
 #[napi]
 impl EngineConnection {
-    /// Answers with a result: a JSON object. Whether somebody waited for it.
-    #[napi]
+    /// Answers with a result, a JSON object; returns whether the request was open.
+    #[napi(catch_unwind)]
     pub fn respond(&mut self, call: u32, result: String) -> bool {
         let Some(call) = self.calls.take(call) else {
             return false;
@@ -41,8 +41,8 @@ impl EngineConnection {
         true
     }
 
-    /// Answers with an error, of a kind or, when there is none, of that number.
-    #[napi]
+    /// Answers with an error of that kind or, without a kind, with that code.
+    #[napi(catch_unwind)]
     pub fn fail(
         &mut self,
         call: u32,
@@ -63,8 +63,8 @@ impl EngineConnection {
         Ok(true)
     }
 
-    /// Tells how far a request is, if its sender asked for that.
-    #[napi]
+    /// Reports progress on a request, if its sender asked for it.
+    #[napi(catch_unwind)]
     pub fn progress(&self, call: u32, progress: f64, total: Option<f64>, message: Option<String>) {
         if let Some(call) = self.calls.get(call) {
             let message = message.as_deref();
@@ -78,7 +78,7 @@ impl EngineConnection {
     }
 
     /// Sends a log message, if the sender of a request wants messages of that level.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn log(
         &self,
         call: u32,

@@ -1,28 +1,28 @@
-//! A message as integers: what it is, and where its parts lie in the bytes that it came in.
+//! A message as integers: its kind, and the positions of its parts in the bytes that it came in.
 //!
 //! ```text
 //!   0 kind and flags   1-2 all of it   3-4 id   5 number of a known method   6-7 method
-//!   8-9 params, result or error; of what is no message: which sentence says why, and where
+//!   8-9 params, result or error; if invalid: the number of the fault's sentence, and its offset
 //!   10-11 name   12-13 uri   14-15 arguments   16-17 progress token   18 the id, if it is a short integer
 //! ```
 //!
-//! Two numbers are where a part begins and ends; a part that is absent ends where it begins. The
-//! face has the same layout in `face/engine/message.ts`.
+//! Two numbers are the begin and the end of a part; they are equal if the part is absent.
+//! `face/engine/message.ts` has the same layout.
 
 use mcpbolt::json::{DecodeError, DecodeErrorKind};
 use mcpbolt::mcp::Method;
 use mcpbolt::message::{Envelope, Fault, Field, Kind, Span};
 
-/// Integers for one message.
+/// Integers per message.
 pub const WIDTH: usize = 19;
 
-/// Flags beside the kind.
+/// Flags next to the kind.
 const INVITES_ANSWER: i32 = 8;
 const SHORT_ID: i32 = 16;
 
 const INVALID: i32 = 5;
 
-/// Why something is no message: the sentences that the face asks for once.
+/// Why a message is invalid: the faults whose sentences the TypeScript side fetches once.
 const FAULTS: [Fault; 16] = [
     Fault::NotAnObject,
     Fault::DuplicateMember,
@@ -54,11 +54,11 @@ const BROKEN: [DecodeErrorKind; 9] = [
     DecodeErrorKind::TooLong,
 ];
 
-/// The sentence for a message that is longer than the limit, behind the others.
+/// The number of the sentence for a message that is too long, after all others.
 const OVERSIZE: i32 = (FAULTS.len() + BROKEN.len()) as i32;
 
-/// Each sentence and the code to answer with, in the order of their numbers. Those of broken JSON
-/// go on with the place of the fault.
+/// Each sentence and the code to answer with, in the order of their numbers. TypeScript completes sentences
+/// on broken JSON with the offset of the fault.
 pub fn sentences() -> Vec<(i32, String)> {
     let faults = FAULTS.map(|fault| (fault.code(), fault.message().to_owned()));
     let broken = BROKEN.map(|kind| {
@@ -71,7 +71,7 @@ pub fn sentences() -> Vec<(i32, String)> {
     faults.into_iter().chain(broken).chain([oversize]).collect()
 }
 
-/// What was found in a message whose bytes begin at `base` of what JavaScript has.
+/// The row of a message whose bytes begin at `base` in JavaScript's buffer.
 pub fn decoded(bytes: &[u8], base: usize, envelope: &Envelope) -> [i32; WIDTH] {
     let mut row = begin(bytes, base, envelope);
     let (kind, body) = match envelope.kind() {
@@ -94,7 +94,7 @@ pub fn decoded(bytes: &[u8], base: usize, envelope: &Envelope) -> [i32; WIDTH] {
     row
 }
 
-/// The same for bytes that are no JSON, with what stood before the fault.
+/// The row of bytes that are not JSON, with the parts before the fault.
 pub fn broken(bytes: &[u8], base: usize, envelope: &Envelope, why: DecodeError) -> [i32; WIDTH] {
     let mut row = begin(bytes, base, envelope);
     let number = BROKEN.iter().position(|known| *known == why.kind);
@@ -104,7 +104,7 @@ pub fn broken(bytes: &[u8], base: usize, envelope: &Envelope, why: DecodeError) 
     row
 }
 
-/// The same for the head of a message that is too long, the rest of which is discarded.
+/// The row of the head of a message that is too long, the rest of which is discarded.
 pub fn oversize(bytes: &[u8], base: usize, envelope: &Envelope) -> [i32; WIDTH] {
     let mut row = begin(bytes, base, envelope);
     row[0] |= INVALID;

@@ -11,7 +11,7 @@
 
     server.run()
 
-Importing this package imports nothing but its native engine; what a name needs comes with its
+Importing this package loads only its native engine; the module behind each name is imported on
 first use.
 """
 

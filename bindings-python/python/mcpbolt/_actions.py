@@ -1,4 +1,4 @@
-"""Calls in the action dialect."""
+"""A client's calls in the action dialect."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ActionAnswer:
-    """What an action answered."""
+    """The answer to an action."""
 
     data: Any
-    """Its result."""
+    """The result."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """What the server says of the answer: `request_id`, `server_id`, `execution_time_ms` and so on."""
+    """Metadata from the server: `request_id`, `server_id`, `execution_time_ms` and so on."""
     partials: list[Any] = field(default_factory=list)
-    """The parts that came before it, in their order."""
+    """The parts that came before the result, in order."""
 
     def joined(self, member: str) -> str:
-        """The values of a string member of the parts, joined: what a text was made up of."""
+        """Joins the values of a string member of all parts, for a text that came in pieces."""
         texts = (part.get(member) for part in self.partials if isinstance(part, dict))
         return "".join(text for text in texts if isinstance(text, str))
 
     def results(self) -> list[Any | ActionError]:
-        """What became of each operation of a batch, as far as they were carried out: its data, or its error."""
+        """The outcome of each operation of a batch that was carried out: its data, or its error."""
         return _core.action_results(self.data)
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often, and after what waits, a call is tried again whose failure may pass."""
+    """How often, and after what delays, a call is retried after a transient failure."""
 
     tries: int = 3
-    """How often it is tried in all."""
+    """The number of attempts in all."""
     base: float = 1.0
-    """Seconds of the first wait; each further one is twice as long, and up to half as much is added by chance."""
+    """The first delay, in seconds. Each further one is twice as long; up to half as much is added at random."""
     longest: float = 30.0
-    """The longest wait. A server that asks for a longer one is not asked again."""
+    """The longest delay, in seconds. If the server asks for a longer one, the call is not retried."""
 
 
 @dataclass(frozen=True)
 class BreakerPolicy:
-    """When a server counts as one that keeps failing."""
+    """When the circuit breaker opens, and for how long."""
 
     failures: int = 5
-    """So many failures in a row; never when 0."""
+    """The number of failures in a row that opens it; 0 disables it."""
     pause: float = 30.0
-    """For how many seconds nothing is sent then."""
+    """Seconds for which nothing is sent then."""
 
 
 class ActionOptions:
-    """How one action is called."""
+    """Options of one call of an action."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class ActionOptions:
 
 
 class Actions(Connection):
-    """What a client that was made with `opening="actions"` asks a server of the action dialect for."""
+    """The calls of the action dialect, for a client that was made with `opening="actions"`."""
 
     async def action(
         self,
@@ -102,28 +102,28 @@ class Actions(Connection):
         breaker: BreakerPolicy | None = None,
         fallback: tuple[str, Mapping[str, Any]] | None = None,
     ) -> ActionAnswer:
-        """Calls an action. Cancelling the task gives it up.
+        """Calls an action. Cancelling the task cancels the action.
 
         Args:
-            tool: The tool, or the namespace, that is asked.
-            context: The process or state that it belongs to.
-            metadata: More members of its metadata: `client_id`, `auth`, `timestamp`.
-            timeout: Seconds that each attempt may go without news.
+            tool: The tool, or the namespace, to call.
+            context: The process or state that the action belongs to.
+            metadata: Further members of the request's metadata: `client_id`, `auth`, `timestamp`.
+            timeout: Seconds that each attempt may go without hearing from the server.
             on_partial: Called with each part of the answer as it comes.
-            streamed: Asks for the answer in parts, which `ActionAnswer.partials` gathers; `on_partial` does so, too.
-            retry: How often it is tried again where that may help; three tries, a second and then two apart, by default.
-                Given, it also says that the action may be carried out twice: without it, one whose stream broke off
-                under its parts and could not be resumed is not tried again.
-            breaker: When a server that keeps failing is left alone.
-            fallback: The name and the params of an action that is called instead when this fails for good, but for what
-                is wrong with the call itself.
+            streamed: Asks for the answer in parts, collected in `ActionAnswer.partials`; `on_partial` implies it.
+            retry: How transient failures are retried; by default three attempts, one and then two seconds apart.
+                Passing a policy also allows the action to be carried out twice: without one, an action whose stream
+                broke off after some parts and could not be resumed is not retried.
+            breaker: When calls to a server that keeps failing are suspended.
+            fallback: The name and the params of an action to call instead if this one finally fails, unless the call
+                itself is wrong.
 
         Raises:
             ActionError: The server answered with an error.
-            InvalidParams: The params do not fit the schema, if `action_schemas` was asked for.
-            BreakerOpen: The server is left alone for a while.
-            RequestTimeout, CarrierError, ConnectionClosed: There is no answer. `McpError.for_people` says each of these in
-                a sentence for people.
+            InvalidParams: The params are not valid against the schema, if `action_schemas` was called.
+            BreakerOpen: The circuit breaker is open.
+            RequestTimeout, CarrierError, ConnectionClosed: There is no answer. For each of these errors,
+                `McpError.for_people` is a sentence for people.
         """
         link, json = self._connected, to_json(params or {})
         streamed = streamed or on_partial is not None
@@ -137,26 +137,26 @@ class Actions(Connection):
     async def action_batch(
         self, operations: Iterable[tuple[str, Mapping[str, Any]]], *, continue_on_error: bool = False
     ) -> ActionAnswer:
-        """Calls actions, names and params, one after the other in one request, and stops at the first that fails unless it
-        continues: see `ActionAnswer.results`."""
+        """Calls several actions, given by name and params, one after the other in one request. Stops at the first
+        failure unless `continue_on_error` is set. See `ActionAnswer.results`."""
         calls = [{"action": name, "params": params} for name, params in operations]
         return await self.action("batch.execute", {"operations": calls, "continue_on_error": continue_on_error})
 
     async def action_schemas(self) -> dict[str, Any]:
-        """The server's actions by name: `description`, `params_schema`, `data_schema`, `examples` and more. From now on
-        params are held against them before they are sent."""
+        """Gets the server's actions by name: `description`, `params_schema`, `data_schema`, `examples` and more. From
+        then on params are validated against these schemas before they are sent."""
         link = self._connected
         return await self._made(lambda future: _core.action_schemas(link, future))
 
     async def action_version(self) -> dict[str, Any]:
-        """The server's name and version, and the versions of the dialect that it speaks."""
+        """Gets the server's name and version, and the versions of the dialect that it speaks."""
         version: dict[str, Any] = (await self.action("mcp.get_version")).data
         return version
 
     async def action_health(self) -> None:
-        """Asks once whether the server is in working order.
+        """Checks once, without retries, whether the server is healthy.
 
         Raises:
-            ActionError: It is not.
+            ActionError: It is not healthy.
         """
         await self.action("mcp.health_check", retry=RetryPolicy(tries=1))

@@ -1,4 +1,4 @@
-"""The client's side of what servers ask: a task of the event loop for each question."""
+"""Answers the questions of servers (sampling, elicitation), each in a task of the event loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OnElicitation = Callable[
 
 
 class Answers:
-    """The program's handlers, and what servers have asked them."""
+    """The program's handlers, and the questions in progress."""
 
     def __init__(
         self, on_sampling: OnSampling | None, on_elicitation: OnElicitation | None, on_url: OnElicitation | None
@@ -33,16 +33,16 @@ class Answers:
         self.link: _core.Link | None = None
 
     def asked(self, number: int, what: str, params: Wire) -> None:
-        """The server asks."""
+        """Starts to answer a question of the server."""
         self._tasks[number] = self.loop.create_task(self._answer(number, what, params))
 
     def given_up(self, number: int) -> None:
-        """It waits no longer."""
+        """Cancels a question that the server no longer waits for."""
         if task := self._tasks.pop(number, None):
             task.cancel()
 
     def close(self) -> None:
-        """The connection is over: nobody waits for any of them."""
+        """Cancels all questions at the end of the connection."""
         for number in list(self._tasks):
             self.given_up(number)
 

@@ -1,4 +1,4 @@
-"""Calls of tools that the program looks at before their functions do."""
+"""Tool calls that pass through hooks (`sanitise`, `approval`), a result cache or `Steps` around their function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._signature import Function, is_coroutine_function
 
 
 def look(entry: Entry, settings: Settings, steps: str | None) -> None:
-    """Has the hooks that are there for a tool look at its calls first; what is kept, or undone, is after them."""
+    """Wraps a tool's function in its hooks. Caching and undoing happen inside the hooks."""
     hooks = [of.get(entry.name, of.get("*")) for of in (settings.sanitise, settings.approval)]
     function, name, kept = entry.function, entry.name, entry.kept
     if hooks == [None, None] and kept is None and steps is None:
@@ -65,12 +65,12 @@ async def _looked_at(
 
 
 async def _here(function: Function, /, *arguments: Any, **named: Any) -> Any:
-    """On the thread of a worker, where nothing is awaited."""
+    """Calls a function on a worker thread, where nothing is awaited."""
     return function(*arguments, **named)
 
 
 async def _beside(function: Function, /, *arguments: Any, **named: Any) -> Any:
-    """As part of a task; a plain function on a thread, so that the event loop does not wait."""
+    """Calls a function in a task; a plain one on a thread, so that it does not block the event loop."""
     if is_coroutine_function(function):
         return await function(*arguments, **named)
     from ._event_loop import on_thread

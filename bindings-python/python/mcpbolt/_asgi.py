@@ -1,4 +1,4 @@
-"""A server as an ASGI application: for who has one already, or a server that runs them."""
+"""`AsgiApp`: a server as an ASGI application, to run alone or within another one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Send = Callable[[Event], Awaitable[None]]
 
 
 class AsgiApp:
-    """The endpoint of a server as an ASGI application, every revision on it.
+    """The HTTP endpoint of a server as an ASGI application, for every revision.
 
-    It answers at its path, and where it is mounted exactly; anywhere else there is nothing. Within
-    another application, give that one's lifespan this one's:
+    It answers at its path, and exactly at its mount point; any other path is 404. Within another
+    application, pass this one's lifespan to it:
 
         app = Starlette(routes=[Mount("/", mounted)], lifespan=mounted.lifespan)
     """
@@ -42,7 +42,7 @@ class AsgiApp:
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
-        """Serves while the block runs, within the server's own lifespan."""
+        """Serves while the block runs. The server's own lifespan is entered, too."""
         endpoints: list[_core.Endpoint] = []
 
         def start(interpreter: Interpreter) -> _core.Serving:
@@ -62,7 +62,7 @@ class AsgiApp:
                 await self._end()
 
     async def _end(self) -> None:
-        """What is under way is answered within the grace period, or it is over."""
+        """Waits for requests in flight, for at most the grace period, then closes the rest."""
         for patience in (self._grace, 1):
             if self._under_way:
                 await asyncio.wait(self._under_way, timeout=patience)
@@ -97,7 +97,7 @@ class AsgiApp:
         if self._endpoint is None or self._loop is not asyncio_loop("an ASGI application"):
             if self._server._lifespan is not None:
                 raise Misuse("the server has a lifespan: give the application this one's, `lifespan=mounted.lifespan`")
-            # Nobody tells of the end; there is nothing to end but with the process.
+            # The application gets no lifespan events here, so the server runs until the process ends.
             self._kept = self.lifespan()
             await self._kept.__aenter__()
         assert self._endpoint is not None
@@ -120,14 +120,15 @@ class AsgiApp:
             target += b"?" + query
         more = request.get("more_body", False)
         headers = [(name, value) for name, value in scope["headers"]]
-        exchange = endpoint.begin(scope["method"], target, headers, request.get("body", b""), more)
+        peer = (scope.get("client") or (None,))[0]
+        exchange = endpoint.begin(scope["method"], target, headers, peer, request.get("body", b""), more)
         reading: asyncio.Task[None] | None = None
 
         def is_gone() -> bool:
             return reading is not None and reading.done()
 
         async def news() -> bool:
-            """Waits for more of the answer; whether there will be, and anybody to read it."""
+            """Waits for more of the answer. `False` if there is none to come, or the client has disconnected."""
             nonlocal reading
             if reading is None:
                 reading = asyncio.ensure_future(_read(receive, exchange, more))
@@ -165,7 +166,7 @@ class AsgiApp:
 
 
 async def _read(receive: Receive, exchange: _core.Exchange, more: bool) -> None:
-    """Reads the rest of the request, then waits until the client is gone."""
+    """Reads the rest of the request, then waits until the client disconnects."""
     while (request := await receive())["type"] != "http.disconnect":
         if more:
             more = request.get("more_body", False)

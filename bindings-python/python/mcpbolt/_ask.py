@@ -1,4 +1,4 @@
-"""What a handler asks the client: called by the engine for `Context.sample` and its like."""
+"""Questions of a handler to the client: the engine calls these functions for `Context.sample` and the like."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def roots(context: _core.Context) -> Asked[list[Root]]:
 
 
 def _form(form: Any) -> tuple[Wire, Callable[[Any], Any] | None]:
-    """A form's schema, and what makes of a filled-in form what the program wants."""
+    """The schema of a form, and the conversion of a filled-in form to the program's class, if there is one."""
     if isinstance(form, dict):
         return form, None
     from ._schema import describe
@@ -105,7 +105,7 @@ def _form(form: Any) -> tuple[Wire, Callable[[Any], Any] | None]:
 
 
 def _field(field: Wire) -> Wire:
-    """A field as forms have it: that it may be left out is said elsewhere."""
+    """The schema of a field as forms allow it: without `null`, since `required` says which fields are optional."""
     options = [one for one in field.get("anyOf", []) if one != {"type": "null"}]
     if len(options) == 1:
         field = {**{name: value for name, value in field.items() if name != "anyOf"}, **options[0]}

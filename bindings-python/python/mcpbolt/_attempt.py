@@ -1,4 +1,4 @@
-"""Calls of functions that are undone where they fail."""
+"""Runs a tool's function, undoes its `Steps` on failure, and caches its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ async def attempt(
     steps: str | None,
     asked: _core.KeptCall | None,
 ) -> _core.Finished:
-    """Calls the function, with `Steps` where it has a parameter for them, and keeps a good end where it was asked for."""
+    """Calls the function, with `Steps` if it has a parameter for them. Undoes them on failure; caches a successful
+    result if `asked` is given."""
     taken = Steps()
     try:
         named = {steps: taken} if steps is not None else {}
@@ -37,7 +38,7 @@ async def attempt(
 async def _undo(steps: Steps, run: Callable[..., Any], function: Function) -> None:
     is_async = is_coroutine_function(function)
     for undo in steps.failed():
-        # One that fails leaves the others their turn.
+        # If one undo function fails, the others still run.
         try:
             undone = undo() if is_async else await run(undo)
             if is_async and isawaitable(undone):

@@ -1,4 +1,4 @@
-"""What a client brings to a server on the network."""
+"""Credentials and transport options of a client of a server on the network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from os import PathLike
 
 
 class Bearer:
-    """A token: `Authorization: Bearer …`."""
+    """A bearer token: `Authorization: Bearer …`."""
 
     __slots__ = ("wire",)
 
@@ -43,25 +43,28 @@ class ApiKey:
 
 
 class ConnectOptions:
-    """How a client goes about its carrier, beyond who it is. What is not said is as the engine has it: the
-    defaults suit servers of this machine and across a network. Times are in seconds.
+    """Transport options of a client, beside its credentials. Arguments left out take the engine's defaults, which
+    suit servers on this machine and across a network. Times are in seconds.
 
     Args:
-        proxy: The URL of who passes requests of HTTP on; `""` for nobody. By default whom the environment names:
+        proxy: The URL of an HTTP proxy; `""` for none. By default the proxy named by the environment:
             `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`.
-        read_timeout: How long a server may say nothing at all in the middle of an answer over HTTP; for ever by
-            default, since a stream of events may well be silent.
-        idle_timeout: How long a connection is kept that nothing uses; 4 by default, less than servers do.
+        read_timeout: How long a server may be silent in the middle of an answer over HTTP; unlimited by
+            default, since an event stream may well be silent.
+        idle_timeout: How long an unused connection is kept; 4 by default, which is less than servers keep it.
         max_redirects: How many redirects of one request are followed; 5 by default.
-        http2_prior_knowledge: HTTP/2 without TLS, for servers that are known to speak it.
-        max_concurrent: Requests under way at a time; further ones wait their turn. 128 by default.
-        resume: How soon a stream that broke off is asked for again, how long that grows to be, and how often, where
-            the server does not say so: `(0.5, 30, 10)` by default.
-        standing_stream: Whether servers of revisions before 2026-07-28 are asked for a stream of what belongs to
-            no request; they are by default.
-        heartbeat: Silence on a WebSocket after which the server is pinged; silent for as long again, it is taken
-            for dead. 20 by default.
-        protocols: The subprotocols that a WebSocket offers, the best first.
+        redirect_origins: The origins, such as `https://mcp.example.com`, to which a message may be redirected. A
+            redirect to an origin other than these and the URL's own fails the call. Credentials, headers and the
+            client certificate are never sent to another origin.
+        http2_prior_knowledge: Uses HTTP/2 without TLS, for servers that are known to speak it.
+        max_concurrent: Requests in flight at a time; further ones wait their turn. 128 by default.
+        resume: How a broken stream is resumed if the server does not say so: first delay, longest delay, and number
+            of attempts; `(0.5, 30, 10)` by default.
+        standing_stream: Whether a GET stream is opened for messages that belong to no request, on servers of revisions
+            before 2026-07-28; on by default.
+        heartbeat: Silence on a WebSocket after which the server is pinged; if it stays silent for as long again, it is
+            considered dead. 20 by default.
+        protocols: The subprotocols that a WebSocket offers, in order of preference.
     """
 
     __slots__ = (
@@ -69,6 +72,7 @@ class ConnectOptions:
         "read_timeout",
         "idle_timeout",
         "max_redirects",
+        "redirect_origins",
         "http2_prior_knowledge",
         "max_concurrent",
         "resume",
@@ -84,6 +88,7 @@ class ConnectOptions:
         read_timeout: float | None = None,
         idle_timeout: float | None = None,
         max_redirects: int | None = None,
+        redirect_origins: Iterable[str] | None = None,
         http2_prior_knowledge: bool | None = None,
         max_concurrent: int | None = None,
         resume: tuple[float, float, int] | None = None,
@@ -95,6 +100,7 @@ class ConnectOptions:
         self.read_timeout = read_timeout
         self.idle_timeout = idle_timeout
         self.max_redirects = max_redirects
+        self.redirect_origins = None if redirect_origins is None else list(redirect_origins)
         self.http2_prior_knowledge = http2_prior_knowledge
         self.max_concurrent = max_concurrent
         self.resume = resume
@@ -104,7 +110,7 @@ class ConnectOptions:
 
 
 class Credentials:
-    """All of it, as the engine reads it."""
+    """Credentials and transport options of a client, as the engine reads them."""
 
     __slots__ = ("headers", "auth", "connect_timeout", "root_certificates", "certificate", "options")
 

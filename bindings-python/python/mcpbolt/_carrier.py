@@ -1,9 +1,9 @@
-"""Calls that end without waiting for anything need no task of their own.
+"""Runs calls of coroutine functions without a task for those that never wait.
 
-A spare task waits. A coroutine function begins at once, as if it ran within that task: when it comes to its end without
-waiting, the task is spare for the next call; when it waits, the task is its own from then on, and another is made. So
-`current_task`, timeouts, task groups and context variables are what they are in any task, and a call that waits for
-nothing costs no task and no turn of the event loop.
+One spare task waits. A coroutine starts at once, as if it ran in that task. If it finishes without waiting, the task
+stays spare for the next call; if it waits, the task becomes its own, and another spare one is made. So `current_task`,
+timeouts, task groups and context variables work as in any task, and a call that never waits costs no task and no turn
+of the event loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, cast
 from . import _core
 from ._errors import ToolError
 
-# Whether tasks can be given their variables.
+# Whether tasks can be created with a given context.
 HAS_CONTEXTS = sys.version_info >= (3, 11)
 Function = Callable[..., Awaitable[Any]]
 Begun = Coroutine[Any, Any, Any]
@@ -33,7 +33,7 @@ async def called(function: Function, arguments: dict[str, Any]) -> Any:
 async def settled(
     job: _core.Job, call: Awaitable[Any], cancelled: type[BaseException] = asyncio.CancelledError
 ) -> None:
-    """Answers with what comes of a call; `cancelled` is what a loop cancels it with."""
+    """Runs a call and answers with its outcome; `cancelled` is the exception that the loop cancels tasks with."""
     try:
         value = await call
     except cancelled:
@@ -46,14 +46,14 @@ async def settled(
 
 
 class Carrier:
-    """A task that waits for a call to go on with, in a scope."""
+    """A task that waits for a call to continue, in a scope."""
 
     __slots__ = ("context", "scope", "is_ready", "task", "_go", "_rest")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context, scope: Any) -> None:
         self.context = context
         self.scope = scope
-        # Before its first turn nobody could cancel it in good order.
+        # Before its first turn a cancellation would end the task without running `_carry`.
         self.is_ready = False
         self._go: asyncio.Future[None] = loop.create_future()
         self._rest: Callable[[BaseException | None], Awaitable[Any]] | None = None
@@ -67,7 +67,8 @@ class Carrier:
         return not self._go.done()
 
     def go(self, rest: Callable[[BaseException | None], Awaitable[Any]] | None) -> None:
-        """Goes on with what has begun and waits for something, given what it was cancelled by meanwhile; or ends."""
+        """Continues a call that has started and waits, or, with `None`, ends the task. `rest` gets the cancellation
+        that came meanwhile, if any."""
         self._rest = rest
         if not self._go.done():
             self._go.set_result(None)
@@ -88,7 +89,7 @@ class Carrier:
 
 @coroutine
 def _rest(begun: Begun, waits: Any, cancelled: BaseException | None) -> Generator[Any, Any, Any]:
-    """Goes on with a coroutine that waits for something. When its task was cancelled meanwhile, so is that."""
+    """Continues a coroutine that waits for something. If its task was cancelled meanwhile, so is the awaited future."""
     is_over = cancelled is not None and not (isinstance(waits, asyncio.Future) and waits.cancel())
     error = cancelled if is_over else None
     while True:
@@ -107,7 +108,7 @@ def _rest(begun: Begun, waits: Any, cancelled: BaseException | None) -> Generato
 
 
 class Carriers:
-    """Starts calls on an event loop, each in a scope, such as anyio's for cancelling."""
+    """Starts calls on an event loop, each in a scope, such as a cancel scope of anyio."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, scope: Callable[[], AbstractContextManager[Any]] = nullcontext
@@ -119,7 +120,7 @@ class Carriers:
         self._spare: Carrier | None = None
 
     def spawn(self, job: _core.Job, function: Function, arguments: dict[str, Any]) -> asyncio.Task[None] | None:
-        """Begins a call: gives the task that it has become, or nothing when it is over."""
+        """Starts a call; returns the task that it runs in, or `None` if it is over."""
         loop, spare = self._loop, self._ready()
         if spare is None:
             return loop.create_task(settled(job, called(function, arguments)))
@@ -149,12 +150,12 @@ class Carriers:
             job.fail(ToolError("the server cancelled the call"))
         else:
             job.fail(failure)
-        # Its traceback knows this frame.
+        # Its traceback refers to this frame, which would be a cycle.
         failure = None
         return None
 
     def carry(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
-        """Begins with a coroutine that itself tells what comes of it: gives what carries it, or nothing when it is
+        """Starts a coroutine that reports its own outcome; returns the carrier that it runs in, or `None` if it is
         over."""
         loop, spare = self._loop, self._ready()
         if spare is None:
@@ -175,10 +176,10 @@ class Carriers:
         return None
 
     def _ready(self) -> Carrier | None:
-        """A spare task, unless this is the first call, or behind one that waits, in the same turn; or within a task."""
+        """The spare task, if it has had its first turn (a task made in this turn has not) and no task runs now."""
         spare = self._spare
         if spare is not None and not spare.is_spare:
-            # Somebody has cancelled it.
+            # It was cancelled from outside.
             spare = None
         if spare is not None and spare.is_ready and current_task(self._loop) is None:
             return spare
@@ -194,20 +195,21 @@ class Carriers:
         self._spare = self._made()
 
     def _done_with(self, spare: Carrier) -> None:
-        """It may serve again, if nothing is left of what it carried."""
+        """Keeps the task for the next call, unless this one left context variables behind or used the task up."""
         if not spare.is_spare or self._is_changed(spare.context):
             spare.go(None)
             self._spare = None
 
     def _is_changed(self, context: Context) -> bool:
-        """Whether a call has left variables behind. Nearly always the two are one object's contents."""
+        """Whether a call has left context variables behind. Comparing is fast, since the two contexts nearly always
+        share their contents."""
         try:
             return context != self._context
         except Exception:
             return True
 
     def close(self) -> None:
-        """Ends the task that waits, and makes no more."""
+        """Ends the spare task, and makes no more."""
         self._has_spares = False
         if self._spare is not None:
             self._spare.go(None)

@@ -1,4 +1,4 @@
-"""Clients: a server as a child process or in this one, and calls to it."""
+"""`Client`: connects to a server at an address, in a child process or in this process, and calls it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ._event_loop import shielded
 from ._questions import Root
 from ._skill import Skill
 from ._task import Task, TaskInfo
+from ._watched import waiting
 
 if TYPE_CHECKING:
     from ._event_loop import Future
@@ -23,73 +24,72 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
 class Listening:
-    """What a client listens to."""
+    """A subscription of a client to changes, made by `Client.listen`."""
 
     def __init__(self, end: Future[None]) -> None:
         self.end = end
-        # Nobody need ask.
+        # Marks an exception as retrieved, so that asyncio does not warn if `ended` is never called.
         self.end.add_done_callback(lambda end: end.cancelled() or end.exception())
 
     async def ended(self) -> None:
-        """Waits until the server tells no more.
+        """Waits until the subscription ends.
 
         Raises:
-            McpError: It did not end in good order: why.
+            McpError: The reason, if it did not end normally.
         """
-        await shielded(self.end)
+        with waiting(self.end):
+            await shielded(self.end)
 
 
 class Client(Actions):
     """A client of one server, connected while its `async with` block runs.
 
-    The server is at an address; a command line, started as a child process in a process group of its own;
-    or a `Server` of this program, reached without a wire (for tests). Leaving the block closes the
-    connection, and shuts a child down: its stdin is closed, then it is asked, then made to end; nothing of
-    it is left.
+    The server is an address; a command line, started as a child process in its own process group;
+    or a `Server` of this program, connected in memory (for tests). Leaving the block closes the connection.
+    A child process is shut down: its stdin is closed, then its process group gets SIGTERM, then SIGKILL.
 
     Args:
         server: An address (`https://example.com/mcp`, `ws://…`, `unix:/run/mcp.sock`, `tcp:localhost:7000`,
-            `stdio:python server.py`), words of a command line, or a server.
+            `stdio:python server.py`), the words of a command line, or a `Server`.
         headers: Further headers of each request, for HTTP and WebSocket.
-        auth: Credentials, for the same: `Bearer`, `Basic` or `ApiKey`.
-        connect_timeout: Seconds until there is a connection to an address; 30 by default.
-        root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
-        certificate: What is shown to a server that asks for a certificate: its file and that of its key, in PEM.
-        options: What else may be said of the carrier: proxy, times, limits.
-        cwd: The directory that the child runs in.
-        env: Variables that the child sees; it inherits only a few (`PATH`, `HOME`, …) by itself.
-        inherit_env: Names of more variables that it inherits.
+        auth: Credentials for HTTP and WebSocket: `Bearer`, `Basic` or `ApiKey`.
+        connect_timeout: Seconds within which an address must be connected; 30 by default.
+        root_certificates: A PEM file of certificates to trust in addition to the system's.
+        certificate: The client certificate, for servers that ask for one: the PEM files of the certificate and its key.
+        options: Further options of the transport: proxy, timeouts, limits.
+        cwd: The working directory of the child.
+        env: Environment variables of the child, which otherwise inherits only a few (`PATH`, `HOME`, …).
+        inherit_env: Names of more variables that the child inherits.
         timeout: Seconds that a request waits unless the call says otherwise; 60 by default.
         revision: The one protocol revision to speak; any by default.
         opening: "probe" asks for the newest revision and falls back to the handshake,
-            "handshake" starts with it, "stateless" takes the newest for granted; "actions" speaks the
-            action dialect instead: `action` and its like work then, and nothing of MCP.
-        profile: Whose reading of the protocol is spoken, up to 2025-11-25: "seed-001" to "seed-004", as of a
-            `Server`.
+            "handshake" starts with the handshake, "stateless" assumes the newest revision; "actions" speaks the
+            action dialect instead of MCP: only `action` and the other `action_…` methods work then.
+        profile: The dialect spoken up to 2025-11-25: "seed-001" to "seed-004", as for a `Server`.
         on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
         on_list_changed: Called with "tools", "prompts" or "resources" when that list of the
-            server's has changed.
-        on_resource_updated: Called with the URI of a resource that `subscribe` or `listen` named.
-        on_elicitation_complete: Called with the id of a page's errand that the user has done.
+            server has changed.
+        on_resource_updated: Called with the URI of a changed resource that `subscribe` or `listen` named.
+        on_elicitation_complete: Called with the id of an `on_elicitation_url` request once the user is done with it.
         on_notification: Called with the method and the params of any other notification.
-        on_sampling: Lets servers ask the program's model: called with a `SamplingRequest`, gives
-            back what the model said. A coroutine function or a plain one, like the next two.
+        on_sampling: Lets servers ask the program's model: called with a `SamplingRequest`, returns
+            the model's answer. A coroutine function or a plain one, like the next two.
         sampling_tools: Whether that model can use tools.
         on_elicitation: Lets servers ask the user to fill in a form: called with an
-            `ElicitationRequest`, gives back a dict, `False` for "declined", `None` for "cancelled".
-        on_elicitation_url: Lets servers send the user to a web page: gives back whether the user
+            `ElicitationRequest`, returns a dict, `False` for "declined", `None` for "cancelled".
+        on_elicitation_url: Lets servers send the user to a web page: returns whether the user
             agreed. Show the whole URL and ask before opening it.
-        tasks: Lets servers make tasks of calls, from 2026-07-28 on: `call_tool` waits for what comes
-            of them, and `start_tool` gives them.
-        check_results: Refuses results that are not what the revisions say of them, with a `BadAnswer` that names the
-            member; by default what a result lacks may be forgiven.
-        extensions: Extensions that are declared, from 2026-07-28 on: settings by name. A server uses
-            one if it declares it, too: see `ServerInfo.extensions`.
-        roots: The folders and files, at `file://` URIs, that servers should keep to.
+        tasks: Lets servers run calls as tasks, from 2026-07-28 on: `call_tool` waits for the task's
+            result, and `start_tool` returns the task.
+        check_results: Refuses results that do not conform to the revision in force, with a `BadAnswer` that names the
+            member; by default some missing members are tolerated.
+        extensions: Extensions that the client declares, from 2026-07-28 on: settings by name. An extension is used
+            if the server declares it too: see `ServerInfo.extensions`.
+        roots: The folders and files, as `file://` URIs, that servers should keep to.
         on_stderr: Called with each line that the child writes to its stderr, which otherwise
-            goes where this program's goes.
+            goes to the stderr of this program.
         on_closed: Called with a `ConnectionClosed` when the connection ends before the block does.
-        trace: A file that gets a line for each frame of the wire, with the values of members
+        trace: A file that gets a line for each frame on the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
     """
 
@@ -108,13 +108,13 @@ class Client(Actions):
         return [make(wire) for wire in wires]
 
     def tool_pages(self) -> AsyncIterator[list[_results.Tool]]:
-        """The server's tools, page by page."""
+        """Lists the server's tools, page by page."""
         return self._pages("tools", _results.Tool)
 
     async def list_tools(self) -> list[_results.Tool]:
-        """The server's tools, all pages. From then on, results are held against the output schemas of
-        this list. This and the other lists are kept for as long as the server lets clients keep
-        them, or until it tells that they are others."""
+        """Lists the server's tools, all pages. From then on, results are validated against the output schemas
+        of this list. Like the other lists, it is cached for as long as the server allows, or until the
+        server reports a change."""
         tools = await self._list("tools", _results.Tool)
         self._known = {tool.name for tool in tools if tool.output_schema is not None or tool.task == "required"}
         return tools
@@ -129,14 +129,14 @@ class Client(Actions):
         on_progress: OnProgress | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> _results.CallToolResult:
-        """Calls a tool. A tool that fails still gives a result: see its `is_error`.
+        """Calls a tool. A tool that fails still returns a result: see its `is_error`.
 
-        Where the call goes on as a task, `timeout` and `max_timeout` bound the answer that it does,
-        not the whole. Cancelling this gives the task up, too; in 2025-11-25 it leaves it to the server.
+        If the server runs the call as a task, `timeout` and `max_timeout` limit only the wait for the answer
+        that says so. Cancelling this also cancels the task; in 2025-11-25 the task goes on at the server.
 
         Raises:
-            As `request`.
-            BadAnswer: The result does not fit the tool's output schema, if the tools were listed.
+            The errors of `request`.
+            BadAnswer: The result is not valid against the tool's output schema, if the tools were listed.
         """
         self._offered("tools")
         if name in self._known:
@@ -160,15 +160,15 @@ class Client(Actions):
         on_progress: OnProgress | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Task:
-        """Calls a tool by way of a task, which may outlive this connection. In 2025-11-25 it asks
-        for one; from 2026-07-28 on the server decides, if the client was made with `tasks=True`. A
-        call that is answered at once gives a task that has ended.
+        """Calls a tool as a task, which may outlive this connection. In 2025-11-25 the client asks
+        for the task; from 2026-07-28 on the server decides, if the client was made with `tasks=True`. A
+        call that is answered at once returns a task that has ended.
 
         Args:
-            ttl: Seconds that the server is to keep the task (2025-11-25).
+            ttl: Seconds that the server is asked to keep the task (2025-11-25).
 
         Raises:
-            Unsupported: The server makes no tasks, or none of this tool (2025-11-25).
+            Unsupported: The server supports no tasks, or none for this tool (2025-11-25).
         """
         options = self._options(timeout, None, on_progress, meta)
         return Task(self, await self._call(name, arguments, options, start=True, ttl=ttl))
@@ -185,29 +185,29 @@ class Client(Actions):
         return await self._made(lambda future: link.call_tool(name, arguments or {}, future, options, start, ttl))
 
     def task(self, id: str) -> Task:
-        """The task of that id: in 2025-11-25 one of this connection, later of any."""
+        """Finds a task by its id: in 2025-11-25 a task of this connection, later of any connection."""
         return Task(self, _core.RemoteTask(self._connected, id))
 
     async def list_tasks(self) -> list[TaskInfo]:
-        """The tasks of this client (2025-11-25)."""
+        """Lists the tasks of this client (2025-11-25)."""
         link = self._connected
         wires: list[Wire] = await self._made(lambda future: _core.list_tasks(link, future))
         return [TaskInfo(**wire) for wire in wires]
 
     def resource_pages(self) -> AsyncIterator[list[_results.Resource]]:
-        """The server's resources, page by page."""
+        """Lists the server's resources, page by page."""
         return self._pages("resources", _results.Resource)
 
     async def list_resources(self) -> list[_results.Resource]:
-        """The server's resources, all pages."""
+        """Lists the server's resources, all pages."""
         return await self._list("resources", _results.Resource)
 
     def resource_template_pages(self) -> AsyncIterator[list[_results.ResourceTemplate]]:
-        """The server's resource templates, page by page."""
+        """Lists the server's resource templates, page by page."""
         return self._pages("resource_templates", _results.ResourceTemplate)
 
     async def list_resource_templates(self) -> list[_results.ResourceTemplate]:
-        """The server's resource templates, all pages."""
+        """Lists the server's resource templates, all pages."""
         return await self._list("resource_templates", _results.ResourceTemplate)
 
     async def read_resource(
@@ -218,11 +218,11 @@ class Client(Actions):
         return _results.contents(await self.request("resources/read", {"uri": uri}, timeout=timeout, meta=meta))
 
     def prompt_pages(self) -> AsyncIterator[list[_results.Prompt]]:
-        """The server's prompts, page by page."""
+        """Lists the server's prompts, page by page."""
         return self._pages("prompts", _results.Prompt)
 
     async def list_prompts(self) -> list[_results.Prompt]:
-        """The server's prompts, all pages."""
+        """Lists the server's prompts, all pages."""
         return await self._list("prompts", _results.Prompt)
 
     async def get_prompt(
@@ -239,44 +239,44 @@ class Client(Actions):
         return _results.PromptResult(await self.request("prompts/get", params, timeout=timeout, meta=meta))
 
     async def list_skills(self) -> list[Skill]:
-        """The server's skills, all pages (2026-07-28). Nothing of them is read.
+        """Lists the server's skills, all pages (2026-07-28). Their files are not read.
 
         Raises:
-            Unsupported: The server does not offer the extension.
+            Unsupported: The server does not offer the skills extension.
         """
         link = self._connected
         wires: list[Wire] = await self._made(lambda future: _core.list_skills(link, future))
         return [Skill(wire) for wire in wires]
 
     async def get_skill(self, uri: str) -> Skill:
-        """What the server says of the skill whose manifest is at that URI."""
+        """Gets the description of the skill whose manifest is at that URI."""
         link = self._connected
         return Skill(await self._made(lambda future: _core.get_skill(link, uri, future)))
 
     async def read_skill(self, skill: Skill) -> str:
-        """Reads the manifest of a skill: instructions for the model, behind what the list said.
+        """Reads the manifest of a skill: its frontmatter, then instructions for the model.
 
         Raises:
-            BadAnswer: It is not what the skill's entry says: of another length, digest or frontmatter.
+            BadAnswer: Its length, digest or frontmatter differs from the skill's entry.
         """
         link, json = self._connected, _core.to_json(skill.wire)
         text: str = await self._made(lambda future: _core.read_skill(link, json, None, future))
         return text
 
     async def read_skill_file(self, skill: Skill, uri: str) -> bytes:
-        """Reads a file of a skill, held against the skill's entry likewise."""
+        """Reads a file of a skill, checked against the skill's entry like the manifest in `read_skill`."""
         link, json = self._connected, _core.to_json(skill.wire)
         data: bytes = await self._made(lambda future: _core.read_skill(link, json, uri, future))
         return data
 
     async def read_directory(self, uri: str) -> list[_results.Resource]:
-        """What lies directly in a folder of a skill; folders are of the type `inode/directory`."""
+        """Lists the direct contents of a folder of a skill; folders have the MIME type `inode/directory`."""
         link = self._connected
         wires: list[Wire] = await self._made(lambda future: _core.read_directory(link, uri, future))
         return [_results.Resource(wire) for wire in wires]
 
     async def ping(self, *, timeout: float | None = None) -> None:
-        """Asks for a sign of life."""
+        """Sends a ping and waits for the answer."""
         await self.request(self._connected.ping_method(), timeout=timeout)
 
     async def complete(
@@ -286,8 +286,8 @@ class Client(Actions):
         value: str,
         context: Mapping[str, str] | None = None,
     ) -> _results.Completions:
-        """The values that an argument of a prompt or a template may take, given how it begins.
-        `context` holds the other arguments, as far as they are decided."""
+        """Completes an argument of a prompt or a template: lists the values that it may take, given its beginning.
+        `context` holds the other arguments that are already decided."""
         if self._connected.knows("completions"):
             self._offered("completions")
         prompt = isinstance(reference, _results.Prompt)
@@ -301,20 +301,20 @@ class Client(Actions):
         return _results.Completions(await self.request("completion/complete", params))
 
     async def subscribe(self, uri: str) -> None:
-        """Asks to be told, through `on_resource_updated`, whenever that resource changes."""
+        """Subscribes to changes of a resource, which are reported to `on_resource_updated`."""
         await self._made(lambda future: self._connected.subscribe(uri, True, future))
 
     async def unsubscribe(self, uri: str) -> None:
-        """Asks to be told no more."""
+        """Ends the subscription to a resource."""
         await self._made(lambda future: self._connected.subscribe(uri, False, future))
 
     @asynccontextmanager
     async def listen(
         self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Sequence[str] = ()
     ) -> AsyncIterator[Listening]:
-        """Has the server tell of changes, through `on_list_changed` and `on_resource_updated`, while
-        the block runs. Before 2026-07-28 servers tell of lists without being asked, and of
-        resources by `subscribe`.
+        """Subscribes to changes while the block runs; they are reported to `on_list_changed` and
+        `on_resource_updated`. Before 2026-07-28 servers report list changes unasked, and resources
+        after `subscribe`.
 
         Raises:
             Unsupported: The revision in force has no `subscriptions/listen`.
@@ -335,14 +335,13 @@ class Client(Actions):
                 listening.end.set_result(None)
 
     async def set_log_level(self, level: str) -> None:
-        """Asks for log messages of this level and up, until the connection ends. From 2026-07-28 on
-        it goes along with each `call_tool`, `start_tool`, `read_resource`, `get_prompt`, `complete`,
+        """Asks for log messages of this level and up, until the connection ends. From 2026-07-28 on the
+        level is sent with each `call_tool`, `start_tool`, `read_resource`, `get_prompt`, `complete`,
         `ping` and `request`, and the server logs only for those."""
         is_settled: bool = await self._made(lambda future: self._connected.set_log_level(level, future))
         if not is_settled:
             self._meta[_LOG_LEVEL] = level
 
     def set_roots(self, roots: Iterable[Root | str]) -> None:
-        """Replaces the roots that the server may see, and tells it. The client must have been
-        made with roots."""
+        """Replaces the roots and notifies the server. The client must have been made with `roots`."""
         self._connected.set_roots(pairs(roots))

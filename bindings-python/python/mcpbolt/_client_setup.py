@@ -1,4 +1,4 @@
-"""A client's side of a connection, as the engine reads it."""
+"""The setup of a client and the options of its requests, as the engine reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OnNotification = Callable[[str, dict[str, Any]], object]
 
 
 class ClientSetup:
-    """All that is settled before it connects. What is JSON is text."""
+    """A client's settings, fixed before it connects. JSON values are serialized to text."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ClientSetup:
 
 
 class Options:
-    """How one request is made."""
+    """Options of one request."""
 
     __slots__ = ("timeout", "max_timeout", "on_progress", "meta")
 
@@ -87,7 +87,7 @@ def notices(
     on_elicitation_complete: Callable[[str], object] | None,
     on_notification: OnNotification | None,
 ) -> Callable[[str, Wire], object]:
-    """Hands each notification of the server to who wants it."""
+    """Makes a function that passes each notification of the server to the callback for it."""
 
     def told(method: str, params: Wire) -> None:
         match method.split("/")[1:]:

@@ -1,4 +1,4 @@
-"""Completing the arguments of prompts and resource templates while a user types."""
+"""Completion of the arguments of prompts and resource templates while a user types."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class CompletionRequest:
-    """What a client asks for: the values that an argument may take, given how it begins.
+    """A client's request for the values that an argument may take, given its beginning.
 
     Attributes:
-        prompt: The prompt that the argument belongs to, if it is one's.
-        uri: The template, or resource, that it belongs to, if it is one's.
+        prompt: The name of the prompt that the argument belongs to; `None` for a template.
+        uri: The URI of the template, or resource, that the argument belongs to; `None` for a prompt.
         argument: The argument's name.
-        value: What the user has typed so far.
-        context: The other arguments, as far as they are decided.
+        value: The text that the user has typed so far.
+        context: The other arguments that are already decided.
     """
 
     __slots__ = ("prompt", "uri", "argument", "value", "context")

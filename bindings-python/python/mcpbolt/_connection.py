@@ -1,4 +1,4 @@
-"""A client's connection: how it opens and ends, and requests on it."""
+"""The connection of a client: opening it, ending it, and sending requests on it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
 from ._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
 from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
-from ._errors import ConnectionClosed, Misuse, Unsupported
+from ._errors import ConnectionClosed, Misuse, Unsupported, ordinary
 from ._event_loop import at_last, event_loop
 from ._interpreter import Interpreter
 from ._questions import Root
 from ._server import Profile, Server
+from ._watched import waiting, watch
 
 if TYPE_CHECKING:
     from ._event_loop import Future, Loop
@@ -26,7 +27,7 @@ _C = TypeVar("_C", bound="Connection")
 
 
 class Connection:
-    """A client without its vocabulary."""
+    """The base of `Client`: connects, and sends requests of any method."""
 
     def __init__(
         self,
@@ -112,9 +113,9 @@ class Connection:
         setup.opened, setup.ended = loop.create_future(), loop.create_future()
         async with AsyncExitStack() as stack:
             link = self._answers.link = await self._connect(stack)
-            loop.add_reader(link.fileno(), link.drain)
-            stack.push_async_callback(self._disconnect, link)
-            await setup.opened
+            stack.push_async_callback(self._disconnect, link, watch(loop, link))
+            with waiting(setup.opened):
+                await setup.opened
             self._link = link
             self._stack = stack.pop_all()
         setup.ended.add_done_callback(lambda _: self._ended(link))
@@ -140,20 +141,21 @@ class Connection:
         return links[0]
 
     def _ended(self, link: _core.Link) -> None:
-        """The connection is over, and nobody here asked for that."""
+        """Reports the end of the connection to `on_closed`, unless this side is closing it."""
         if self._on_closed is not None and not self._is_closing:
             self._on_closed(link.end() or ConnectionClosed("the connection has ended"))
 
-    async def _disconnect(self, link: _core.Link) -> None:
+    async def _disconnect(self, link: _core.Link, stop: Callable[[], object]) -> None:
         self._is_closing = True
         link.close()
         try:
-            await at_last(self._setup.ended)
+            with waiting(self._setup.ended):
+                await at_last(self._setup.ended)
         finally:
-            self._loop.remove_reader(link.fileno())
+            stop()
             self._answers.close()
             self._strays = link.stray_count()
-            self._link = None
+            self._link = self._answers.link = None
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -164,11 +166,12 @@ class Connection:
     def _connected(self) -> _core.Link:
         if self._link is None:
             raise Misuse("the client is not connected: use it inside `async with`")
+        self._link.check()
         return self._link
 
     @property
     def server_info(self) -> _results.ServerInfo:
-        """What the server said of itself, and the protocol revision in force."""
+        """The server's self-description, and the protocol revision in force."""
         implementation, capabilities, instructions, revision = self._connected.peer()
         return _results.ServerInfo(implementation, capabilities, instructions, revision or "")
 
@@ -182,17 +185,17 @@ class Connection:
         on_progress: OnProgress | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> _core.Answer:
-        """Sends any request. Cancelling the task cancels it on the wire too.
+        """Sends any request and waits for its result. Cancelling the task also cancels the request at the server.
 
         Args:
-            timeout: Seconds to wait without news; progress starts them again.
+            timeout: Seconds to wait for the answer; each progress notification that increases restarts them.
             max_timeout: Seconds to wait in all, whatever the progress.
-            on_progress: Called with how far, of how much, and a sentence.
-            meta: Members for its `_meta`, as `traceparent`; those of the engine's own stay as they are.
+            on_progress: Called with the progress, the total and a message.
+            meta: Further members of the request's `_meta`, such as `traceparent`; the engine's own are not overridden.
 
         Raises:
             PeerError: The server answered with an error.
-            RequestTimeout: It did not answer in time.
+            RequestTimeout: The server did not answer in time.
             ConnectionClosed: The connection ended first.
         """
         link = self._connected
@@ -212,12 +215,16 @@ class Connection:
         return Options(timeout, max_timeout, on_progress, meta)
 
     async def _made(self, begin: Callable[[Future[_T]], int]) -> _T:
-        """The outcome of something that the engine does."""
+        """Starts an operation of the engine and waits for its outcome; cancels it if the task is cancelled."""
         link = self._connected
         future: Future[_T] = self._loop.create_future()
-        number = begin(future)
         try:
-            return await future
+            number = begin(future)
+        except BaseException as error:
+            raise ordinary(error) from None
+        try:
+            with waiting(future):
+                return await future
         finally:
             if future.cancelled():
                 link.cancel(number, None)
@@ -228,12 +235,13 @@ class Connection:
 
     @property
     def stray_count(self) -> int:
-        """Answers nobody waited for and frames that were no messages, while it was connected."""
+        """The number of answers without a waiting request, and of frames that were not messages, on this connection
+        or, if it is closed, on the last one."""
         return self._link.stray_count() if self._link else self._strays
 
 
 async def _opened(loop: Loop, connecting: _core.Connecting) -> _core.Link:
-    """The client's side of a connection, once there is one."""
+    """Waits until the connection is established; returns the client's side of it."""
     there: Future[None] = loop.create_future()
 
     def arrive() -> None:

@@ -1,4 +1,4 @@
-"""Content: what handlers give back and what clients receive."""
+"""Content that handlers return and clients receive: text, images, audio and resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Wire = dict[str, Any]
 
 
 class _Value:
-    """Equality and repr by the fields."""
+    """A value class with equality and repr by its fields."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -30,12 +30,12 @@ class _Value:
 
 
 def _members(**members: object) -> Wire:
-    """Those that say something."""
+    """Makes a dict of the members that are not `None`."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 class _Block(_Value):
-    """A block of content. `annotations` say for whom it is and how much it matters; `meta` is its `_meta`."""
+    """A content block. `annotations` give its audience and priority; `meta` is its `_meta`."""
 
     __slots__ = ("annotations", "meta")
 
@@ -93,7 +93,7 @@ class Image(_Binary):
 
 
 class Audio(_Binary):
-    """A sound."""
+    """An audio recording."""
 
     __slots__ = ()
     _type = "audio"
@@ -105,7 +105,7 @@ class Audio(_Binary):
 
 
 class ResourceContents(_Value):
-    """What is read at one URI: text or bytes."""
+    """The contents of a resource at one URI: text or bytes."""
 
     __slots__ = ("uri", "content", "mime_type", "meta")
 
@@ -148,7 +148,7 @@ class EmbeddedResource(_Block):
 
 
 class ResourceLink(_Block):
-    """A resource to be read by who wants it."""
+    """A link to a resource, which the client may read."""
 
     __slots__ = ("uri", "name", "mime_type", "title", "description", "size")
 
@@ -191,7 +191,7 @@ class Message(_Value):
 
     @property
     def text(self) -> str:
-        """Its text; empty when it is something else."""
+        """The text of the message; empty if its content is not text."""
         return self.content.text if isinstance(self.content, Text) else ""
 
     def wire(self) -> Wire:
@@ -200,7 +200,8 @@ class Message(_Value):
 
 
 class ToolResult(_Value):
-    """A tool's result in full, for who wants to say more than one value says."""
+    """A complete tool result, for handlers that return more than one value: content, structured content, an error flag
+    and `_meta`."""
 
     __slots__ = ("content", "structured", "is_error", "meta")
 
@@ -217,7 +218,7 @@ _BLOCKS = (Text, Image, Audio, EmbeddedResource, ResourceLink)
 
 
 def block(value: Any) -> Wire | None:
-    """One block of content, if the value is one."""
+    """Makes a content block of a value; `None` if the value is not content."""
     if isinstance(value, str):
         return {"type": "text", "text": str(value)}
     if isinstance(value, _BLOCKS):
@@ -231,7 +232,7 @@ def block(value: Any) -> Wire | None:
 
 
 def parse(wire: Wire) -> Content | Wire:
-    """A block of content as it came; as a dict when its type is not known."""
+    """Parses a content block; one of an unknown type stays a dict."""
     more = {"annotations": wire.get("annotations"), "meta": wire.get("_meta")}
     match wire.get("type"):
         case "text":
@@ -249,7 +250,7 @@ def parse(wire: Wire) -> Content | Wire:
 
 
 def parse_contents(wire: Wire) -> ResourceContents:
-    """What was read at one URI."""
+    """Parses the contents of a resource at one URI."""
     content = wire["text"] if "text" in wire else _bytes(wire["blob"])
     return ResourceContents(wire["uri"], content, wire.get("mimeType"), meta=wire.get("_meta"))
 

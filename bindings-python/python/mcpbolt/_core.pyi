@@ -1,4 +1,4 @@
-"""The engine. Private: what it offers may change with every release."""
+"""The native engine. Private: its interface may change with every release."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
@@ -24,6 +24,7 @@ __all__ = [
     "Connecting",
     "Connection",
     "Context",
+    "Counter",
     "Endpoint",
     "Exchange",
     "Finished",
@@ -46,6 +47,7 @@ __all__ = [
     "Stray",
     "Stream",
     "Termination",
+    "Wake",
     "Wire",
     "action_results",
     "action_schemas",
@@ -75,7 +77,7 @@ __all__ = [
 __version__: str
 
 def to_json(value: object) -> str:
-    """A value as the JSON text that goes on the wire."""
+    """Serializes a value to the JSON text that goes on the wire."""
 
 def connect_child(
     setup: _Setup,
@@ -114,78 +116,78 @@ _Object: TypeAlias = Mapping[str, Any] | bytes
 _Kind: TypeAlias = Literal["request", "notification", "response", "error", "batch", "invalid"]
 
 def decode(data: _Bytes, /, max_depth: int | None = None) -> Message:
-    """One message: the whole is validated, its parts become objects when they are looked at.
+    """Decodes one message: validates all of it; its parts become Python objects when they are accessed.
 
-    Bytes are kept as they are, not copied; anything else is copied once. What is JSON and no message has the kind
-    "invalid" and says why.
+    Bytes are referenced, not copied; any other input is copied once. Valid JSON that is not a message has the kind
+    "invalid", and `fault` says why.
 
     Raises:
-        DecodeError: It is no JSON, no UTF-8, or nested deeper than `max_depth` (512 by default, 1024 at most).
+        DecodeError: The data is not JSON, not UTF-8, or nested deeper than `max_depth` (512 by default, 1024 at most).
     """
 
 def unpack(
     data: _Bytes, /, max_depth: int | None = None
 ) -> tuple[_Kind, int | str | None, str | None, Any]:
-    """One message with all that is in it, quicker than to look at each part of `decode`: its kind, its id, its
+    """Decodes one message completely, faster than accessing each part after `decode`. Returns its kind, its id, its
     method, and its params, result, error or messages.
 
     Raises:
-        DecodeError: As `decode`; also for what is no message.
-        ValueError: A string holds a lone surrogate, or an integer more digits than the interpreter allows.
+        DecodeError: As for `decode`; also for valid JSON that is not a message.
+        ValueError: A string contains a lone surrogate, or an integer has more digits than the interpreter allows.
     """
 
 def loads(data: _Bytes, /, max_depth: int | None = None) -> Any:
-    """Any JSON text as Python objects. Raises as `unpack`."""
+    """Parses any JSON text into Python objects. Raises the same errors as `unpack`."""
 
 def dumps(value: object, /) -> bytes:
-    """Python objects as JSON text, as short as it can be: what JSON knows, and dataclasses, pydantic models, dates
+    """Serializes Python objects to JSON text without whitespace: JSON's own types, dataclasses, pydantic models, dates
     and the like.
 
     Raises:
-        ValueError: A number is infinite or none, a string holds a lone surrogate, or something is nested deeper than
-            256 or into itself.
-        TypeError: Something cannot be said in JSON.
+        ValueError: A number is infinite or NaN, a string contains a lone surrogate, or a value is nested deeper than
+            256 or contains itself.
+        TypeError: A value is not JSON serializable.
     """
 
 def encode_request(id: int | str, method: str, params: _Object | None = None) -> bytes:
-    """A request without a line end. Params are a dict, or the bytes of a JSON object, which are proved to be one."""
+    """Encodes a request, without a line end. Params are a dict, or the bytes of a JSON object, which are validated."""
 
 def encode_notification(method: str, params: _Object | None = None) -> bytes:
-    """A notification."""
+    """Encodes a notification."""
 
 def encode_response(id: int | str, result: _Object) -> bytes:
-    """The result that answers a request."""
+    """Encodes the response to a request."""
 
 def encode_error(id: int | str | None, code: int, message: str, data: object | None = None) -> bytes:
-    """The error that answers a request; the id is `null` where it could not be read."""
+    """Encodes the error response to a request; `None` as the id, if it could not be read, becomes `null`."""
 
 class _Options(Protocol):
-    """How a request is made."""
+    """Options of a request."""
 
 class _Definition(Protocol):
     """One tool, resource, template or prompt."""
 
 class _Straight(Protocol):
-    """What carries out calls that need no validator."""
+    """A handler for calls whose arguments need no validator."""
 
 class _SkillFolder(Protocol):
     """A skill and its files."""
 
 class _ServerSetup(Protocol):
-    """How a server is set up."""
+    """The setup of a server."""
 
 class _Setup(Protocol):
-    """How a client is set up."""
+    """The setup of a client."""
 
 @final
 class Answer:
     """The result of a client's request."""
 
     def parse(self) -> dict[str, Any]:
-        """The result as Python objects, made anew each time."""
+        """Parses the result into Python objects, anew on each call."""
 
     def json(self) -> str:
-        """The result as it stands on the wire."""
+        """Returns the result as JSON text, as it came."""
 
 @final
 class Catalog:
@@ -194,6 +196,7 @@ class Catalog:
         setup: _ServerSetup,
         entries: Sequence[_Definition],
     ) -> Catalog: ...
+    def replace_jwt_keys(self, keys: str) -> None: ...
     def add(self, entry: _Definition) -> None: ...
     def add_skill(self, skill: _SkillFolder) -> None: ...
     def remove(self, kind: str, name: str) -> bool: ...
@@ -219,15 +222,15 @@ class Connecting:
 
 @final
 class Context:
-    """A call under way. A handler gets one by a parameter with this hint."""
+    """The context of a call in progress. A handler gets it by declaring a parameter with this type hint."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Reports progress, if the client asked for it. It must increase from call to call."""
 
     def partial(self, data: object) -> None:
-        """Hands on a part of the result that is there already, anything that JSON can say, to a client of
-        the action dialect that reads the answer as a stream; nothing happens for others, who get the
-        whole. Delivered in order and before the answer."""
+        """Sends a part of the result, any JSON-serializable value, to a client of the action dialect that
+        reads the answer as a stream. Does nothing for other clients, which get the whole result. Parts are
+        delivered in order and before the answer."""
 
     def log(self, level: str, data: object, logger: str | None = None) -> None:
         """Sends a log message, if the client wants messages of that level."""
@@ -245,63 +248,63 @@ class Context:
         tool_choice: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Asked[Sampled]:
-        """Has the client's model go on with a conversation.
+        """Asks the client's model to continue a conversation.
 
-        Await it in a coroutine function; in a plain one call its `wait()`. From 2026-07-28 on the
-        call ends with what is asked and comes again with the answers: the handler then runs from
-        its beginning, and gets at once what it asked before.
+        Await the result in a coroutine function; in a plain one call its `wait()`. From 2026-07-28 on the
+        question is sent as the answer to the call, and the client repeats the call with the reply: the
+        handler then runs again from its beginning, and earlier questions are answered at once.
 
         Raises:
-            Unsupported: The client has no model to offer.
+            Unsupported: The client does not offer a model.
         """
 
     def elicit(self, message: str, form: type | dict[str, Any]) -> Asked[Elicited]:
-        """Asks the user to fill in a form: a class of plain fields (a dataclass, a `TypedDict` or a
-        pydantic model), or a flat JSON Schema. Otherwise like `sample`.
+        """Asks the user to fill in a form. The form is a class of plain fields (a dataclass, a `TypedDict` or
+        a pydantic model), or a flat JSON Schema. Otherwise like `sample`.
         """
 
     def elicit_url(self, message: str, url: str, id: str | None = None) -> Asked[Elicited]:
-        """Asks the user to do something at a web page. Otherwise like `sample`."""
+        """Asks the user to do something on a web page. Otherwise like `sample`."""
 
     def roots(self) -> Asked[list[Root]]:
-        """The folders and files that the client wants servers to keep to. Otherwise like `sample`."""
+        """Asks for the folders and files that the client wants servers to keep to. Otherwise like `sample`."""
 
     def named(self, question: str) -> Context:
-        """This context, with a name for the next question that is asked through it: what clients see
-        it as from 2026-07-28 on. Questions of one call have different names; without one they are
+        """Returns this context with a name for the next question that is asked through it. Clients see the
+        name from 2026-07-28 on. Questions of one call must have different names; unnamed ones are
         numbered."""
 
     def release_stream(self, retry: float) -> None:
-        """Ends the stream of events on which this call is answered, where it has one in a session over
-        HTTP (2025-11-25): the client comes back after `retry` seconds for what is said from now on, and
-        meanwhile costs no connection. Elsewhere nothing happens."""
+        """Ends the event stream of this call, if it has one in an HTTP session (2025-11-25). The client
+        reconnects after `retry` seconds for later messages and the answer, and uses no connection until
+        then. Does nothing elsewhere."""
 
     def elicitation_complete(self, id: str) -> None:
-        """Tells the client that the user has done what `elicit_url` with that `id` asked for, where
-        the revision has a word for it (2025-11-25). May be called after the call is over."""
+        """Notifies the client that the user has done what `elicit_url` with that `id` asked for, if the
+        revision has this notification (2025-11-25). May be called after the call is over."""
 
     def begin_task(self) -> bool:
-        """Has the call of a tool with `task="optional"` or `"required"` go on as a task: the client
-        is answered that it is one, and finds the result there.
+        """Continues the call of a tool with `task="optional"` or `"required"` as a task. The client is
+        told so in the answer to the call, and fetches the result from the task.
 
-        Whether it is one; `False` when the client cannot follow it, or there is no room: the call
-        goes on as before. What is asked of the client before takes rounds, what is asked after
-        waits in the task. In 2025-11-25, where clients ask for tasks, nothing is left to do here.
+        Returns whether the call is a task now; `False` if the client does not support tasks or there is no
+        room for another: the call then goes on as before. Questions to the client take rounds before this
+        call and go through the task after it. In 2025-11-25 clients ask for tasks, and this changes nothing.
         """
 
     def task_message(self, message: str) -> None:
-        """Says in a sentence how far the task is, to who looks. Does nothing where there is none."""
+        """Sets the status message of the task: a sentence on its progress. Does nothing if there is no task."""
 
     def extension(self, id: str) -> dict[str, Any] | None:
-        """The settings that the client declared with this call for an extension; `None` when it
-        did not. Before 2026-07-28 there are none."""
+        """Returns the settings that the client declared for an extension with this call, or `None` if it
+        declared none. Before 2026-07-28 it is always `None`."""
 
     def require(self, *capability: str) -> None:
-        """Refuses the call unless its client declared a capability, as `"elicitation", "url"`: with
-        the error that says which.
+        """Refuses the call unless its client declared a capability, such as `"elicitation", "url"`. The
+        error names the capability.
 
         Raises:
-            ProtocolError: The client did not.
+            ProtocolError: The client did not declare it.
         """
 
     def _ask(self, what: str, params: object, future: Future[Any]) -> int: ...
@@ -309,47 +312,54 @@ class Context:
     def _wait(self, what: str, params: object) -> Any: ...
     @property
     def is_task(self) -> bool:
-        """Whether the call has become a task."""
+        """Whether the call runs as a task."""
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The `_meta` of the request: trace context, and whatever else the client sends along."""
+        """The `_meta` of the request: trace context, and any other metadata from the client."""
 
     @property
     def client(self) -> ClientInfo:
-        """What the client said of itself."""
+        """The client's self-description. For display: it is not verified."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client gave up, or went away."""
+        """Whether the client cancelled the call or disconnected."""
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why it gave up, if it said so."""
+        """The reason for the cancellation, if the client gave one."""
 
     @property
     def action_context(self) -> str | None:
-        """The process or state that an action belongs to, as its client names it."""
+        """The process or state that the action belongs to, as named by the client."""
 
     @property
     def principal(self) -> str | None:
-        """Who calls, as the policy has verified; `None` where nobody knows."""
+        """The caller, as verified by the policy: `key:alice` for the owner of an API key,
+        `jwt:https://issuer#alice` for the subject of a token; `None` for an unauthenticated caller."""
 
     def has_scope(self, scope: str) -> bool:
-        """Whether that was granted to who calls: to filter what it may see."""
+        """Whether the caller was granted a scope, for instance to filter results."""
 
     @property
     def revision(self) -> str:
-        """The protocol revision that the call is served in."""
+        """The protocol revision of the call."""
 
     @property
     def state(self) -> Any:
-        """What the server's lifespan gave."""
+        """The value that the server's lifespan yielded."""
 
 @final
 class Endpoint:
     def begin(
-        self, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, more: bool
+        self,
+        method: str,
+        target: bytes,
+        headers: Iterable[tuple[bytes, bytes]],
+        peer: str | None,
+        body: bytes,
+        more: bool,
     ) -> Exchange: ...
 
 @final
@@ -364,6 +374,10 @@ class Exchange:
 class Job:
     def settle(self, value: object) -> None: ...
     def fail(self, error: BaseException) -> None: ...
+
+@final
+class Wake:
+    def fileno(self) -> int: ...
 
 @final
 class Link:
@@ -393,8 +407,9 @@ class Link:
     def answer(self, number: int, answer: object) -> None: ...
     def refuse(self, number: int, why: str) -> None: ...
     def knows(self, rule: str) -> bool: ...
-    def fileno(self) -> int: ...
+    def wake(self) -> Wake: ...
     def drain(self) -> None: ...
+    def check(self) -> None: ...
     def peer(self) -> tuple[dict[str, Any], dict[str, Any], str | None, str | None]: ...
     def offers(self, capability: str) -> bool: ...
     def ping_method(self) -> str: ...
@@ -404,17 +419,17 @@ class Link:
 
 @final
 class Message:
-    """A message whose parts become Python objects when they are looked at, and only then; they are made once."""
+    """A message whose parts become Python objects when they are first accessed."""
 
     @property
     def kind(self) -> _Kind:
-        """What it is."""
+        """The kind of message."""
 
     @property
     def id(self) -> int | str | None: ...
     @property
     def raw_id(self) -> str | None:
-        """The id as it stands on the wire: `"7"` with its quotes is another than `7`."""
+        """The id as it is on the wire: `"7"`, with its quotes, differs from `7`."""
 
     @property
     def method(self) -> str | None: ...
@@ -434,15 +449,15 @@ class Message:
     def raw_result(self) -> bytes | None: ...
     @property
     def raw_arguments(self) -> bytes | None:
-        """`params.arguments`: what a schema's own validator may read without a dict between."""
+        """`params.arguments` as JSON text, for validators that parse JSON themselves."""
 
     @property
     def name(self) -> str | None:
-        """`params.name`, if it is a string; nothing else of the params is looked at."""
+        """`params.name`, if it is a string; the rest of the params is not parsed."""
 
     @property
     def uri(self) -> str | None:
-        """`params.uri`, likewise."""
+        """`params.uri`, if it is a string; the rest of the params is not parsed."""
 
     @property
     def progress_token(self) -> int | str | None:
@@ -450,41 +465,42 @@ class Message:
 
     @property
     def fault(self) -> str | None:
-        """Why it is invalid."""
+        """Why the message is invalid."""
 
     @property
     def code(self) -> int | None:
-        """The number to answer with where it is invalid."""
+        """The error code to answer an invalid message with."""
 
     @property
     def invites_answer(self) -> bool:
-        """Whether a server answers it, with an error at least: not what looks like a notification or an answer."""
+        """Whether a server must answer it, if only with an error; `False` if it looks like a notification or a
+        response."""
 
     def messages(self, max_depth: int | None = None) -> list[Message]:
-        """Those of a batch; none of any other message."""
+        """The messages of a batch; an empty list for any other message."""
 
     def with_id(self, id: int | str) -> bytes:
-        """The same message with another id, byte for byte otherwise."""
+        """Returns the message with another id, otherwise byte for byte the same."""
 
 @final
 class Connection:
-    """The state of one connection, one stream, and nothing else: no thread, no socket, no clock.
+    """The protocol state of one connection over one stream, without I/O: no thread, no socket, no clock.
 
-    Bytes that came go in by `feed`, bytes that are to be written come out of `output`, and `events` says what
-    happened. The engine answers pings, handshakes, discovery, bad frames and duplicates by itself, cancels, counts and
-    limits. Call `output` after anything that may have something to say, and `handle_timeout` when `timeout` has
-    passed. Belongs to one thread at a time.
+    Pass received bytes to `feed`, write the bytes that `output` returns, and handle `events`. The engine answers
+    pings, handshakes, discovery, bad frames and duplicates itself, and handles cancellation, counts and limits. Call
+    `output` after every call that may produce output, and `handle_timeout` when `timeout` seconds have passed. Use it
+    from one thread at a time.
 
     Args:
         side: "server" or "client". A client's first `output` opens the connection.
-        capabilities: What is announced, in every revision.
-        revisions: Those that are spoken; all by default.
-        opening: As that of `Client`.
-        framing: "line", "length" (four bytes before each message) or "detect", for servers.
-        max_message_bytes: The longest message that is taken; 128 MiB by default.
+        capabilities: The announced capabilities, in every revision.
+        revisions: The supported revisions; all by default.
+        opening: As for `Client`.
+        framing: "line", "length" (four bytes before each message) or, for servers, "detect".
+        max_message_bytes: The longest message that is accepted; 128 MiB by default.
         timeout: Seconds that a request waits unless it says otherwise.
-        now: What the program's clock says, for programs that have one: then every `now` below is of that clock. What
-            is not told the time reads the machine's.
+        now: The current time in seconds on the program's own clock, if it has one: every `now` below is then on that
+            clock. Calls without `now` read the machine's clock.
     """
 
     def __new__(
@@ -504,18 +520,18 @@ class Connection:
         now: float | None = None,
     ) -> Connection: ...
     def feed(self, data: _Bytes, /, now: float | None = None) -> None:
-        """Takes bytes that came, however they are cut."""
+        """Processes received bytes, in chunks of any size."""
 
     def feed_end(self, now: float | None = None) -> None:
-        """Nothing more comes."""
+        """Signals the end of the input."""
 
     def events(
         self,
     ) -> list[Opened | Request | Cancelled | Notification | Progress | Answered | Stray | Closed]:
-        """What happened since the last time, in order."""
+        """Returns the events since the last call, in order."""
 
     def output(self, now: float | None = None) -> bytes:
-        """What is to be written now, which is taken for written."""
+        """Returns all bytes to write now, and considers them written."""
 
     def request(
         self,
@@ -527,88 +543,89 @@ class Connection:
         progress: bool = False,
         meta: _Object | None = None,
     ) -> int:
-        """Sends a request. What comes of it is an `Answered` with this number; with `progress`, `Progress` before.
+        """Sends a request and returns its number, which its `Answered` event has; with `progress`, `Progress` events
+        come before that.
 
         Raises:
             Misuse: The connection is not open yet.
-            ConnectionClosed: It has ended.
-            Overloaded: Too many requests wait.
+            ConnectionClosed: The connection has ended.
+            Overloaded: Too many requests are waiting.
         """
 
     def cancel(self, number: int, reason: str | None = None) -> None:
-        """Gives up on a request: the other side is told, a late answer is a stray."""
+        """Cancels a request of this side and notifies the other side; a late answer becomes a `Stray`."""
 
     def notify(self, method: str, params: _Object | None = None) -> None:
         """Sends a notification."""
 
     def timeout(self, now: float | None = None) -> float | None:
-        """Seconds until `handle_timeout` is to be called; `None` when time changes nothing."""
+        """Returns the seconds until `handle_timeout` must be called; `None` if no timer runs."""
 
     def handle_timeout(self, now: float | None = None) -> None:
-        """Lets time pass: deadlines, keepalive, grace."""
+        """Runs the timers that are due: deadlines, keepalive, grace period."""
 
     def drain(self, grace: float) -> None:
-        """Begins nothing new, finishes what is in flight for so many seconds at most, then closes."""
+        """Accepts nothing new, finishes requests in flight for at most `grace` seconds, then closes."""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the connection once all output is written."""
 
     @property
     def revision(self) -> str | None:
-        """The revision in force; on a server, that of a handshake."""
+        """The revision in force; on a server, the revision of the handshake."""
 
     @property
     def is_closed(self) -> bool: ...
     @property
     def wants_read(self) -> bool:
-        """Whether more is to be fed: not while the other side reads nothing of what waits for it."""
+        """Whether more input is wanted; `False` while too much output waits for the other side to read it."""
 
     @property
     def in_flight(self) -> int:
-        """Requests of the other side's that are not answered."""
+        """The number of the other side's requests that are not answered yet."""
 
     @property
     def stray_count(self) -> int:
-        """Frames that were no messages, and answers nobody waited for."""
+        """The number of frames that were not messages, and of answers without a waiting request."""
 
 @final
 class Opened:
-    """The connection is open, in that revision."""
+    """The connection is open, in the given revision."""
 
     @property
     def revision(self) -> str: ...
 
 @final
 class Request:
-    """A request of the other side's, to be answered once, from any thread."""
+    """A request of the other side. Answer it once, from any thread."""
 
     @property
     def message(self) -> Message: ...
     @property
     def revision(self) -> str:
-        """The revision that it is served in."""
+        """The protocol revision of the request."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits any more: an answer is discarded."""
+        """Whether the request was cancelled; an answer is then discarded."""
 
     def respond(self, result: _Object) -> None:
-        """Answers with a result; what the revision wants beside it is added."""
+        """Answers with a result object; members that the revision requires are added."""
 
     def fail(self, kind: str | int, message: str, data: object | None = None) -> None:
-        """Answers with an error: a number of the program's own, or a kind whose number the revision knows:
+        """Answers with an error. `kind` is an error code of your own, or a kind whose code the revision defines:
         "invalid_request", "method_not_found", "invalid_params", "tool_not_found", "prompt_not_found", "not_found" (a
         resource), "missing_capability", "rejected" or "internal"."""
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Reports progress, if it was asked for."""
+        """Reports progress, if the other side asked for it."""
 
     def log(self, level: str, data: object, logger: str | None = None) -> None:
-        """Sends a log message, if it is wanted."""
+        """Sends a log message, if the other side wants messages of that level."""
 
 @final
 class Cancelled:
-    """Nobody waits for the answer to a request any more."""
+    """A request of the other side was cancelled: nobody waits for its answer any more."""
 
     @property
     def request(self) -> Request: ...
@@ -617,14 +634,14 @@ class Cancelled:
 
 @final
 class Notification:
-    """A notification that the engine does not deal with itself."""
+    """A notification that the engine does not handle itself."""
 
     @property
     def message(self) -> Message: ...
 
 @final
 class Progress:
-    """A request of this side's goes on."""
+    """Progress of a request of this side."""
 
     @property
     def number(self) -> int: ...
@@ -637,7 +654,7 @@ class Progress:
 
 @final
 class Answered:
-    """A request of this side's is over: a message with its result, or an error (`PeerError`, `RequestTimeout`,
+    """A request of this side is over: a message with its result, or an error (`PeerError`, `RequestTimeout`,
     `ConnectionClosed`, …)."""
 
     @property
@@ -649,8 +666,8 @@ class Answered:
 
 @final
 class Stray:
-    """Something that concerned nobody: "answer", "bad_frame", "oversize", "cancel" or "unexpected"; its bytes, perhaps
-    cut short."""
+    """Input that belongs to no request and is not a valid message: "answer", "bad_frame", "oversize", "cancel" or
+    "unexpected", with its bytes, which may be truncated."""
 
     @property
     def what(self) -> str: ...
@@ -691,17 +708,17 @@ class Finished:
 
 @final
 class Results:
-    """Results of tools that are kept for so many seconds: see `Server.tool`. Those of the scope "private" are for who
-    asked alone, and not kept where nobody knows who that is; "public" ones are for everybody. At most 1024 are held, of
-    16 MiB together; the oldest gives way.
+    """A cache of tool results, each kept for `ttl` seconds: see `Server.tool`. "private" results are cached per
+    caller, and not at all for unauthenticated callers; "public" ones are shared by all callers. At most 1024 results,
+    16 MiB together, are held; the oldest is dropped first.
     """
 
     def __new__(cls, ttl: float, *, scope: Literal["public", "private"] = "private") -> Results: ...
     def forget(self, tool: str) -> None:
-        """Forgets those of a tool. What a function that is under way meanwhile comes to is not kept."""
+        """Forgets the results of a tool. Results of calls in progress are not cached either."""
 
     def forget_all(self) -> None:
-        """The same for those of all tools."""
+        """Forgets the results of all tools. Results of calls in progress are not cached either."""
 
 @final
 class RemoteTask:
@@ -749,6 +766,10 @@ class Stream:
     def attend(self, link: Link, future: Future[None]) -> int: ...
 
 @final
+class Counter:
+    def counts(self) -> tuple[int, int, int, int, int, int, int, int, int, int, int]: ...
+
+@final
 class Serving:
     @staticmethod
     def stdio(
@@ -768,7 +789,7 @@ class Serving:
     ) -> Serving: ...
     @property
     def address(self) -> str: ...
-    def counts(self) -> tuple[int, int, int, int, int, int, int, int, int, int, int]: ...
+    def counter(self) -> Counter: ...
     def fileno(self) -> int: ...
     def drain(self) -> bool: ...
     @property
@@ -784,7 +805,7 @@ class Termination:
     def note(self, number: int) -> None: ...
 
 class _Ears(Protocol):
-    """Who is told of a child's messages."""
+    """Callbacks for the messages of a child process."""
 
 @final
 class Wire:
@@ -801,7 +822,7 @@ class Wire:
     def close(self) -> None: ...
 
 class _Hearing(Protocol):
-    """Who is told of a server's messages over HTTP."""
+    """Callbacks for the messages of a server over HTTP."""
 
 @final
 class Relay:

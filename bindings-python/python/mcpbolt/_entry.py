@@ -1,4 +1,4 @@
-"""One tool, resource, template or prompt, as the engine reads it. What is JSON is text."""
+"""`Entry`: one tool, resource, template or prompt, as the engine reads it. JSON values are serialized to text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TaskSupport = Literal["forbidden", "optional", "required"]
 
 
 class Entry:
-    """An entry of a server's."""
+    """A tool, resource, resource template, prompt or completion of a server."""
 
     uri = ""
     mime_type: str | None = None
@@ -24,6 +24,7 @@ class Entry:
     output_schema: str | None = None
     annotations: str | None = None
     action: str | None = None
+    on_get = False
     task: TaskSupport = "forbidden"
     arguments: list[tuple[str, str | None, str | None, bool]] = []
     prepare: Function | None = None
@@ -61,5 +62,5 @@ class Entry:
 
 
 def json(value: object) -> str | None:
-    """The JSON of a value that says something."""
+    """Serializes a value to JSON; `None` for an empty value."""
     return to_json(value) if value else None

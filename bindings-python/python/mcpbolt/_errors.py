@@ -1,8 +1,8 @@
-"""Every error of the package: one base, and the host's natural class where there is one.
+"""All errors of the package. Each derives from `McpError`, and from a built-in exception where one fits.
 
-Each says its `scope` ("message", "request" or "connection": how far it reaches), its `origin`
-("caller", "engine", "peer" or "io": who is at fault) and its `code` (the number on the wire, when
-the other side sent one).
+Each has a `scope` (what it affects: "message", "request" or "connection"), an `origin` (who is at
+fault: "caller", "engine", "peer" or "io") and a `code` (the number on the wire, if the other side
+sent one).
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
 
 
 class McpError(Exception):
-    """Base of everything that this package raises on purpose."""
+    """Base of all errors that this package raises on purpose."""
 
     scope: str = "request"
     origin: str = "engine"
     code: int | None = None
 
     for_people: str = "Something went wrong."
-    """A sentence for people who know nothing of protocols; of failures of actions, what went wrong."""
+    """A sentence for people who know nothing of protocols; it is specific for failed actions only."""
     is_transient: bool = False
-    """Whether to try an action again may help."""
+    """Whether retrying an action may help."""
     retry_after: float | None = None
-    """How many seconds the server asks to wait before."""
+    """How many seconds the server asks to wait before a retry."""
 
 
 class ToolError(McpError):
-    """Raised by a handler: the client is shown its text. Of any other exception it is not."""
+    """Raised by a handler to fail with a text that the client sees. The text of any other exception is not sent."""
 
     origin = "caller"
 
 
 class ProtocolError(McpError):
-    """Raised by a handler: told as an error of the protocol, with its text, rather than as something
-    for the model to read, as a `ToolError` is.
+    """Raised by a handler to answer with a protocol error and its text, rather than with a failed
+    result for the model to read, as `ToolError` does.
 
     Args:
         kind: "internal", "invalid_params", "not_found" or "missing_capability", whose numbers differ
             from revision to revision, or a number of your own.
-        data: Anything that JSON can say.
+        data: Any JSON-serializable value.
     """
 
     origin = "caller"
@@ -54,19 +54,20 @@ class ProtocolError(McpError):
 
 
 class ActionError(McpError):
-    """An error of the action dialect: raised by a handler, its clients get it as it is, and those of MCP its message, and
-    the same as structured content. Raised by `Client.action`, it is what the server answered.
+    """An error of the action dialect. When a handler raises it, clients of the dialect get it unchanged; MCP clients
+    get its message, and the whole error as structured content. When `Client.action` raises it, it is the server's
+    answer.
 
     Args:
-        type: One that the dialect names, as `RESOURCE_NOT_FOUND`, or your own.
-        details: An object of what else there is to know.
-        code: A number, most often a status of HTTP; that of the type by default.
+        type: A type that the dialect defines, such as `RESOURCE_NOT_FOUND`, or your own.
+        details: An object with further information.
+        code: A number, usually an HTTP status; by default the code of the type.
         help_url: Where to read more.
 
     Attributes:
-        kind: Of what a server answered, its type as the dialect names it: for `PERMISSION_DENIED`, `AUTHORIZATION_FAILED`;
-            `None` for the server's own.
-        metadata: What the server says of such an answer: `request_id`, `server_id`, `execution_time_ms` and so on.
+        kind: In a server's answer, the type under the dialect's own name: `AUTHORIZATION_FAILED` for
+            `PERMISSION_DENIED`; `None` for a type of the server's own.
+        metadata: The metadata of a server's answer: `request_id`, `server_id`, `execution_time_ms` and so on.
     """
 
     origin = "peer"
@@ -91,39 +92,39 @@ class ActionError(McpError):
 
 
 class InvalidParams(McpError, ValueError):
-    """The params do not fit the schema of the action; nothing was sent."""
+    """The params are not valid against the schema of the action; nothing was sent."""
 
     origin = "caller"
 
 
 class BreakerOpen(McpError, ConnectionError):
-    """The server has failed too often, and is left alone for a while; nothing was sent."""
+    """The circuit breaker is open because the server has failed too often; nothing was sent."""
 
 
 class RoundOver(BaseException):
-    """Unwinds a plain function whose question goes out with the answer to its call: the call
-    comes again with what the user said. Nothing to catch; `finally` blocks run."""
+    """Unwinds a plain function that asked the client something (from 2026-07-28 on): the question is sent as the
+    answer to the call, and the client repeats the call with the reply. Do not catch it; `finally` blocks run."""
 
 
 class HandBack(BaseException):
-    """Raised by what answers instead of a kernel, before it has done anything: the kernel is to answer. No error, and
-    nothing to catch."""
+    """Raised by a handler that answers in place of a kernel, before it has had any effect, so that the kernel answers
+    the request. It is not an error; do not catch it."""
 
 
 class ResourceNotFound(McpError, LookupError):
-    """Raised by a resource's handler: there is no such resource."""
+    """Raised by a resource's handler when there is no such resource."""
 
     origin = "caller"
 
 
 class DecodeError(McpError, ValueError):
-    """Bytes are no message, or no JSON.
+    """Bytes are not a valid message, or not valid JSON.
 
     Attributes:
-        offset: The byte at which that was noticed; `None` where all of it is JSON.
-        code: The number to answer with: -32700 for what is no JSON, -32600 for a limit or what is no message, -32602
-            for params that are none.
-        raw_id: The id that a whole `id` member before the fault named, as it stands on the wire.
+        offset: The byte at which the fault was found; `None` if all of it is valid JSON.
+        code: The error code to answer with: -32700 for invalid JSON, -32600 for an exceeded limit or an invalid
+            message, -32602 for invalid params.
+        raw_id: The value of a complete `id` member that precedes the fault, as it is on the wire.
     """
 
     scope = "message"
@@ -153,11 +154,11 @@ class PeerError(McpError):
 
 
 class RequestTimeout(McpError, TimeoutError):
-    """No answer in time; the other side was told that nobody waits any more."""
+    """No answer came in time; the other side was sent a cancellation."""
 
 
 class RequestCancelled(McpError):
-    """The request was cancelled on this side without its task being so."""
+    """The request was cancelled on this side, although its task was not."""
 
     origin = "caller"
 
@@ -176,14 +177,14 @@ class ConnectionClosed(McpError, ConnectionError):
 
 
 class CarrierError(McpError, ConnectionError):
-    """What carries the messages failed: HTTP refused one, or nobody answered. Where it ends the connection,
-    it is the `__cause__` of a `ConnectionClosed`.
+    """The transport failed: HTTP refused a message, or the server could not be reached. If the failure ends
+    the connection, it is the `__cause__` of a `ConnectionClosed`.
 
     Attributes:
-        fault: In one word: `unreachable`, `tls`, `timed_out`, `refused`, `redirected`, `no_answer`,
+        fault: The kind of failure: `unreachable`, `tls`, `timed_out`, `refused`, `redirected`, `no_answer`,
             `too_long`, `broken` or `session_lost`.
-        status: That of HTTP, if there was one.
-        authenticate: How the server wants to be shown who asks: `WWW-Authenticate`, as it came.
+        status: The HTTP status, if there was one.
+        authenticate: The `WWW-Authenticate` header as it came: how the server wants requests authenticated.
     """
 
     origin = "io"
@@ -193,7 +194,7 @@ class CarrierError(McpError, ConnectionError):
 
 
 class Overloaded(McpError):
-    """Too many requests wait on this connection; nothing was sent."""
+    """Too many requests are waiting on this connection; nothing was sent."""
 
 
 class Unsupported(McpError, NotImplementedError):
@@ -203,12 +204,18 @@ class Unsupported(McpError, NotImplementedError):
 
 
 class BadAnswer(McpError, ValueError):
-    """The answer is not what its revision allows."""
+    """The answer is not valid in the protocol revision in force."""
 
     origin = "peer"
 
 
 class Misuse(McpError, RuntimeError):
-    """The call itself is wrong."""
+    """The API was used wrongly: the call itself is the mistake."""
 
     origin = "caller"
+
+
+def ordinary(error: BaseException) -> BaseException:
+    """Turns a panic of the engine, which is not an `Exception`, into an `McpError`; other errors are returned as is."""
+    is_panic = type(error).__name__ == "PanicException" and not isinstance(error, Exception)
+    return McpError(f"the engine panicked: {error}") if is_panic else error

@@ -1,4 +1,4 @@
-"""The event loop that servers and clients run on: asyncio's own (uvloop's, too), or what takes its place under trio."""
+"""The event loop that servers and clients run on: asyncio's (uvloop's too), or its substitute under trio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 if TYPE_CHECKING:
 
     class Future(Protocol[_T]):
-        """What the engine settles and a task awaits. When its task is cancelled, so is it."""
+        """A future that the engine settles and a task awaits. It is cancelled with its task."""
 
         def __await__(self) -> Generator[Any, None, _T]: ...
         def done(self) -> bool: ...
@@ -28,25 +28,26 @@ if TYPE_CHECKING:
         def add_done_callback(self, function: Callable[[Any], object], /) -> None: ...
 
     class Cancellable(Protocol):
-        """A task."""
+        """A task that can be cancelled."""
 
         def cancel(self) -> object: ...
 
     class Loop(Protocol):
-        """As much of an event loop as is needed here."""
+        """The part of an event loop that this package uses."""
 
         def create_future(self) -> Future[Any]: ...
         def create_task(self, work: Coroutine[Any, Any, None], /) -> Cancellable: ...
         def call_soon(self, function: Callable[..., object], /, *arguments: Any) -> object: ...
+        def call_soon_threadsafe(self, function: Callable[..., object], /, *arguments: Any) -> object: ...
         def add_reader(self, fd: int, ready: Callable[[], object], /) -> object: ...
         def remove_reader(self, fd: int, /) -> object: ...
 
 
 def event_loop() -> Loop:
-    """The running event loop.
+    """The running event loop, of asyncio or trio.
 
     Raises:
-        Misuse: There is none, of asyncio or of trio.
+        Misuse: No event loop of asyncio or trio is running.
     """
     if _is_trio():
         from ._trio import Loop
@@ -59,10 +60,10 @@ def event_loop() -> Loop:
 
 
 def asyncio_loop(who: str) -> AbstractEventLoop:
-    """The running event loop, for what there is on asyncio alone.
+    """The running event loop of asyncio, for features that trio does not have.
 
     Raises:
-        Misuse: There is none.
+        Misuse: No event loop of asyncio is running.
     """
     if not _is_trio():
         try:
@@ -76,7 +77,7 @@ def asyncio_loop(who: str) -> AbstractEventLoop:
 
 
 def shielded(future: Future[_T]) -> Awaitable[_T]:
-    """What waits for a future that goes on when this task is cancelled."""
+    """An awaitable for a future that is not cancelled with this task."""
     if isfuture(future):
         return shield(future)
     from ._trio import shielded
@@ -85,14 +86,14 @@ def shielded(future: Future[_T]) -> Awaitable[_T]:
 
 
 async def at_last(future: Future[_T]) -> _T:
-    """Waits for it in a task that may be cancelled already: in a scope of trio's or anyio's all it awaits is cancelled from
-    then on."""
+    """Waits for a future in a task that may be cancelled already. In a cancelled scope of trio or anyio every further
+    await would be cancelled, so this one is shielded."""
     with _shield():
         return await shielded(future)
 
 
 async def on_thread(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-    """Calls a function on a thread, with the variables of this task. A task that is cancelled does not wait for it."""
+    """Calls a function on a thread, with this task's context variables. A cancelled task does not wait for it."""
     if not _is_trio():
         return await to_thread(function, *arguments, **named)
     import trio
@@ -113,7 +114,7 @@ def _shield() -> AbstractContextManager[object]:
 
 
 def _is_trio() -> bool:
-    """Whether this runs in a task of trio. Where nobody has imported trio, nothing is imported to find that out."""
+    """Whether this runs in a task of trio. Imports nothing if trio has not been imported."""
     if "trio" not in sys.modules:
         return False
     from sniffio import AsyncLibraryNotFoundError, current_async_library

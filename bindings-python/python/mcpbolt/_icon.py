@@ -1,4 +1,4 @@
-"""Pictures of what a server offers."""
+"""Icons of servers, tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ._content import Wire, _members, _Value
 
 
 class Icon(_Value):
-    """A picture of something, for people: at `https:` or in a `data:` URI.
+    """An icon, at an `https:` or in a `data:` URI.
 
     Args:
-        sizes: Like "48x48", or "any".
-        theme: "light" or "dark", where it suits only one.
+        sizes: Sizes such as "48x48", or "any".
+        theme: "light" or "dark", if it suits only one of them.
     """
 
     __slots__ = ("src", "mime_type", "sizes", "theme")

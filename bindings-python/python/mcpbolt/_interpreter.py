@@ -1,4 +1,4 @@
-"""The engine's way to Python."""
+"""`Interpreter`: the Python functions that the engine calls to run handlers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextvars import copy_context
 from typing import Any
 
 class Interpreter:
-    """What calls are carried out with.
+    """The state and functions with which the engine runs handlers.
 
     Args:
-        state: What the lifespan gave.
+        state: The value that the lifespan yielded.
         spawn: Starts the task of a call.
-        call_soon: That of the event loop.
+        call_soon: `call_soon` of the event loop.
     """
 
     __slots__ = ("state", "context", "spawn", "call_soon")

@@ -1,4 +1,4 @@
-"""A server on the running event loop."""
+"""Runs a server on the running event loop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """What has been done at an address so far, in numbers; reading them costs nobody anything.
+    """Counters of a served address. Reading them is cheap and does not disturb the server.
 
-    Those named `open_…` are of the moment, the others since the beginning. `http_errors` are requests of HTTP that
-    were answered with a status of 400 or more; bytes are those of the sockets, without TLS.
+    Members named `open_…` are current values, the others totals since the start. `http_errors` counts HTTP requests
+    answered with a status of 400 or more; bytes are those of the sockets, without the overhead of TLS.
     """
 
     open_connections: int
@@ -39,14 +39,14 @@ class Counts(NamedTuple):
 
 
 class ServedAddress(str):
-    """The address of a server at work, and what has been done there."""
+    """The address that a running server listens on, with counters of its traffic."""
 
-    _serving: _core.Serving
+    _counter: _core.Counter
 
     @property
     def counts(self) -> Counts:
-        """What has been done so far."""
-        return Counts(*self._serving.counts())
+        """The counters of the address at this moment."""
+        return Counts(*self._counter.counts())
 
 
 Start = Callable[[Interpreter], _core.Serving]
@@ -54,7 +54,7 @@ Start = Callable[[Interpreter], _core.Serving]
 
 @asynccontextmanager
 async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
-    """A server at work, and the future of its end."""
+    """Runs a server while the block runs; yields it and a future that is done when it has ended."""
     loop = event_loop()
     async with lifespan(server) as state:
         ended: Future[None] = loop.create_future()
@@ -74,7 +74,7 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
         try:
             yield serving, ended
         finally:
-            # Tasks of the protocol go on, and hear of their answers and of being given up.
+            # MCP tasks go on after the block, and still get the client's answers and cancellations.
             left = True
             drain()
             serving.close()
@@ -82,7 +82,7 @@ async def running(server: Any, start: Start) -> AsyncIterator[tuple[_core.Servin
 
 
 def carriers(loop: Loop) -> Carriers | Calls:
-    """What starts calls there."""
+    """Makes the object that starts calls on this loop."""
     if isinstance(loop, asyncio.AbstractEventLoop):
         return Carriers(loop)
     from ._trio import Calls
@@ -91,7 +91,7 @@ def carriers(loop: Loop) -> Carriers | Calls:
 
 
 def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
-    """What the server's lifespan gives, or nothing."""
+    """The server's lifespan, or an empty context if it has none."""
     if server._lifespan is None:
         return nullcontext()
     made: AbstractAsyncContextManager[Any] = server._lifespan(server)
@@ -99,7 +99,7 @@ def lifespan(server: Any) -> AbstractAsyncContextManager[Any]:
 
 
 async def serve(server: Any, grace: float, own: bool) -> None:
-    """Serves on stdin and stdout until the wire ends; a cancellation ends it in good order."""
+    """Serves on stdin and stdout until the input ends; cancelling it shuts down gracefully."""
     from ._running import stray_output
 
     def start(interpreter: Interpreter) -> _core.Serving:
@@ -118,7 +118,7 @@ async def serve(server: Any, grace: float, own: bool) -> None:
 async def listening(
     server: Any, address: str, grace: float, options: ServeOptions | None, own: _core.Termination | None = None
 ) -> AsyncIterator[tuple[_core.Serving, Future[None]]]:
-    """A server on the network, which ends in good order with the block, and with what is noted in `own`."""
+    """Runs a server on the network; shuts it down gracefully at the end of the block, or on a signal noted in `own`."""
 
     def start(interpreter: Interpreter) -> _core.Serving:
         return _core.Serving.network(server._catalog(), interpreter, address, grace, own, options or ServeOptions())
@@ -133,17 +133,17 @@ async def listening(
 
 @asynccontextmanager
 async def address_of(server: Any, address: str, grace: float, options: ServeOptions | None) -> AsyncIterator[ServedAddress]:
-    """The same; gives where it is reached."""
+    """Runs a server on the network while the block runs; yields its address."""
     async with listening(server, address, grace, options) as (serving, _):
         served = ServedAddress(serving.address)
-        served._serving = serving
+        served._counter = serving.counter()
         yield served
 
 
 async def serve_listening(
     server: Any, address: str, grace: float, options: ServeOptions | None, ready: Callable[[str], object]
 ) -> None:
-    """Serves on the network until a signal comes."""
+    """Serves on the network until the process gets a signal; calls `ready` with the address first."""
     from ._running import ended_by_signals
 
     with ended_by_signals() as own:

@@ -1,4 +1,4 @@
-"""What handlers give back, as the engine writes it: called by the engine for all but text and dicts."""
+"""Converts the return values of handlers to results: the engine calls this for all values but text and dicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Lowered = tuple[list[Wire] | None, object, "Wire | None", bool]
 
 
 def tool(value: Any) -> Lowered:
-    """The blocks of content, the structured content, the `_meta`, and whether the tool failed."""
+    """Converts a tool's value to content blocks, structured content, `_meta`, and whether the tool failed."""
     if value is None:
         return [], None, None, False
     if isinstance(value, ToolResult):
@@ -27,7 +27,7 @@ def tool(value: Any) -> Lowered:
 
 
 def structured(value: Any) -> Lowered:
-    """The same of a tool with an output schema: what it gives back is structured, whatever it looks like."""
+    """Like `tool`, for a tool with an output schema: its value is always structured content."""
     return tool(value) if value is None or isinstance(value, ToolResult) else (None, value, None, False)
 
 
@@ -40,14 +40,14 @@ MAX_VALUES = 100  # of one answer to a completion
 
 
 def completions(value: Any, _uri: str) -> Wire:
-    """What completes an argument; that there was more is told."""
+    """Converts the values of a completion; `hasMore` says whether some were cut off."""
     values = [str(one) for one in value]
     shown = values[:MAX_VALUES]
     return {"completion": {"values": shown, "total": len(values), "hasMore": len(shown) < len(values)}}
 
 
 def contents(mime_type: str | None) -> Any:
-    """For a resource of that type."""
+    """Makes the function that converts the values of a resource of that MIME type."""
 
     def lower(value: Any, uri: str) -> Wire:
         items = value if isinstance(value, list) and value and isinstance(value[0], ResourceContents) else [value]
@@ -67,7 +67,7 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> Wire:
 
 
 def messages(description: str | None) -> Any:
-    """For a prompt of that description."""
+    """Makes the function that converts the values of a prompt with that description."""
 
     def lower(value: Any, _uri: str) -> Wire:
         items = value if isinstance(value, (list, tuple)) else [value]

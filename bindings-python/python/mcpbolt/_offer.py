@@ -1,4 +1,4 @@
-"""What a server offers."""
+"""The part of `Server` that holds its tools, resources, prompts, completions and skills."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _F = TypeVar("_F", bound=Function)
 
 
 class Offer:
-    """Tools, resources, prompts, completions and skills: decorate functions to add to them."""
+    """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -47,6 +47,7 @@ class Offer:
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
         action: Mapping[str, Any] | None = None,
+        on_get: bool = False,
         task: TaskSupport = "forbidden",
         kept: _core.Results | None = None,
         inline: bool = False,
@@ -66,30 +67,34 @@ class Offer:
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
         action: Mapping[str, Any] | None = None,
+        on_get: bool = False,
         task: TaskSupport = "forbidden",
         kept: _core.Results | None = None,
         inline: bool = False,
     ) -> Any:
-        """Offers a function as a tool. Its schemas come from its hints, its description from its
-        docstring. With `input_schema` the function takes the arguments as that schema has them.
+        """Adds a function as a tool. Its schemas come from the type hints, its description from the
+        docstring. With `input_schema` the function gets the arguments unconverted, as that schema has them.
 
         Args:
-            output_schema: What its structured content looks like. What it gives back is held against
-                it, like against the class of its return hint, before it is sent.
-            annotations: Hints on what it does: `readOnlyHint`, `destructiveHint` and so on.
-            icons: Pictures of it: `Icon`s, or their URIs.
-            meta: Its `_meta`.
-            action: What `mcp.get_schema` of the action dialect shows of it besides: any of `examples`, `errors` (types of
-                them), `help_url`, `deprecated` (a notice), `atomic` (whether it is undone where it fails), and more.
-            task: Whether its calls may, or must, go on as tasks: see `Context.begin_task`.
-            kept: Where its results are kept: the same call gets the same answer until its time is over or it is
-                forgotten, without the function. Failures are not kept.
+            output_schema: The schema of the structured content. Results are validated against it before they
+                are sent, as they are against the class of a return hint.
+            annotations: Hints on the tool's behaviour: `readOnlyHint`, `destructiveHint` and so on.
+            icons: Icons of the tool: `Icon`s, or their URIs.
+            meta: The tool's `_meta`.
+            action: Further members for `mcp.get_schema` of the action dialect: any of `examples`, `errors` (their
+                types), `help_url`, `deprecated` (a notice), `atomic` (whether a failed call is undone), and more.
+            on_get: Lets a GET run the tool, in the action dialect over HTTP: `GET …/stream?action=NAME`. A web page
+                can make a browser send a GET without an origin, so this is only for tools whose annotations have
+                `readOnlyHint`; for any other it is a `ValueError` when the server starts.
+            task: Whether calls may, or must, run as tasks: see `Context.begin_task`.
+            kept: A cache of the tool's results. A repeated call gets the cached result, without running the
+                function, until it expires or is forgotten. Failures are not cached.
 
-        A parameter with the hint `Steps` makes it atomic: what the function notes there is taken back unless the call
-        comes to a good end.
+        A parameter with the hint `Steps` makes the tool atomic: the steps that the function records there are undone
+        unless the call succeeds.
 
         Raises:
-            TypeError: A parameter has a hint that JSON cannot carry.
+            TypeError: A parameter has a hint that JSON cannot represent.
         """
 
         def add(function: _F) -> _F:
@@ -111,6 +116,7 @@ class Offer:
                 entry.output_schema = output(signature.hints["return"])
             entry.annotations = json(annotations)
             entry.action = json(action)
+            entry.on_get = on_get
             entry.task = task
             entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
             entry.is_atomic = steps is not None
@@ -137,15 +143,14 @@ class Offer:
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
     ) -> Callable[[_F], _F]:
-        """Offers what a function gives back as a resource; with variables in the URI
-        (`users://{id}`), which become its arguments, as a template of resources.
+        """Adds a resource whose contents the function returns. If the URI has variables
+        (`users://{id}`), it adds a resource template, and the variables are the function's arguments.
 
         Args:
-            size: How many bytes it has, if that is known; templates have none.
-            annotations: For whom it is and how much it matters: `audience`, `priority`,
-                `lastModified`.
-            icons: Pictures of it: `Icon`s, or their URIs.
-            meta: Its `_meta`.
+            size: The size in bytes, if known; not for templates.
+            annotations: Audience and importance of the resource: `audience`, `priority`, `lastModified`.
+            icons: Icons of the resource: `Icon`s, or their URIs.
+            meta: The resource's `_meta`.
 
         Raises:
             TypeError: The function's parameters are not the template's variables.
@@ -194,7 +199,7 @@ class Offer:
         icons: Icons = (),
         meta: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Offers a function as a prompt: it gives back text, a `Message`, or a list of them."""
+        """Adds a function as a prompt: it returns text, a `Message`, or a list of them."""
 
         def add(function: _F) -> _F:
             signature = Signature(function)
@@ -208,11 +213,11 @@ class Offer:
 
     def completion(self, function: _F, /) -> _F:
         """Completes the arguments of prompts and templates while a user types: the function is
-        called with a `CompletionRequest` and gives back values, best first.
+        called with a `CompletionRequest` and returns values, best first.
 
         Raises:
-            Misuse: The server was made with `list_changes=True`, and what it can do is settled,
-                because there was a connection.
+            Misuse: The server was made with `list_changes=True` and has been served already, so that
+                its capabilities cannot change.
         """
         if self._settings.list_changes and self._made:
             raise Misuse("clients were told what the server can do: add the completion before the first connects")
@@ -233,12 +238,12 @@ class Offer:
         return function
 
     def add_skills(self, folder: str | PathLike[str]) -> None:
-        """Offers the skill in a folder, or all those below it: folders with a `SKILL.md`. Their files
-        are read now. Hidden ones are left out, and so is what is no plain file or folder: nothing is
-        read through a symbolic link. What lies between becomes part of a skill's URI.
+        """Adds the skill in a folder, or all skills below it. A skill is a folder with a `SKILL.md`.
+        Its files are read now. Hidden files, symbolic links and everything else that is not a plain file
+        or folder are left out. The path from `folder` to a skill becomes part of the skill's URI.
 
         Raises:
-            ValueError: There is none.
+            ValueError: There is no skill in the folder or below it.
         """
         from ._skills import skills
 
@@ -247,7 +252,7 @@ class Offer:
             self._settings.skills.append(skill)
 
     def _change(self, change: Callable[[_core.Catalog], object]) -> None:
-        """Makes a change where clients were told to expect some, or has the next one begin anew."""
+        """Changes the catalog in use if `list_changes` was announced; otherwise has the next server build a new one."""
         if self._settings.list_changes and self._made:
             change(self._made[-1])
         else:
@@ -268,27 +273,27 @@ class Offer:
         self._entries = kept
 
     def remove_tool(self, name: str) -> None:
-        """Offers that tool no longer; calls under way are finished.
+        """Removes a tool; calls in progress are finished.
 
         Raises:
-            LookupError: There is none of that name.
+            LookupError: There is no tool of that name.
         """
         self._remove("tool", name)
 
     def remove_prompt(self, name: str) -> None:
-        """Offers that prompt no longer."""
+        """Removes a prompt."""
         self._remove("prompt", name)
 
     def remove_resource(self, uri: str) -> None:
-        """Offers that resource no longer."""
+        """Removes a resource."""
         self._remove("resource", uri)
 
     def remove_resource_template(self, template: str) -> None:
-        """Offers resources by that template no longer."""
+        """Removes a resource template."""
         self._remove("template", template)
 
     def resource_updated(self, uri: str) -> None:
-        """Tells the clients that subscribed to it that a resource is another now.
+        """Notifies the clients that subscribed to a resource that it has changed.
 
         Raises:
             Misuse: The server was made without `subscriptions=True`.
@@ -299,10 +304,10 @@ class Offer:
             catalog.resource_updated(uri)
 
     def _catalog(self) -> _core.Catalog:
-        """What is offered now. Connections share it, and the tasks that are kept, until it changes."""
+        """The current catalog. All connections share it and its kept tasks, until it changes."""
         if self._is_stale and not (self._made and self._settings.list_changes):
             catalog = _core.Catalog(self._settings, self._entries)
-            # Who subscribed is told of updates also where something else is offered by now.
+            # Subscribers of an older catalog still get its update notifications.
             self._made = [*(made for made in self._made if made.in_use), catalog]
             self._is_stale = False
         return self._made[-1]

@@ -1,4 +1,4 @@
-"""Objects as what JSON knows: called by the engine for what it does not know itself."""
+"""Converts objects to JSON-serializable values: the engine calls this for types that it does not handle itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """`value` one step nearer to dicts, lists, strings and numbers."""
+    """Converts `value` by one level to a dict, list, string or number; its members may need the same.
+
+    Raises:
+        TypeError: The type is not JSON serializable.
+    """
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in kind.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""What servers ask and clients answer: a model's words, a user's, and roots."""
+"""Questions of servers and answers of clients: sampling, elicitation and roots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Root(_Value):
 
 
 class Sampled(_Value):
-    """What a model said: blocks of content, its name, and why it stopped."""
+    """A model's answer: content blocks, the model's name, and why it stopped."""
 
     __slots__ = ("content", "model", "role", "stop_reason")
 
@@ -43,7 +43,7 @@ class Sampled(_Value):
 
     @property
     def text(self) -> str:
-        """Its blocks of text, joined by newlines."""
+        """The text blocks, joined by newlines."""
         return "\n".join(one.text for one in self.content if isinstance(one, Text))
 
     def wire(self) -> Wire:
@@ -59,7 +59,7 @@ class Sampled(_Value):
 
 
 class SamplingRequest(_Value):
-    """What a server asks of the client's model; `wire` is all of it."""
+    """A server's request to the client's model; `wire` is the whole request."""
 
     __slots__ = ("wire",)
 
@@ -68,7 +68,7 @@ class SamplingRequest(_Value):
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation, a block of content each."""
+        """The conversation, with one content block in each message."""
         wires = self.wire["messages"]
         return [Message(one, wire["role"]) for wire in wires for one in _blocks(wire["content"])]
 
@@ -88,7 +88,7 @@ class SamplingRequest(_Value):
 
 
 class ElicitationRequest(_Value):
-    """What a server asks of the user: to fill in a form, or to go to a web page."""
+    """A server's request to the user: to fill in a form, or to visit a web page."""
 
     __slots__ = ("message", "schema", "url", "id")
 
@@ -104,8 +104,8 @@ class ElicitationRequest(_Value):
 
 
 class Elicited(_Value):
-    """What a user did: `action` is "accept", "decline" or "cancel"; `content` what was filled in,
-    as the class that the form was made of or as a dict."""
+    """A user's answer: `action` is "accept", "decline" or "cancel"; `content` is the filled-in form, as an
+    instance of the form's class or as a dict."""
 
     __slots__ = ("action", "content")
 

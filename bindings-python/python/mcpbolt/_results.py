@@ -1,4 +1,4 @@
-"""What a client learns of a server, parsed when it is looked at."""
+"""Lists and results that a client gets from a server, parsed when they are accessed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._icon import Icon
 
 
 class ServerInfo(_Value):
-    """What a server said of itself. For display: nothing vouches for it."""
+    """A server's self-description. For display: it is not verified."""
 
     __slots__ = ("name", "version", "title", "instructions", "capabilities", "revision")
 
@@ -24,13 +24,13 @@ class ServerInfo(_Value):
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """The extensions that it offers: settings by name."""
+        """The extensions that the server offers: settings by name."""
         extensions: dict[str, Any] = self.capabilities.get("extensions", {})
         return extensions
 
 
 class ClientInfo(_Value):
-    """What a client said of itself. For display: nothing vouches for it."""
+    """A client's self-description. For display: it is not verified."""
 
     __slots__ = ("name", "version", "title", "capabilities", "revision")
 
@@ -43,7 +43,7 @@ class ClientInfo(_Value):
 
 
 class _Wired(_Value):
-    """Built from a dict of the wire's, which stays in reach."""
+    """A value read from a JSON object of the wire, which is available as `wire`."""
 
     __slots__ = ("wire",)
 
@@ -96,7 +96,7 @@ class Tool(_Wired):
 
     @property
     def task(self) -> str:
-        """Whether its calls may be tasks: "forbidden", "optional" or "required" (2025-11-25)."""
+        """Whether calls may run as tasks: "forbidden", "optional" or "required" (2025-11-25)."""
         return str(self.wire.get("execution", {}).get("taskSupport", "forbidden"))
 
 
@@ -115,12 +115,12 @@ class Resource(_Wired):
 
     @property
     def size(self) -> int | None:
-        """How many bytes it has, if the server says so."""
+        """The size in bytes, if the server says so."""
         return self.wire.get("size")
 
 
 class ResourceTemplate(_Wired):
-    """Resources that a server offers by a pattern of their URIs."""
+    """A template for the URIs of resources that a server offers."""
 
     __slots__ = ()
 
@@ -134,7 +134,7 @@ class ResourceTemplate(_Wired):
 
 
 class PromptArgument(_Wired):
-    """What a prompt takes."""
+    """An argument of a prompt."""
 
     __slots__ = ()
 
@@ -169,12 +169,12 @@ class _Result:
 
     @property
     def json(self) -> str:
-        """The same, as text, byte for byte."""
+        """The whole result as JSON text, as it came."""
         return self._answer.json()
 
     @property
     def meta(self) -> dict[str, Any]:
-        """Its `_meta`."""
+        """The `_meta` of the result."""
         meta: dict[str, Any] = self.wire.get("_meta", {})
         return meta
 
@@ -183,33 +183,33 @@ class _Result:
 
 
 class CallToolResult(_Result):
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     __slots__ = ()
 
     @property
     def content(self) -> list[Content | Wire]:
-        """Its blocks; one of a type that is not known stays a dict."""
+        """The content blocks; a block of an unknown type is a dict."""
         return [parse(block) for block in self.wire.get("content", [])]
 
     @property
     def text(self) -> str:
-        """Its blocks of text, joined by newlines."""
+        """The text blocks, joined by newlines."""
         return "\n".join(block.text for block in self.content if isinstance(block, Text))
 
     @property
     def structured(self) -> Any:
-        """Its structured content; `None` without any."""
+        """The structured content; `None` if there is none."""
         return self.wire.get("structuredContent")
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool failed; the blocks say how."""
+        """Whether the tool failed; the content then says why."""
         return bool(self.wire.get("isError", False))
 
 
 class PromptResult(_Result):
-    """A prompt, rendered."""
+    """A rendered prompt."""
 
     __slots__ = ()
 
@@ -229,22 +229,22 @@ class Completions(_Result):
 
     @property
     def values(self) -> list[str]:
-        """The first of them, at most 100."""
+        """The first values, at most 100."""
         values: list[str] = self.wire["completion"]["values"]
         return values
 
     @property
     def total(self) -> int | None:
-        """How many there are in all, if that is known."""
+        """The number of values in all, if known."""
         total: int | None = self.wire["completion"].get("total")
         return total
 
     @property
     def has_more(self) -> bool:
-        """Whether there are more than these."""
+        """Whether there are more values than these."""
         return bool(self.wire["completion"].get("hasMore", False))
 
 
 def contents(answer: _core.Answer) -> list[ResourceContents]:
-    """What was read."""
+    """Parses the contents of a `resources/read` result."""
     return [parse_contents(wire) for wire in answer.parse().get("contents", [])]

@@ -1,4 +1,4 @@
-"""`mcpbolt run`: a server as it stands in a file or module, on the engine, wherever it shall be reached."""
+"""`mcpbolt run`: serves a server from a file or module, unchanged, on the engine, at any address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from ._core import __version__
 
-# The name that a class goes by, and the package that has it.
+# The names of the server classes, and their packages.
 _KINDS = {("Server", "mcpbolt"), ("Server", "mcp"), ("MCPServer", "mcp"), ("FastMCP", "fastmcp")}
 _NAMES = ("mcp", "server", "app")
 _ABOUT = """
@@ -28,11 +28,11 @@ and of FastMCP keep their semantics; their tools are called by the engine itself
 
 
 class NoServer(Exception):
-    """There is no such server."""
+    """The target names no server."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The program. Exits with 2 when there is no such server, or no such address."""
+    """The command-line program. Exits with status 2 if the server or the address does not exist."""
     parser = ArgumentParser("mcpbolt", description="MCP servers on a native engine.")
     parser.add_argument("--version", action="version", version=f"mcpbolt {__version__}")
     commands = parser.add_subparsers(required=True)
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     where = run.add_mutually_exclusive_group()
     where.add_argument("--http", metavar="[HOST]:PORT[/PATH]", help="serve over HTTP there; at 127.0.0.1 and /mcp")
     where.add_argument("--at", metavar="ADDRESS", help="serve at any address: unix:/run/mcp.sock, tcp:localhost:7000, …")
+    run.add_argument(
+        "--anonymous", action="store_true", help="listen where other machines reach it, although clients prove nothing"
+    )
     run.add_argument("--grace", type=float, default=5.0, help="seconds that what is in flight has to end (5)")
     run.add_argument("--plain", action="store_true", help="call every tool as its own package does")
     options = parser.parse_args(arguments)
@@ -52,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (NoServer, ImportError) as error:
         run.error(str(error))
     except (ValueError, OSError) as error:
-        # What a server itself raises while it serves is told by its traceback.
+        # Errors of a running server are shown with their traceback.
         if server_has_begun(error):
             raise
         run.error(str(error))
 
 
 def server_has_begun(error: BaseException) -> bool:
-    """Whether an error comes from further down than this file and the engine's own."""
+    """Whether an error was raised outside this package, that is, by the server's own code."""
     here = os.path.dirname(__file__)
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -68,7 +71,7 @@ def server_has_begun(error: BaseException) -> bool:
 
 
 def address(options: Namespace) -> str:
-    """Where it is to be served."""
+    """The address to serve at."""
     if options.at:
         return str(options.at)
     if not options.http:
@@ -80,16 +83,18 @@ def address(options: Namespace) -> str:
 
 def serve(server: Any, options: Namespace) -> None:
     at = address(options)
+    from ._serve_options import ServeOptions
     from ._server import Server
 
+    reach = ServeOptions(anonymous=options.anonymous)
     if isinstance(server, Server):
-        return server.run(at, grace=options.grace)
+        return server.run(at, grace=options.grace, options=reach)
     sdk: Any = import_module("mcpbolt.mcp")
     if not hasattr(sdk, "run"):
         raise NoServer(f"this version runs servers of its own alone, and that is {type(server).__module__}'s")
     if not options.plain:
         sdk.accelerate(server)
-    sdk.run(server, at, grace=options.grace)
+    sdk.run(server, at, grace=options.grace, options=reach)
 
 
 def found(target: str) -> Any:
@@ -113,7 +118,7 @@ def found(target: str) -> Any:
 
 
 def loaded(place: str) -> ModuleType:
-    """The module of a file, or of that name."""
+    """Imports the module of a file, or of that name."""
     if not place.endswith(".py") and not os.path.isfile(place):
         sys.path.insert(0, os.getcwd())
         return import_module(place)
@@ -143,5 +148,5 @@ def only(module: ModuleType, place: str) -> Any:
 
 
 def is_server(value: Any) -> bool:
-    """Whether it is an instance of one of the kinds; nothing is imported to find that out."""
+    """Whether it is an instance of one of the server classes. Imports none of them."""
     return any((base.__name__, base.__module__.split(".")[0]) in _KINDS for base in type(value).__mro__)

@@ -1,4 +1,4 @@
-"""What a process is like while it is there for a server alone."""
+"""The process's stdout and signals while it runs a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from . import _core
 
 
 class stray_output:
-    """While the engine holds the wire, `print` writes to stderr, buffered text included."""
+    """Redirects `print` to stderr while the engine uses stdout for messages. Text that is still buffered is written
+    to stdout first."""
 
     def __enter__(self) -> None:
         self.stdout = sys.stdout
@@ -21,7 +22,7 @@ class stray_output:
 
 
 class interrupts_left_to_the_engine:
-    """An interrupt ends a server on stdin and stdout in good order instead of raising `KeyboardInterrupt`."""
+    """Lets an interrupt shut down a server on stdin and stdout gracefully instead of raising `KeyboardInterrupt`."""
 
     def __enter__(self) -> None:
         from signal import SIGHUP, SIGINT, SIGTERM, getsignal, signal
@@ -38,11 +39,11 @@ class interrupts_left_to_the_engine:
 
 
 class ended_by_signals:
-    """Signals that ask the process to end have a server on the network end in good order instead.
+    """Lets termination signals shut down a server on the network gracefully instead of ending the process.
 
-    The engine hears of them at once, even while the main thread is wedged. The program's own handlers are
-    back afterwards, and another server may follow. What the process ignores stays ignored; in another thread
-    than the main one, signals are the program's affair.
+    The engine gets them at once, even while the main thread is blocked. The program's own handlers are restored
+    afterwards, and another server may be run. Ignored signals stay ignored. In any thread other than the main
+    one, signals are left to the program.
     """
 
     def __enter__(self) -> _core.Termination | None:
@@ -56,7 +57,7 @@ class ended_by_signals:
             return None
         for number in (SIGHUP, SIGINT, SIGTERM):
             if getsignal(number) not in (None, SIG_IGN):
-                # Some event loops have signals noted elsewhere.
+                # Some event loops replace the wakeup descriptor, so the handler notes the signal too.
                 self.handlers[number] = signal(number, lambda number, _: self.termination.note(number))
         return self.termination
 

@@ -1,4 +1,4 @@
-"""JSON Schema from type hints, and what makes of JSON what a hint asks for."""
+"""Makes JSON Schemas from type hints, and converters from JSON values to the types of the hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._plain import is_model
 
 Schema = dict[str, Any]
 Convert = Callable[[Any], Any]
-# A hint's schema, and its conversion where JSON's own value is not enough.
+# A hint's schema, and a converter if the parsed JSON value does not have the hint's type.
 Described = tuple[Schema, "Convert | None"]
 
 _PLAIN: dict[Any, Schema] = {
@@ -40,10 +40,10 @@ _FORMATS = {
 
 
 def describe(hint: Any) -> Described:
-    """The schema of any hint that JSON can carry.
+    """Makes the schema and the converter of a type hint.
 
     Raises:
-        TypeError: JSON cannot carry it.
+        TypeError: JSON cannot represent the type.
     """
     try:
         if hint in _PLAIN:
@@ -179,10 +179,10 @@ def _decode_base64(text: str) -> bytes:
 
 
 def hints_of(owner: Any) -> dict[str, Any]:
-    """The hints of a function or a class, as its module or, failing that, who decorates sees them.
+    """The type hints of a function or a class, resolved in its module or, failing that, in the decorating function.
 
     Raises:
-        TypeError: A hint names what neither knows.
+        TypeError: A hint uses a name that is defined in neither.
     """
     try:
         return typing.get_type_hints(owner, include_extras=True)
@@ -196,7 +196,7 @@ def hints_of(owner: Any) -> dict[str, Any]:
 
 
 def _names_of_the_caller() -> dict[str, Any]:
-    """The local names of the innermost function that is not the package's."""
+    """The local names of the innermost caller outside this package."""
     frame = sys._getframe()
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "mcpbolt":
         frame = frame.f_back
@@ -232,7 +232,7 @@ def _pydantic(hint: Any) -> Described:
 
 
 def output(hint: Any) -> str | None:
-    """The schema of what a function gives back, if it is an object of known members."""
+    """The schema of a function's return type, if it is a class with known members."""
     from json import dumps
 
     known = isinstance(hint, type) and (

@@ -1,4 +1,4 @@
-"""How a server on the network is reached."""
+"""`ServeOptions`: who may connect to a server over the network, and its limits."""
 
 from __future__ import annotations
 
@@ -7,48 +7,67 @@ from os import PathLike
 
 
 class ServeOptions:
-    """Who may reach a server on the network, and its bounds. What is not said is as the engine has it: the
-    defaults are those of a server for programs of the same machine.
+    """Who may connect to a server over the network, and its limits. Arguments left out take the engine's
+    defaults, which suit a server for programs on the same machine.
 
     Args:
-        hosts: The names, without ports, that requests may be addressed to and pages may come from: `Host`
-            and `Origin` are held against them, which stops DNS rebinding. `"*"` stands for any. By default
-            those of this machine. The name of the address is always one of them.
-        origins: Further origins, whole (`"https://example.com"`), whose pages may ask.
-        cors: Whether those pages may read the answers, too, and ask with `fetch`; no by default.
-        max_message_bytes: The longest message that is taken; 16 MiB by default.
-        header_timeout: Seconds that all headers of a request may take.
-        stall_timeout: Seconds that the body of a request may take, and that a client may take nothing of what
-            waits for it.
-        comment_interval: Seconds of silence on a stream of events after which a comment keeps it open.
-        sse: Whether clients of 2024-11-05 are served, too, with their two endpoints.
-        max_sessions: Sessions at a time (revisions before 2026-07-28); the longest unused gives way.
-        session_ttl: Seconds that a session is kept that no client has anything to do with.
-        action_ttl: Seconds that an action goes on whose stream broke off, for a client that comes back; 30 by default,
-            at 0 it ends with its connection.
-        replay_bytes: Bytes of messages that a session keeps for clients that come back for them.
-        websocket: Whether clients may go on as WebSockets at an `http:` address.
-        heartbeat: Seconds of silence on a WebSocket after which its client is pinged; silent for as long
-            again, it is taken for dead.
-        tls: Files with the certificate (and those that vouch for it) and its key, in PEM: for `https:` and
-            `wss:`.
-        tls_clients: A file with the certificates, in PEM, of which one has to vouch for that of each client (mutual
-            TLS); by default clients are not asked for any.
-        threads: Threads that wait for sockets, of their own; by default one at a time does, which is best until
-            one processor is not enough for the traffic.
-        max_connections: Connections at a time; further ones wait to be taken.
+        hosts: The host names, without ports, that requests may be addressed to. The `Host` header is checked against
+            them, which stops DNS rebinding. `"*"` allows any. By default the names of this machine. The name in the
+            address that is served is always allowed.
+        origins: The full origins whose web pages may send requests: `"https://example.com"`, or
+            `"http://localhost:*"` for any port. `"*"` allows any origin. By default the origins of this machine, on
+            any port. Pages of the server's own origin are always allowed; if `hosts` is `"*"`, only when that origin
+            is `https`, an IP address or `localhost`. Every request of any other page is refused with 403.
+        anonymous: Whether unauthenticated clients on other machines are served. Without it, a server whose policy
+            checks no credentials, and that has no `tls_clients`, listens only on loopback addresses: `run` raises a
+            `PermissionError` for any other. It does not apply to an ASGI application, which has no address.
+        cors: Whether pages of the allowed origins may also read the answers, and use `fetch`; off by default.
+        max_message_bytes: The longest message that is accepted; 16 MiB by default.
+        header_timeout: Seconds within which all headers of a request must arrive.
+        stall_timeout: Seconds within which the body of a request must arrive, and for which a client may read
+            nothing of the data that waits for it.
+        comment_interval: Seconds of silence on an event stream after which a comment is sent to keep it open.
+        sse: Whether clients of 2024-11-05 are also served, on their two endpoints.
+        trusted_proxies: Addresses and networks (`"10.0.0.0/8"`) of proxies whose `Forwarded` or `X-Forwarded-For`
+            header is trusted. A request from one of them counts for the last forwarded address that is not a trusted
+            proxy. None by default: each request counts for the address that it comes from.
+        max_sessions: Sessions at a time (revisions before 2026-07-28), 10,000 by default. When there is no room, the
+            oldest session with an unfinished handshake ends; if there is none, the longest unused session of the
+            client that has the most.
+        max_sessions_per_peer: Sessions of one client, identified by its principal, otherwise by its address; by default
+            three quarters of `max_sessions`.
+        session_ttl: Seconds that an unused session is kept.
+        action_ttl: Seconds that an action continues after its stream broke off, for a client that comes back; 30 by
+            default; with 0 the action ends with its connection.
+        replay_bytes: Bytes of messages that a session keeps for clients that resume a stream.
+        websocket: Whether clients may upgrade to a WebSocket at an `http:` address.
+        heartbeat: Seconds of silence on a WebSocket after which its client is pinged. A client that stays silent for as
+            long again is considered dead. On `tcp:` and `unix:` the client gets a `ping` request, if its revision has
+            one; on HTTP/2, a ping frame.
+        tls: The PEM files of the certificate (with its chain) and of its private key, for `https:` and `wss:`.
+        tls_clients: A PEM file of CA certificates, to one of which the certificate of each client must chain
+            (mutual TLS); by default clients are not asked for a certificate.
+        threads: How many dedicated threads wait for sockets. By default one thread at a time does, which is best
+            until one processor is not enough for the traffic.
+        max_connections: Connections at a time, 65,536 by default. A further one replaces the oldest that has not
+            finished its handshake; if there is none, the new one is closed at once.
+        max_connections_per_peer: Connections of one address (IPv6: one /64 network); by default three quarters of
+            `max_connections`. Unix sockets and trusted proxies are exempt.
     """
 
     __slots__ = (
         "hosts",
         "origins",
+        "anonymous",
         "cors",
         "max_message_bytes",
         "header_timeout",
         "stall_timeout",
         "comment_interval",
         "sse",
+        "trusted_proxies",
         "max_sessions",
+        "max_sessions_per_peer",
         "session_ttl",
         "action_ttl",
         "replay_bytes",
@@ -58,6 +77,7 @@ class ServeOptions:
         "tls_clients",
         "threads",
         "max_connections",
+        "max_connections_per_peer",
     )
 
     def __init__(
@@ -65,13 +85,16 @@ class ServeOptions:
         *,
         hosts: Iterable[str] | None = None,
         origins: Iterable[str] | None = None,
+        anonymous: bool | None = None,
         cors: bool | None = None,
         max_message_bytes: int | None = None,
         header_timeout: float | None = None,
         stall_timeout: float | None = None,
         comment_interval: float | None = None,
         sse: bool | None = None,
+        trusted_proxies: Iterable[str] | None = None,
         max_sessions: int | None = None,
+        max_sessions_per_peer: int | None = None,
         session_ttl: float | None = None,
         action_ttl: float | None = None,
         replay_bytes: int | None = None,
@@ -81,16 +104,20 @@ class ServeOptions:
         tls_clients: str | PathLike[str] | None = None,
         threads: int | None = None,
         max_connections: int | None = None,
+        max_connections_per_peer: int | None = None,
     ) -> None:
         self.hosts = None if hosts is None else _words(hosts)
         self.origins = None if origins is None else _words(origins)
+        self.anonymous = anonymous
         self.cors = cors
         self.max_message_bytes = max_message_bytes
         self.header_timeout = header_timeout
         self.stall_timeout = stall_timeout
         self.comment_interval = comment_interval
         self.sse = sse
+        self.trusted_proxies = None if trusted_proxies is None else _words(trusted_proxies)
         self.max_sessions = max_sessions
+        self.max_sessions_per_peer = max_sessions_per_peer
         self.session_ttl = session_ttl
         self.action_ttl = action_ttl
         self.replay_bytes = replay_bytes
@@ -100,6 +127,7 @@ class ServeOptions:
         self.tls_clients = tls_clients
         self.threads = threads
         self.max_connections = max_connections
+        self.max_connections_per_peer = max_connections_per_peer
 
 
 def _words(words: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Servers: how they are set up, and how they run."""
+"""`Server`: sets up an MCP server and runs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from . import _core
 from ._offer import Offer
-from ._settings import Policy, References, Settings, TaskLimits
+from ._settings import JwtAlgorithm, Policy, References, Settings, TaskLimits, jwt_keys
 
 Profile = Literal["official", "seed-001", "seed-002", "seed-003", "seed-004"]
 
@@ -26,48 +26,56 @@ if TYPE_CHECKING:
 
 
 class Server(Offer):
-    """What one server offers. Decorate functions to add to it, then `run` it.
+    """An MCP server. Decorate functions to add tools, resources and prompts, then `run` it.
 
-    A plain function runs on a worker thread of the engine's; with `inline=True` on the thread
-    that runs the event loop, for what takes microseconds; a coroutine function as a task of the
-    event loop. What is added while the server runs is seen by the next connection; with
-    `list_changes=True` by all there are, which are told.
+    A plain function runs on a worker thread of the engine, or, with `inline=True`, on the thread that
+    runs the event loop (only for functions that take microseconds). A coroutine function runs as a
+    task of the event loop. Additions made while the server runs are visible to the next connection;
+    with `list_changes=True`, open connections see them too and are notified.
 
     Args:
-        instructions: What the model is told about the server.
-        list_changes: Announces that what is offered may change while clients are connected.
-        subscriptions: Lets clients ask to be told when a resource changes: see `resource_updated`.
-        page_size: Items on a page of a list; all of them by default.
-        cache_lists: Seconds that clients may keep the lists before they ask again, from 2026-07-28
-            on; not at all by default.
-        cache_scope: Whether what they keep may be shown to other users: "public".
-        extensions: Extensions that are offered, from 2026-07-28 on: settings by name. See
+        instructions: Text that tells the model how to use the server.
+        list_changes: Announces that the lists of tools, resources and prompts may change while clients are connected.
+        subscriptions: Lets clients subscribe to changes of a resource: see `resource_updated`.
+        page_size: Items on a page of a list; by default one page holds all of them.
+        cache_lists: Seconds that clients may cache the lists, from 2026-07-28 on; not at all by default.
+        cache_scope: "public" if the cached lists may be shown to other users.
+        extensions: Extensions that the server offers, from 2026-07-28 on: settings by name. See
             `Context.extension`.
-        task_limits: What is kept of tasks.
-        references: When answers of the action dialect refer to their data instead of holding them; never by default.
-        state_key: 32 bytes that sign what clients keep between the rounds of a call; random by
-            default. Give the same to processes that a client may reach in turn; keep it secret.
+        task_limits: How many tasks are kept, how large and for how long.
+        max_bytes: Bytes that all connections on all addresses may hold together: messages that have not fully
+            arrived, calls in progress, answers that clients have not read yet, and data that outlives a call.
+            268435456 (256 MiB) by default; 1 GiB while the server is reachable only by stdin and stdout. Beyond it,
+            long messages are refused at once: over HTTP with 503 and `Retry-After`, elsewhere with an overload error
+            that has `retryAfter`. An eighth is reserved for messages of at most 64 KiB.
+        references: When answers of the action dialect refer to their data instead of containing it; never by default.
+        state_key: 32 bytes that sign the state which clients hold between the rounds of a call; random by
+            default. Give the same key to all processes that may serve the same client; keep it secret.
         on_initialized: Called with a `ClientInfo` when a client of a revision before 2026-07-28 has
             finished the handshake.
-        on_roots_changed: Called with it when that client has other roots now.
-        lifespan: An async context manager around all that is served by one `run`, `serve`, `listening` or
-            `asgi`, its connections included; what it gives is the `state` of every `Context`.
-        trace: A file that gets a line for each frame of the wire, with the values of members
+        on_roots_changed: Called with the `ClientInfo` of such a client when its roots have changed.
+        lifespan: An async context manager, entered once for each `run`, `serve`, `listening` or `asgi` and open
+            until its last connection has ended; the value that it yields is the `state` of every `Context`.
+        trace: A file that gets a line for each frame on the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
-        profile: Whose reading of the protocol is spoken up to 2025-11-25: "seed-001" to "seed-004", documents
+        profile: The dialect spoken up to 2025-11-25: "seed-001" to "seed-004" select documents
             that have codes, words and methods of their own.
-        policy: What clients may do, how often and for how long, what is masked and what is written down.
-        approval: Who is asked before a tool is called, by its name (`"*"` is every other tool): called with its name,
-            the arguments, which fit its schema, and the `Context`, by which the user may be asked. `True` has the tool
-            called. `False` is a failure for the model to read; what the hook raises is, too, as if the tool had.
-        sanitise: The same for who cleans the arguments before anybody else sees them: gives back a dict, which has to
-            fit the schema, too, or raises. The audit is told what came.
+        policy: What clients may do, how often and for how long, what is masked and what is audited.
+        approval: Hooks that decide whether a tool is called, by tool name (`"*"` is for every tool not named). A hook
+            is called with the tool's name, its arguments (already valid against the schema) and the `Context`, which
+            it can use to ask the user. `True` calls the tool; `False` gives a failed result for the model to read, and
+            an exception is treated as if the tool had raised it.
+        sanitise: Hooks that clean the arguments, by tool name in the same way. They run before `approval` and are
+            called with the same values. They return a dict, which must fit the schema too, or raise. The audit gets
+            the arguments as they came.
 
-            Both may be coroutine functions; plain ones run on a worker thread, and so does a tool of theirs with
-            `inline=True`. What bounds the time of a tool bounds them, too. A name that no tool has is a `ValueError`
-            when the server is served, unless `list_changes`.
-        experimental: What is declared as `experimental`: settings by name. `batch` lets clients of
-            "seed-003" send several requests as one.
+            Hooks of both kinds may be coroutine functions. Plain ones run on a worker thread, and so does a tool with
+            `inline=True` that has one. The time limit of the tool includes its hooks. A name that no tool has is a
+            `ValueError` when the server starts, unless `list_changes` is set.
+        experimental: The capabilities declared as `experimental`: settings by name. `batch` lets clients of
+            "seed-003" send several requests in one message.
+        actions: Also answers requests of the action dialect, on the same addresses; each tool is an action. Off by
+            default: such a request is then an error.
     """
 
     def __init__(
@@ -83,6 +91,7 @@ class Server(Offer):
         cache_scope: Literal["public", "private"] = "private",
         extensions: Mapping[str, Mapping[str, Any]] = {},
         task_limits: TaskLimits | None = None,
+        max_bytes: int | None = None,
         references: References | None = None,
         state_key: bytes | None = None,
         on_initialized: Hook | None = None,
@@ -94,6 +103,7 @@ class Server(Offer):
         approval: Mapping[str, Approve] = {},
         sanitise: Mapping[str, Clean] = {},
         experimental: Mapping[str, Mapping[str, Any]] = {},
+        actions: bool = False,
     ) -> None:
         super().__init__(
             Settings(
@@ -107,6 +117,7 @@ class Server(Offer):
                 cache_scope=cache_scope,
                 extensions=extensions,
                 task_limits=task_limits,
+                max_bytes=max_bytes,
                 references=references,
                 state_key=state_key,
                 on_initialized=on_initialized,
@@ -117,27 +128,46 @@ class Server(Offer):
                 approval=approval,
                 sanitise=sanitise,
                 experimental=experimental,
+                actions=actions,
             )
         )
         self.name = name
         self.version = version
         self._lifespan = lifespan
 
-    def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
-        """Serves until a signal comes, or the client closes stdin; then answers what is in flight, for
-        at most `grace` seconds.
+    def replace_jwt_keys(self, keys: Mapping[str, tuple[JwtAlgorithm, str]]) -> None:
+        """Replaces the keys of `Policy(jwt=…)`, from the next token on: algorithm and key by `kid`.
 
-        Blocks. On stdin and stdout it starts an event loop only if something needs one, and what the
-        program prints goes to stderr meanwhile. On the network it says on stderr where it listens.
+        To rotate without refusing any client, first give both the old and the new key; give the new key alone once
+        the last token of the old key has expired.
+
+        Raises:
+            ValueError: The policy verifies no tokens, a key does not fit its algorithm, or no key is given. The old
+                keys stay in force.
+        """
+        self._catalog().replace_jwt_keys(_core.to_json(jwt_keys(keys)))
+
+    def run(self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
+        """Serves until the process gets a signal or the client closes stdin, then finishes the calls in
+        flight, for at most `grace` seconds.
+
+        Blocks. On stdin and stdout an event loop is started only if something needs one, and the program's own
+        output goes to stderr meanwhile. On the network the address is printed to stderr.
+
+        This is the only function of the package that ends the process. It exits with status 1 so that a handler that
+        never returns cannot keep the process alive: on stdin and stdout 60 ms after the end if calls are still
+        unanswered; on the network if `run` has not returned one second after the last connection has ended.
 
         Args:
             address: `stdio:` is this process's stdin and stdout. `http://127.0.0.1:8000/mcp` listens there,
-                for every revision; port 0 is any.
-            options: Who may reach it on the network, and its bounds.
+                for every revision; port 0 lets the system choose.
+            options: Who may connect over the network, and the limits.
 
         Raises:
-            ValueError: That is no address.
-            OSError: Nobody can listen there.
+            ValueError: The address is malformed.
+            OSError: Listening at the address failed.
+            PermissionError: Other machines can reach the address, and the server's policy checks no credentials;
+                pass `ServeOptions(anonymous=True)` if that is intended.
         """
         if address != "stdio:":
             import asyncio
@@ -171,9 +201,9 @@ class Server(Offer):
         self, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
     ) -> None:
         """Serves in the running event loop, asyncio's or trio's: on stdin and stdout until the client closes them,
-        elsewhere until it is cancelled.
+        elsewhere until the task is cancelled.
 
-        Leaves signals to the program. Cancelling it ends what is in flight in good order.
+        Signals are left to the program. Cancelling shuts down gracefully: calls in flight get `grace` seconds.
         """
         from . import _loop
         from ._event_loop import shielded
@@ -186,19 +216,19 @@ class Server(Offer):
     def listening(
         self, address: str, *, grace: float = 5.0, options: ServeOptions | None = None
     ) -> AbstractAsyncContextManager[ServedAddress]:
-        """Serves in the running event loop while the block runs; gives the address, with the port that the
-        system chose where it was 0, and with `counts` of what is done there."""
+        """Serves in the running event loop while the block runs. Yields the address, with the real port if
+        0 was given, and with `counts` of its traffic."""
         from ._loop import address_of
 
         return address_of(self, address, grace, options)
 
     def asgi(self, path: str = "/mcp", *, grace: float = 5.0, options: ServeOptions | None = None) -> AsgiApp:
-        """The server as an ASGI application, for uvicorn and its like, or as a part of a larger one. It
-        answers at `path`, and where it is mounted exactly.
+        """Makes an ASGI application of the server, for uvicorn and the like, or to mount in a larger one. It
+        answers at `path`, and exactly at its mount point.
 
-        Functions run as they do on any other address; requests and answers pass through Python, which costs
-        several times what `run("http://…")` does. The host names and origins of `options` are held against
-        the headers, as there.
+        Functions run as they do on any other address. Requests and answers pass through Python, which costs
+        several times as much as `run("http://…")`. `hosts` and `origins` of `options` are checked against the
+        headers as they are there.
         """
         from ._asgi import AsgiApp
 

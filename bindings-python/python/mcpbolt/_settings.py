@@ -1,4 +1,4 @@
-"""How a server is set up, beside what it offers."""
+"""Settings of a server: its policy, its limits and the keys of its tokens."""
 
 from __future__ import annotations
 
@@ -20,40 +20,44 @@ if TYPE_CHECKING:
 
 
 class TaskLimits:
-    """How much of its tasks a server keeps. What is not said is as the engine has it.
+    """How many tasks a server keeps, how large and for how long. Arguments left out take the engine's defaults.
 
     Args:
-        tasks: Most of them, those that have ended included; what is over it stays a call, or is
-            refused.
-        bytes: Most bytes of all results.
-        ttl: Seconds that a task is kept from its beginning, at most.
-        poll_interval: Seconds between two questions, as clients are told.
+        tasks: The most tasks kept, ended ones included. Beyond it, a call runs without a task or is
+            refused. 1024 by default.
+        per_owner: The most tasks of one principal or, for unverified clients, of one address; 256 by default.
+            The results of one owner may take the same share of `bytes`.
+        bytes: The most bytes of all results together.
+        ttl: The most seconds that a task is kept, from its creation.
+        poll_interval: Seconds that clients are told to wait between two polls.
     """
 
-    __slots__ = ("tasks", "bytes", "ttl", "poll_interval")
+    __slots__ = ("tasks", "per_owner", "bytes", "ttl", "poll_interval")
 
     def __init__(
         self,
         *,
         tasks: int | None = None,
+        per_owner: int | None = None,
         bytes: int | None = None,
         ttl: float | None = None,
         poll_interval: float | None = None,
     ) -> None:
         self.tasks = tasks
+        self.per_owner = per_owner
         self.bytes = bytes
         self.ttl = ttl
         self.poll_interval = poll_interval
 
 
 class References:
-    """When answers of the action dialect refer to their data instead of holding them: clients have those in parts, by
-    `mcp.get_data`. At most 64 MiB are kept in all, the oldest give way; what is longer still, and what batches give, is
-    answered whole.
+    """When answers of the action dialect refer to their data instead of containing it. Clients fetch such data in
+    parts, by `mcp.get_data`. At most 64 MiB are kept in all, and the oldest are dropped first. Data longer than that,
+    and the data of batches, are always sent whole.
 
     Args:
-        over_bytes: Data of more than this are referred to.
-        ttl: Seconds that they are kept.
+        over_bytes: Data longer than this, in bytes, is sent as a reference.
+        ttl: Seconds that the data is kept.
     """
 
     __slots__ = ("over_bytes", "ttl")
@@ -63,66 +67,100 @@ class References:
         self.ttl = ttl
 
 
+JwtAlgorithm = Literal["HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "ES256", "ES384", "EdDSA"]
+
+
+def jwt_keys(keys: Mapping[str, tuple[JwtAlgorithm, str]]) -> dict[str, dict[str, str]]:
+    return {kid: {"algorithm": algorithm, "key": key} for kid, (algorithm, key) in keys.items()}
+
+
 class Jwt:
-    """What makes a signed token good (RFC 7519), beside that it has an end (`exp`), which is not yet; clocks may differ
-    by 60 s.
+    """How signed tokens (JWT, RFC 7519) are verified. The principal of a token is `jwt:ISSUER#SUBJECT`, so it is
+    never taken for the owner of an API key of the same name.
+
+    A token must have an expiry (`exp`) in the future, and the issuer and audience given here. `exp`, `nbf` and `iat`
+    must be numbers. Clocks may differ by 60 s.
 
     Args:
-        algorithm: How it is signed.
-        key: The secret of HS256, or else the public key in PEM.
-        issuer: Who has to have issued it (`iss`).
-        audience: Whom it has to be for (`aud`); without it, nobody in particular.
+        algorithm: The signature algorithm of the tokens.
+        key: The shared secret, or the public key in PEM. A secret has at least 32 bytes for HS256, 48 for HS384, 64
+            for HS512.
+        issuer: The issuer (`iss`) that tokens must have, or a list of accepted ones.
+        audience: The audience (`aud`) that tokens must have, or a list of accepted ones: the address by which
+            clients know this server.
+        keys: Further keys by their id. A token is verified with the key of its `kid`, otherwise with `key`, if there
+            is one. With `keys`, `algorithm` and `key` may be left out.
+        any_issuer: Accepts tokens of any issuer, and tokens without one.
+        any_audience: Accepts tokens for any audience, and tokens without one. This includes tokens issued for another
+            server, which that server can then use here.
+
+    Raises:
+        ValueError: Raised when a server gets these settings, if a key does not fit its algorithm, a secret is too
+            short, or the issuer or the audience is neither given nor waived.
     """
 
-    __slots__ = ("algorithm", "key", "issuer", "audience")
+    __slots__ = ("json",)
 
     def __init__(
         self,
-        algorithm: Literal["HS256", "RS256", "ES256"],
-        key: str,
+        algorithm: JwtAlgorithm | None = None,
+        key: str | None = None,
         *,
-        issuer: str | None = None,
-        audience: str | None = None,
+        issuer: str | Sequence[str] | None = None,
+        audience: str | Sequence[str] | None = None,
+        keys: Mapping[str, tuple[JwtAlgorithm, str]] = {},
+        any_issuer: bool = False,
+        any_audience: bool = False,
     ) -> None:
-        self.algorithm = algorithm
-        self.key = key
-        self.issuer = issuer
-        self.audience = audience
-
-    def wire(self) -> dict[str, str | None]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        self.json = {
+            "algorithm": algorithm,
+            "key": key,
+            "issuer": issuer,
+            "audience": audience,
+            "keys": jwt_keys(keys),
+            "anyIssuer": any_issuer,
+            "anyAudience": any_audience,
+        }
 
 
 class Policy:
-    """What a server allows, bounds, masks and writes down, whoever asks.
+    """Permissions, limits, authentication, masking and audit of a server, for all clients.
 
-    What clients may not call or read is not there for them: no list shows it. Credentials are masked in what
-    handlers say of failures.
+    Tools and resources that a client may not use do not appear in its lists and answer as if they did not exist.
+    Credentials are masked in the error texts of handlers.
 
     Args:
-        permissions: `{"tools": {"allowed": […], "denied": […]}, "resources": {…}}`. Nothing is allowed but what is
-            named; what is denied wins. Tools are named exactly, or `*` for all; resources are patterns of URIs, in
-            which `*` stands for anything within one segment and `**` for anything. Also `maxResourceSize` (bytes),
+        permissions: `{"tools": {"allowed": […], "denied": […]}, "resources": {…}}`. Only named items are allowed, and
+            `denied` takes precedence. Tools are exact names, or `*` for all; resources are URI patterns, in which `*`
+            matches anything within one segment and `**` anything. Also `maxResourceSize` (bytes),
             `maxToolExecutionTime` (milliseconds) and `toolPatterns`.
-        rate: How often each client may ask: so often at once, and so often in each second.
-        quota: How many calls of tools each client may make in a period, in seconds; an action beyond it fails with
-            `QUOTA_EXCEEDED`.
+        rate: The rate limit of each client: burst size, and requests per second. A client is its principal if that is
+            known, otherwise its address, whatever sessions it opens; clients on stdin and Unix sockets count as one.
+        quota: How many tool calls each client may make in a period, and the period in seconds. Beyond it an action
+            fails with `QUOTA_EXCEEDED`.
         tool_timeout: Seconds that a call of any tool may take.
-        timeouts: The same by tool.
-        keys: The API keys that clients are known by: whose each is, and the scopes that were granted with it. With these,
-            with `jwt` or with both, who is not known is refused: over HTTP with status 401, by `X-API-Key` and
-            `Authorization: Bearer`; elsewhere by the `auth` of an action's metadata, or of the `_meta` of a request:
-            `{"type": "api_key", "key": …}`, `{"type": "bearer", "token": …}`.
-        jwt: The signed tokens that clients are known by: `sub` is who bears one, `scope` what was granted.
-        scopes: The scopes that a tool takes, by its name. Who lacks one is told which: over HTTP with status 403.
-        secrets: What is masked wherever it stands.
+        timeouts: Seconds that a call may take, by tool name.
+        keys: The accepted API keys: the owner of each, and the scopes granted to it. With `keys`, with `jwt` or with
+            both, unauthenticated requests are refused. Over HTTP credentials come in `X-API-Key` or
+            `Authorization: Bearer`, and the refusal is status 401; elsewhere they come in `auth` of an action's
+            metadata or of a request's `_meta`: `{"type": "api_key", "key": …}`, `{"type": "bearer", "token": …}`.
+        jwt: How signed tokens are accepted: `sub` is the client, `scope` its granted scopes. Handlers see the owner of
+            an API key as `key:NAME`, the bearer of a token as `jwt:ISSUER#SUB`.
+        scopes: The scopes that a tool requires, by tool name. A client that lacks one is told which, over HTTP with
+            status 403.
+        secrets: Strings that are masked wherever they appear.
         audit: Called with a dict for each call, read, prompt, completion and subscription when it is answered:
-            `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`. On a
-            thread of its own, one after another.
-        audit_arguments: Whether it is shown arguments, credentials masked.
+            `method`, `name`, `principal`, `id`, `revision`, `outcome`, `code`, `message`, `seconds`, `arguments`,
+            `dropped`. It runs on a thread of its own, for one event at a time.
+        audit_arguments: Whether events contain the arguments, with credentials masked.
+        audit_queue: How many events may wait for `audit`; 10,000 by default.
+        audit_when_full: What happens when that many wait. `"wait"`: answers wait, and no event is lost; the server is
+            as slow as its audit. `"drop"`: events are dropped, and `dropped` of the next event says how many.
+            `"refuse"`: new requests are refused as overloaded until there is room; requests in progress are still
+            answered.
 
     Raises:
-        ValueError: When it is given to a server, and is not of that shape.
+        ValueError: Raised when a server gets the policy, if an argument does not have the shape described here.
     """
 
     __slots__ = ("json", "audit")
@@ -141,6 +179,8 @@ class Policy:
         secrets: Iterable[str] = (),
         audit: Callable[[dict[str, Any]], object] | None = None,
         audit_arguments: bool = False,
+        audit_queue: int = 10_000,
+        audit_when_full: Literal["wait", "drop", "refuse"] = "wait",
     ) -> None:
         def ms(seconds: float) -> int:
             return round(seconds * 1000)
@@ -150,6 +190,7 @@ class Policy:
             "scopes": dict(scopes),
             "secrets": list(secrets),
             "auditArguments": audit_arguments,
+            "auditQueue": {"events": audit_queue, "whenFull": audit_when_full},
         }
         if permissions is not None:
             said["permissions"] = dict(permissions)
@@ -160,7 +201,7 @@ class Policy:
         if keys is not None:
             said["keys"] = {key: {"client": client, "scopes": granted} for key, (client, granted) in keys.items()}
         if jwt is not None:
-            said["jwt"] = jwt.wire()
+            said["jwt"] = jwt.json
         if tool_timeout is not None:
             said["toolTimeout"] = ms(tool_timeout)
         self.json = to_json(said)
@@ -168,7 +209,7 @@ class Policy:
 
 
 class Settings:
-    """What the engine reads of a server, but for its entries. What is JSON is text."""
+    """A server's settings as the engine reads them, without its entries. JSON values are serialized to text."""
 
     def __init__(
         self,
@@ -183,6 +224,7 @@ class Settings:
         cache_scope: str = "private",
         extensions: Mapping[str, Mapping[str, Any]] = {},
         task_limits: TaskLimits | None = None,
+        max_bytes: int | None = None,
         references: References | None = None,
         state_key: bytes | None = None,
         on_initialized: Hook | None = None,
@@ -193,6 +235,7 @@ class Settings:
         approval: Mapping[str, Approve] = {},
         sanitise: Mapping[str, Clean] = {},
         experimental: Mapping[str, Mapping[str, Any]] = {},
+        actions: bool = False,
     ) -> None:
         self.name = name
         self.version = version
@@ -204,6 +247,7 @@ class Settings:
         self.cache_scope = cache_scope
         self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
         self.task_limits = task_limits
+        self.max_bytes = max_bytes
         self.references = references
         self.state_key = state_key
         self.on_initialized = on_initialized
@@ -215,6 +259,7 @@ class Settings:
         self.sanitise = sanitise
         self.looked_at = [*approval, *sanitise]
         self.experimental = [(name, to_json(settings)) for name, settings in experimental.items()]
+        self.actions = actions
         self.kernel: object = None
         self.implementation: str | None = None
         self.completion_entry: Entry | None = None

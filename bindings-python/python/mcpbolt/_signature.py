@@ -1,4 +1,4 @@
-"""Functions as the engine calls them: their parameters, schema and conversions."""
+"""`Signature`: the parameters, argument schema and converters of a handler function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VARIADIC = 0x04 | 0x08
 
 
 class Signature:
-    """A function's parameters but for the context, its hints and whether it is a coroutine's."""
+    """A function's parameters (without the context), its hints, and whether it is a coroutine function."""
 
     __slots__ = ("function", "parameters", "hints", "context", "is_async")
 
@@ -27,14 +27,14 @@ class Signature:
         self.context = self.takes(_core.Context)
 
     def takes(self, hint: type) -> str | None:
-        """The parameter of that hint, which is no argument."""
+        """Removes the parameter with that hint, which is not an argument, and returns its name."""
         name = next((name for name in self.parameters if self.hints.get(name) is hint), None)
         if name is not None:
             del self.parameters[name]
         return name
 
     def schema(self) -> tuple[str, Function | None]:
-        """The JSON Schema of the arguments, and what converts them where that is needed."""
+        """The JSON Schema of the arguments, and a function that converts them if any needs it."""
         properties: dict[str, _schema.Schema] = {}
         converts: dict[str, _schema.Convert] = {}
         definitions: dict[str, Any] = {}
@@ -57,11 +57,11 @@ class Signature:
         return _core.to_json(schema), _preparing(converts) if converts else None
 
     def integers(self) -> list[str]:
-        """The parameters that are integers and nothing else."""
+        """The names of the parameters with the hint `int`."""
         return [name for name in self.parameters if self.hints.get(name) is int]
 
     def strings(self) -> list[tuple[str, str | None, str | None, bool]]:
-        """The parameters as a prompt's arguments: name, title, description, whether it is needed."""
+        """The parameters as a prompt's arguments: name, title, description, and whether it is required."""
         out = []
         for name, default in self.parameters.items():
             schema, _ = _schema.describe(self.hints.get(name, str))
@@ -70,7 +70,7 @@ class Signature:
 
 
 def _hoist(schema: Any, definitions: dict[str, Any]) -> None:
-    """Moves the definitions that references mean to where they look for them: the root."""
+    """Moves all `$defs` to the root, which references are relative to."""
     if isinstance(schema, dict):
         definitions.update(schema.pop("$defs", {}))
     for part in schema.values() if isinstance(schema, dict) else schema:
@@ -105,7 +105,8 @@ def _name(function: Function) -> str:
 
 
 def _parameters(function: Function) -> tuple[dict[str, Any], bool]:
-    """Names and defaults. Read from the code object: `inspect` alone takes longer than the rest."""
+    """Names and defaults of the parameters, and whether it is a coroutine function. Read from the code object, since
+    importing `inspect` takes longer than all the rest."""
     bound = getattr(function, "__func__", None)
     plain: Any = bound or function
     code = getattr(plain, "__code__", None)
@@ -137,7 +138,7 @@ def _inspected(function: Function) -> tuple[dict[str, Any], bool]:
 
 
 def is_coroutine_function(function: Function) -> bool:
-    """Whether what it gives back is to be awaited; a wrapper's word is that of what it wraps."""
+    """Whether calling it returns a coroutine. For a wrapper, the wrapped function decides."""
     import inspect
 
     called = inspect.unwrap(function)

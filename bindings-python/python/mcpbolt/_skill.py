@@ -23,23 +23,23 @@ class SkillFile(_Wired):
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The size in bytes."""
         return int(self.wire["size"])
 
 
 class Skill(_Wired):
-    """What a server says of a skill. `wire` is all of it."""
+    """A server's description of a skill. `wire` is the whole description."""
 
     __slots__ = ()
 
     @property
     def uri(self) -> str:
-        """Where its manifest is."""
+        """The URI of the manifest."""
         return str(self.wire["uri"])
 
     @property
     def frontmatter(self) -> dict[str, Any]:
-        """The head of its manifest."""
+        """The frontmatter of the manifest."""
         frontmatter: dict[str, Any] = self.wire["frontmatter"]
         return frontmatter
 
@@ -53,6 +53,6 @@ class Skill(_Wired):
 
     @property
     def files(self) -> list[SkillFile] | None:
-        """Its files, the manifest among them; `None` when they are not known beforehand."""
+        """The files, including the manifest; `None` if they are not known in advance."""
         files = self.wire["resources"]
         return [SkillFile(wire) for wire in files] if isinstance(files, list) else None

@@ -1,4 +1,4 @@
-"""Skills: folders of instructions for models, as a server offers them."""
+"""Reads skills, folders of instructions for models, that a server offers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MANIFEST = "SKILL.md"
 
 
 class SkillFolder:
-    """One skill, as the engine reads it: its manifest, where it is, and its other files."""
+    """One skill, as the engine reads it: its manifest, the path that it is within, and its other files."""
 
     def __init__(self, folder: str, within: str) -> None:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8", newline="") as manifest:
@@ -21,10 +21,10 @@ class SkillFolder:
 
 
 def skills(root: str | PathLike[str]) -> list[SkillFolder]:
-    """The skills in a folder: itself, or those below it.
+    """Finds the skills in a folder: the folder itself, or all skills below it.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There is no skill in the folder or below it.
     """
     root = fspath(root)
     found = []
@@ -44,13 +44,13 @@ def _leave_hidden(names: list[str]) -> None:
 
 
 def _is_plain(folder: str, name: str) -> bool:
-    """Whether it is a file: no link to what may lie elsewhere, no pipe that nobody may ever close."""
+    """Whether it is a regular file: not a link, which may lead elsewhere, and not a pipe, which may never end."""
     path = os.path.join(folder, name)
     return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _files(root: str) -> Iterator[tuple[str, str, bytes]]:
-    """Path, MIME type and bytes of each plain file, the hidden ones excepted. Linked folders are not
+    """The path, MIME type and bytes of each regular file that is not hidden. Linked folders are not
     entered."""
     from mimetypes import guess_type
 

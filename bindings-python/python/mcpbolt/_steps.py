@@ -1,4 +1,4 @@
-"""Tools that are undone where they fail."""
+"""`Steps`: tools whose effects are undone when they fail."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 
 class Steps:
-    """The steps that a call has taken, each with how it is taken back. A tool with a parameter of this hint is atomic:
-    unless its call comes to a good end, all are taken back, the last one first, before it is answered.
+    """The steps that a call has taken, each with a function that undoes it. A tool with a parameter of this hint is
+    atomic: unless the call succeeds, all steps are undone, the last one first, before the call is answered.
     """
 
     __slots__ = ("_undos", "_is_undone")
@@ -17,8 +17,8 @@ class Steps:
         self._is_undone = False
 
     def taken(self, undo: Callable[[], object]) -> None:
-        """Notes how a step that was just taken is taken back; at once, if the call has failed meanwhile. Of a coroutine
-        function it may be one, too.
+        """Records how to undo a step that was just taken; undoes it at once if the call has failed meanwhile. In a
+        coroutine function, `undo` may be a coroutine function too.
         """
         if self._is_undone:
             undo()
@@ -26,6 +26,6 @@ class Steps:
             self._undos.append(undo)
 
     def failed(self) -> list[Callable[[], object]]:
-        """What is to be called now, in this order."""
+        """Marks the call as failed; returns the functions to call now, in this order."""
         self._is_undone = True
         return self._undos[::-1]

@@ -1,4 +1,4 @@
-"""Calls that go on at the server, as a client follows them."""
+"""`Task`: a client's view of a tool call that runs as a task at the server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from . import _core
 from ._content import Wire, _Value
 from ._errors import Misuse
 from ._results import CallToolResult
+from ._watched import waiting
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class TaskInfo(_Value):
-    """How far a task is.
+    """The state of a task.
 
     Attributes:
         status: "working", "input_required", "completed", "failed" or "cancelled".
-        message: A sentence about it.
-        created_at: When it began, in ISO 8601.
-        updated_at: When it last changed.
-        ttl: Seconds that it is kept from its beginning; `None` for ever.
-        poll_interval: Seconds between two questions, if the server says so.
+        message: A sentence about the state.
+        created_at: When the task was created, in ISO 8601.
+        updated_at: When it last changed, in ISO 8601.
+        ttl: Seconds that it is kept from its creation; `None` for no limit.
+        poll_interval: Seconds to wait between two polls, if the server says so.
     """
 
     __slots__ = ("id", "status", "message", "created_at", "updated_at", "ttl", "poll_interval")
@@ -49,13 +50,13 @@ class TaskInfo(_Value):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it stays as it is."""
+        """Whether the task has ended, so that its status is final."""
         return self.status in ("completed", "failed", "cancelled")
 
 
 class Task:
-    """A call of a tool under way at the server. Await it for the call's result; iterate over it for
-    how far it is; forget it, and it goes on."""
+    """A tool call that runs as a task at the server. Await it for the call's result; iterate over it with
+    `async for` for its states. If the object is dropped, the task goes on."""
 
     __slots__ = ("_client", "_made")
 
@@ -65,19 +66,19 @@ class Task:
 
     @property
     def id(self) -> str | None:
-        """By which `Client.task` finds it again; `None` when the call was answered at once."""
+        """The task's id, for `Client.task`; `None` if the call was answered at once."""
         return None if isinstance(self._made, _core.Answer) else self._made.id
 
     def __await__(self) -> Generator[Any, None, CallToolResult]:
         return self.result().__await__()
 
     async def result(self) -> CallToolResult:
-        """Waits for the call's result, asking as often as the server says. What the task asks of the
-        user or the model meanwhile, the client's handlers answer.
+        """Waits for the call's result, polling as often as the server says. Meanwhile the client's handlers
+        answer what the task asks the user or the model.
 
         Raises:
-            PeerError: It failed.
-            RequestCancelled: It was given up.
+            PeerError: The task failed.
+            RequestCancelled: The task was cancelled.
         """
         made = self._made
         if isinstance(made, _core.Answer):
@@ -86,23 +87,23 @@ class Task:
         return CallToolResult(await self._client._made(lambda future: made.answer(link, future)))
 
     async def info(self) -> TaskInfo:
-        """How far it is.
+        """Gets the state of the task.
 
         Raises:
-            PeerError: The server does not know it, or not any more.
+            PeerError: The server does not know the task, or no longer.
             Misuse: The call was answered at once.
         """
         task, link = self._remote, self._client._connected
         return TaskInfo(**await self._client._made(lambda future: task.info(link, future)))
 
     async def cancel(self) -> None:
-        """Asks the server to give it up. It may be done before the server does."""
+        """Asks the server to cancel the task. It may complete before the server cancels it."""
         task, link = self._remote, self._client._connected
         await self._client._made(lambda future: task.cancel(link, future))
 
     async def __aiter__(self) -> AsyncIterator[TaskInfo]:
-        """How far it is, now and after each change, up to its end; asks as often as the server says.
-        What the task asks meanwhile is answered as in `result`."""
+        """Yields the state of the task, now and after each change, until it ends; polls as often as the server
+        says. The client's handlers answer the task's questions, as in `result`."""
         if isinstance(self._made, _core.Answer):
             return
         link, loop = self._client._connected, self._client._loop
@@ -119,20 +120,21 @@ class Task:
                 news.set_result(None)
 
         result.add_done_callback(roused)
-        # Whatever comes of it, `result` tells who asks.
+        # Marks an exception as retrieved: the caller gets it from `result`.
         result.add_done_callback(lambda it: it.cancelled() or it.exception())
         number = self._made.answer(link, result, seen)
         last: TaskInfo | None = None
         try:
-            while True:
-                while states:
-                    if (info := TaskInfo(**states.pop(0))) != last:
-                        yield info
-                    last = info
-                if result.done():
-                    break
-                await news
-                news = loop.create_future()
+            with waiting(result):
+                while True:
+                    while states:
+                        if (info := TaskInfo(**states.pop(0))) != last:
+                            yield info
+                        last = info
+                    if result.done():
+                        break
+                    await news
+                    news = loop.create_future()
             if last is None or not last.has_ended:
                 yield await self.info()
         finally:

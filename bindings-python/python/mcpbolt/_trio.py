@@ -1,8 +1,8 @@
-"""What takes an event loop's place under trio.
+"""The substitute for an event loop under trio.
 
-Calls, and what watches a connection, are system tasks, as those of asyncio belong to their loop and to no other task:
-when the scope of whoever serves is cancelled, what is in flight still ends in good order, within its grace. Each call
-has a cancel scope, which the client's cancellation cancels.
+Calls and connection watchers are system tasks, since tasks of asyncio belong to their loop and not to another task.
+When the scope that serves is cancelled, calls in flight can therefore still end gracefully within the grace period.
+Each call has a cancel scope, which is cancelled when the client cancels the call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class Loop:
-    """That of the running task."""
+    """The event loop functions of the running trio task."""
 
     def __init__(self) -> None:
         self._token = current_trio_token()
@@ -44,6 +44,8 @@ class Loop:
         except trio.RunFinishedError:
             pass  # Nobody is left who could be told.
 
+    call_soon_threadsafe = call_soon
+
     def add_reader(self, fd: int, ready: Callable[[], object]) -> None:
         scope = self._readers[fd] = trio.CancelScope()
         spawn_system_task(_watch, scope, fd, ready, context=copy_context())
@@ -53,7 +55,7 @@ class Loop:
 
 
 class Future(Generic[_T]):
-    """As much of asyncio's as the engine settles and this package asks for."""
+    """The part of `asyncio.Future` that the engine and this package use."""
 
     __slots__ = ("_loop", "_settled", "_result", "_error", "_is_cancelled", "_callbacks")
 
@@ -73,7 +75,7 @@ class Future(Generic[_T]):
             raise
 
     async def waited(self) -> _T:
-        """Waits for it, and leaves it as it is when that is cancelled."""
+        """Waits for the result. If the wait is cancelled, the future is not."""
         await self._settled.wait()
         if self._error is not None:
             raise self._error
@@ -116,7 +118,7 @@ class Future(Generic[_T]):
 
 
 class Calls:
-    """Starts calls, each with the variables of this moment."""
+    """Starts calls, each with a copy of the context variables at construction."""
 
     def __init__(self) -> None:
         self._context = copy_context()
@@ -124,11 +126,11 @@ class Calls:
     def spawn(
         self, job: _core.Job, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]
     ) -> trio.CancelScope:
-        """Starts a call; gives what cancels it."""
+        """Starts a call; returns the cancel scope that cancels it."""
         return _started(settled(job, _called(function, arguments), trio.Cancelled), self._context.copy(), function)
 
     def close(self) -> None:
-        """Nothing is kept that would have to end."""
+        """Does nothing: there are no spare tasks to end."""
 
 
 def shielded(future: AnyFuture[_T]) -> Awaitable[_T]:
@@ -159,7 +161,7 @@ async def _carry(scope: trio.CancelScope, work: Coroutine[Any, Any, None]) -> No
 
 async def _watch(scope: trio.CancelScope, fd: int, ready: Callable[[], object]) -> None:
     with scope:
-        # Behind its cancelling the descriptor may be another's.
+        # After the cancellation the descriptor may be closed and reused.
         while not scope.cancel_called:
             await wait_readable(fd)
             if not scope.cancel_called:
@@ -167,7 +169,7 @@ async def _watch(scope: trio.CancelScope, fd: int, ready: Callable[[], object]) 
 
 
 def _told(function: Callable[..., object], *arguments: Any) -> None:
-    """What a callback raises is shown and goes no further: with trio it would end the whole run."""
+    """Calls a callback; prints any exception, which would otherwise end the whole trio run."""
     try:
         function(*arguments)
     except BaseException:

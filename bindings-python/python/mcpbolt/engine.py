@@ -1,4 +1,4 @@
-"""The engine without threads, sockets or an event loop: for who builds a framework or a transport.
+"""The protocol engine without threads, sockets or an event loop, for building frameworks and transports.
 
     from mcpbolt.engine import Answered, Closed, Connection, Request
 
@@ -10,9 +10,9 @@
                 event.respond({"content": [{"type": "text", "text": message.method}]})
     write(connection.output())
 
-`decode` proves a whole message to be JSON in UTF-8 and finds its parts in one pass; parts become Python objects when
-they are looked at. `unpack` is the same for who wants all of it. Integers are exact at any size, floats are exact, the
-last of several members of one name counts, and a string with a lone surrogate is refused with a `ValueError`.
+`decode` validates a whole message as JSON in UTF-8 and finds its parts in one pass; parts become Python objects when
+they are accessed. `unpack` converts all parts at once. Integers are exact at any size, floats are exact, of several
+members with one name the last wins, and a string with a lone surrogate is refused with a `ValueError`.
 """
 
 from ._core import (

@@ -1,4 +1,4 @@
-//! What a client waits for: begun, polled when its waker is heard, settled once.
+//! The pending operations of a client: started, polled when their waker was called, settled once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,14 +20,14 @@ use crate::stream::Stream;
 use crate::work::{Made, Work};
 use crate::{actions, future, read};
 
-/// A request that waits for its answer.
+/// An operation, and the future that waits for its outcome.
 pub(super) struct Waiting {
     pub work: Work,
     pub future: Py<PyAny>,
     pub progress: Option<Py<PyAny>>,
 }
 
-/// Whose answer is there.
+/// The waker of an operation, or, with `None`, of the opening.
 struct Bell {
     inbox: Arc<Inbox<News>>,
     request: Option<u64>,
@@ -74,7 +74,7 @@ impl Link {
         }
     }
 
-    /// Begins what is no request.
+    /// Starts an operation that is not a plain request; returns its number.
     pub fn start<T: Into<Made>>(
         &self,
         future: Py<PyAny>,
@@ -83,8 +83,8 @@ impl Link {
         self.start_watched(future, None, |_, _| work)
     }
 
-    /// The same with a function that is told of its progress, by news of the number that `work` is
-    /// given.
+    /// Starts an operation with a callback for its progress, which `work` reports as news with the number
+    /// that it is given.
     pub fn start_watched<T: Into<Made>, F>(
         &self,
         future: Py<PyAny>,
@@ -100,7 +100,7 @@ impl Link {
         number
     }
 
-    /// Who is told of the progress of something under way.
+    /// The progress callback of an operation.
     pub(super) fn report(&self, py: Python<'_>, number: u64) -> Option<Py<PyAny>> {
         let waiting = lock(&self.waiting);
         let report = waiting.get(&number).and_then(|one| one.progress.as_ref());
@@ -125,12 +125,12 @@ impl Link {
         };
         lock(&self.waiting).insert(number, waiting);
         if let Some(outcome) = self.poll(number) {
-            // It was there at once; reports of progress before it may be yet to be told.
+            // The outcome was there at once, but earlier progress reports may still be in the inbox.
             self.inbox.push(News::Outcome(number, Box::new(outcome)));
         }
     }
 
-    /// The outcome if it is there; else it will be news.
+    /// The outcome, if it is there; otherwise [`News::Done`] follows later.
     pub(super) fn poll(&self, number: u64) -> Option<Result<Made, RequestError>> {
         let waker = self.waker(Some(number));
         let mut all = lock(&self.waiting);
@@ -141,7 +141,7 @@ impl Link {
         }
     }
 
-    /// Hands an outcome over, unless it was given up meanwhile.
+    /// Settles the future of an operation, unless the operation was cancelled meanwhile.
     pub(super) fn settle(&self, py: Python<'_>, number: u64, outcome: Result<Made, RequestError>) {
         let Some(waiting) = lock(&self.waiting).remove(&number) else {
             return;

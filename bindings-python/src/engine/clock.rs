@@ -1,14 +1,14 @@
-//! What time it is, as the program says or by the machine's own clock.
+//! The time: on the program's clock if it has one, otherwise on the machine's.
 
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Instants of the engine's for the numbers of a program's clock.
+/// Converts the numbers of a program's clock to the engine's instants.
 pub struct Clock {
     begun: Instant,
-    /// What the program's clock said then.
+    /// The reading of the program's clock at `begun`.
     zero: f64,
 }
 
@@ -20,7 +20,7 @@ impl Clock {
         }
     }
 
-    /// The instant at which the program's clock says `now`; the machine's, when it says nothing.
+    /// The instant at which the program's clock reads `now`; the machine's time for `None`.
     pub fn at(&self, now: Option<f64>) -> PyResult<Instant> {
         let Some(now) = now else {
             return Ok(Instant::now());

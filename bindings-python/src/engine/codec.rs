@@ -1,4 +1,4 @@
-//! Messages and whole texts between bytes and Python objects.
+//! Converts messages and JSON texts between bytes and Python objects.
 
 use mcpbolt::json;
 use mcpbolt::limits::Limits;
@@ -14,7 +14,7 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
 use super::message::{Message, kind, part};
 use crate::{read, write};
 
-/// One message, validated whole; its parts become objects when they are looked at.
+/// Decodes one message: validates all of it; its parts become Python objects when they are accessed.
 #[pyfunction]
 #[pyo3(signature = (data, /, max_depth = None))]
 pub fn decode(data: &Bound<'_, PyAny>, max_depth: Option<usize>) -> PyResult<Message> {
@@ -23,8 +23,8 @@ pub fn decode(data: &Bound<'_, PyAny>, max_depth: Option<usize>) -> PyResult<Mes
     Ok(Message::given(bytes, envelope))
 }
 
-/// One message with all that is in it: what it is, its id, its method, and its params, result,
-/// error or messages.
+/// Decodes one message completely, faster than accessing each part after `decode`. Returns its kind, its
+/// id, its method, and its params, result, error or messages.
 #[pyfunction]
 #[pyo3(signature = (data, /, max_depth = None))]
 pub fn unpack<'py>(
@@ -37,7 +37,7 @@ pub fn unpack<'py>(
     parts(py, given.as_bytes(), &envelope, max_depth)
 }
 
-/// What a message is, its id, its method and the rest.
+/// A message's kind, its id, its method, and its params, result, error or messages.
 pub type Parts<'py> = (
     Bound<'py, PyString>,
     Option<Bound<'py, PyAny>>,
@@ -45,7 +45,7 @@ pub type Parts<'py> = (
     Option<Bound<'py, PyAny>>,
 );
 
-/// The parts of a message, from what was found in its bytes.
+/// Makes the parts of a message from the spans that were found in its bytes.
 pub fn parts<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -72,13 +72,13 @@ pub fn parts<'py>(
             return Err(bad(py, why, None, code, part(bytes, envelope, Field::Id)));
         }
     };
-    // What is no Unicode is no method that anybody has.
+    // A method that is not valid Unicode matches no method name; it becomes `None`.
     let method = part(bytes, envelope, Field::Method);
     let method = method.and_then(|json| read::name(py, json).ok());
     Ok((kind(py, envelope.kind()), value(Field::Id)?, method, body))
 }
 
-/// Any JSON text as Python objects.
+/// Parses any JSON text into Python objects.
 #[pyfunction]
 #[pyo3(signature = (data, /, max_depth = None))]
 pub fn loads<'py>(
@@ -92,7 +92,7 @@ pub fn loads<'py>(
     let text = scan::text(bytes).ok_or(());
     match text.map(|text| read::unproved(py, text, limit)) {
         Ok(Ok(value)) => Ok(value),
-        // What is wrong with it is the engine's to say, unless only Python objects to it.
+        // The engine reports the fault, unless the text is valid JSON that only Python rejects.
         found => match (json::validate(bytes, limit), found) {
             (Err(error), _) => {
                 let why = error.to_string();
@@ -104,14 +104,15 @@ pub fn loads<'py>(
     }
 }
 
-/// Python objects as JSON text.
+/// Serializes Python objects to JSON text without whitespace.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub fn dumps<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     write::bytes(py, |out| write::append(out, value))
 }
 
-/// A request. `params` is a dict, or the bytes of a JSON object.
+/// Encodes a request, without a line end. Params are a dict, or the bytes of a JSON object, which are
+/// validated.
 #[pyfunction]
 #[pyo3(signature = (id, method, params = None))]
 pub fn encode_request<'py>(
@@ -129,7 +130,7 @@ pub fn encode_request<'py>(
     })
 }
 
-/// A notification.
+/// Encodes a notification.
 #[pyfunction]
 #[pyo3(signature = (method, params = None))]
 pub fn encode_notification<'py>(
@@ -143,7 +144,7 @@ pub fn encode_notification<'py>(
     })
 }
 
-/// The answer to a request.
+/// Encodes the response to a request.
 #[pyfunction]
 pub fn encode_response<'py>(
     py: Python<'py>,
@@ -158,7 +159,7 @@ pub fn encode_response<'py>(
     })
 }
 
-/// The error that answers a request.
+/// Encodes the error response to a request; `None` as the id, if it could not be read, becomes `null`.
 #[pyfunction]
 #[pyo3(signature = (id, code, message, data = None))]
 pub fn encode_error<'py>(
@@ -189,7 +190,7 @@ fn written<'py>(
     })
 }
 
-/// The messages of a batch, each on its own; what is no message says why.
+/// The messages of a batch, one by one; an element that is not a message is invalid and has a fault.
 pub fn elements(py: Python<'_>, bytes: &[u8], max_depth: Option<usize>) -> PyResult<Vec<Message>> {
     let Ok(whole) = message::Message::parse(bytes, depth(max_depth)) else {
         return Ok(Vec::new());
@@ -216,7 +217,7 @@ fn envelope_of(bytes: &[u8], py: Python<'_>, max_depth: Option<usize>) -> PyResu
     }
 }
 
-/// What the package raises for bytes that are no message, or no JSON.
+/// Makes the package's `DecodeError`, for bytes that are not a message or not JSON.
 pub fn bad(py: Python<'_>, why: &str, offset: Option<u32>, code: i32, id: Option<&str>) -> PyErr {
     let made = py
         .import("mcpbolt._errors")
@@ -229,7 +230,7 @@ fn depth(max_depth: Option<usize>) -> usize {
     max_depth.unwrap_or(Limits::STDIO.max_depth)
 }
 
-/// Bytes, or what holds some, or text.
+/// The bytes of a bytes-like object or, as UTF-8, of a `str`.
 pub fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.clone());
@@ -244,7 +245,7 @@ pub fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> 
     Err(PyTypeError::new_err("bytes, or what holds some, or a str"))
 }
 
-/// An id as it stands on the wire.
+/// An id as it is written on the wire.
 pub fn id_token(id: &Bound<'_, PyAny>) -> PyResult<String> {
     let is_integer = id.is_instance_of::<PyInt>() && !id.is_instance_of::<PyBool>();
     match is_integer || id.is_instance_of::<PyString>() {
@@ -257,7 +258,7 @@ pub fn id(token: &str) -> PyResult<RequestId<'_>> {
     RequestId::from_token(token).ok_or_else(|| PyValueError::new_err("the id is too long"))
 }
 
-/// The same of one that is a small number, without making a text of it first.
+/// Calls `then` with an id; small integers are formatted without the detour over [`id_token`].
 fn with_id<T>(
     id: &Bound<'_, PyAny>,
     then: impl FnOnce(RequestId<'_>) -> PyResult<T>,
@@ -270,10 +271,10 @@ fn with_id<T>(
     then(self::id(&id_token(id)?)?)
 }
 
-/// What is to be a JSON object.
+/// A value given as a JSON object.
 enum Given<'a, 'py> {
     Value(&'a Bound<'py, PyAny>),
-    /// Bytes that are proved to be one.
+    /// Text that was validated to be a JSON object.
     Text(&'a str),
 }
 
@@ -293,7 +294,7 @@ impl<'a, 'py> Given<'a, 'py> {
     }
 }
 
-/// A JSON object: a mapping as text, bytes as they are once they are proved to be one.
+/// The text of a JSON object: a mapping is serialized, bytes are validated and used as they are.
 pub fn object(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match Given::of(value)? {
         Given::Text(text) => Ok(text.to_owned()),

@@ -1,4 +1,4 @@
-//! A connection that a program drives itself: bytes in, bytes out, and what happens.
+//! A connection that a program drives itself: bytes in, bytes and events out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,24 +7,26 @@ use mcpbolt::connection::{Config, Framing, Opening, Polled, RequestOptions};
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::clock::Clock;
 use super::codec;
-use super::events::{Calls, seen};
+use super::events::{Calls, lock, seen};
 use crate::answer::exception;
 use crate::client_setup::seconds;
 
-/// The state of a connection. It reads no clock but where the program names no time, and does no I/O.
+/// The protocol state of one connection over one stream, without I/O. It reads the machine's clock only
+/// in calls without `now`.
 #[pyclass(module = "mcpbolt.engine")]
 pub struct Connection {
     inner: Polled,
-    calls: Calls,
+    calls: Arc<Calls>,
     clock: Clock,
 }
 
-/// How it is set up.
+/// The arguments of [`Connection::new`].
 struct Setup {
     side: String,
     name: String,
@@ -111,7 +113,7 @@ impl Connection {
         Self::of(setup)
     }
 
-    /// Takes bytes that came.
+    /// Processes received bytes, in chunks of any size.
     #[pyo3(signature = (data, /, now = None))]
     fn feed(&mut self, data: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
@@ -120,7 +122,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// Signals the end of the input.
     #[pyo3(signature = (now = None))]
     fn feed_end(&mut self, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
@@ -128,7 +130,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What happened since the last time, in order.
+    /// Returns the events since the last call, in order.
     fn events<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         while let Some(event) = self.inner.next_event() {
@@ -139,7 +141,7 @@ impl Connection {
         Ok(list)
     }
 
-    /// What is to be written, all of it; it is gone from here.
+    /// Returns all bytes to write now, and considers them written.
     #[pyo3(signature = (now = None))]
     fn output<'py>(&mut self, py: Python<'py>, now: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
         let now = self.clock.at(now)?;
@@ -154,7 +156,8 @@ impl Connection {
         Ok(PyBytes::new(py, &pieces.concat()))
     }
 
-    /// Sends a request; gives the number that `Answered` names.
+    /// Sends a request and returns its number, which its `Answered` event has; with `progress`, `Progress`
+    /// events come before that.
     #[pyo3(signature = (method, params = None, *, timeout = None, max_timeout = None, progress = false, meta = None))]
     #[expect(
         clippy::too_many_arguments,
@@ -183,7 +186,7 @@ impl Connection {
         made.map_err(|error| exception(py, &error))
     }
 
-    /// Gives up on a request of this side's.
+    /// Cancels a request of this side and notifies the other side; a late answer becomes a `Stray`.
     #[pyo3(signature = (number, reason = None))]
     fn cancel(&mut self, number: u64, reason: Option<&str>) {
         self.inner.cancel(number, reason);
@@ -202,7 +205,7 @@ impl Connection {
         sent.map_err(|error| exception(py, &error))
     }
 
-    /// Seconds until time alone changes something; `None` when it never does.
+    /// Returns the seconds until `handle_timeout` must be called; `None` if no timer runs.
     #[pyo3(signature = (now = None))]
     fn timeout(&self, now: Option<f64>) -> PyResult<Option<f64>> {
         let now = self.clock.at(now)?;
@@ -210,7 +213,7 @@ impl Connection {
         Ok(due.map(|due| due.saturating_duration_since(now).as_secs_f64()))
     }
 
-    /// Lets time pass.
+    /// Runs the timers that are due: deadlines, keepalive, grace period.
     #[pyo3(signature = (now = None))]
     fn handle_timeout(&mut self, now: Option<f64>) -> PyResult<()> {
         let now = self.clock.at(now)?;
@@ -218,14 +221,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Finishes what is in flight, for so many seconds at most, and closes then.
+    /// Accepts nothing new, finishes requests in flight for at most `grace` seconds, then closes.
     fn drain(&self, grace: f64) {
         self.inner
             .handle()
             .drain(Duration::try_from_secs_f64(grace).unwrap_or_default());
     }
 
-    /// Closes it once everything is written.
+    /// Closes the connection once all output is written.
     fn close(&self) {
         self.inner.handle().close();
     }
@@ -250,6 +253,17 @@ impl Connection {
         self.inner.connection().in_flight()
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.calls.try_lock() {
+            Ok(calls) => calls.values().try_for_each(|request| visit.call(request)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&mut self) {
+        drop(std::mem::take(&mut *lock(&self.calls)));
+    }
+
     #[getter]
     fn stray_count(&self) -> u64 {
         self.inner.handle().stray_count()
@@ -264,7 +278,7 @@ impl Connection {
         let framing = framing.ok_or_else(|| none("framing", &setup.framing))?;
         Ok(Self {
             inner: Polled::new(Arc::new(setup.config()?), framing, now),
-            calls: Calls::default(),
+            calls: Arc::default(),
             clock,
         })
     }

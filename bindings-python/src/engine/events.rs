@@ -1,12 +1,13 @@
-//! What happens on a connection that a program drives itself.
+//! The events of a connection that a program drives itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcpbolt::connection::{Call, CallKey, Event, Handle, Progress as News, Stray as What};
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{ErrorKind, LogLevel};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use super::codec;
@@ -14,15 +15,15 @@ use super::message::Message;
 use crate::answer::exception;
 use crate::write;
 
-/// The other side's requests that are not answered yet.
-pub type Calls = Arc<Mutex<HashMap<CallKey, Py<Request>>>>;
+/// The other side's requests that are not answered yet, by the key of the call.
+pub type Calls = Mutex<HashMap<CallKey, Py<Request>>>;
 
-/// An event as Python sees it; `None` when it concerns nothing that Python has.
+/// Makes the Python object of an event; `None` for the cancellation of a request that was answered already.
 pub fn seen(
     py: Python<'_>,
     event: Event,
     handle: &Handle,
-    calls: &Calls,
+    calls: &Arc<Calls>,
 ) -> PyResult<Option<Py<PyAny>>> {
     Ok(Some(match event {
         Event::Opened(revision) => {
@@ -34,7 +35,7 @@ pub fn seen(
             let request = Request {
                 message: Py::new(py, Message::came(call.message.clone()))?,
                 handle: handle.clone(),
-                calls: calls.clone(),
+                calls: Arc::downgrade(calls),
                 call: *call,
             };
             let request = Py::new(py, request)?;
@@ -95,36 +96,37 @@ pub fn seen(
     }))
 }
 
-/// The connection is open.
+/// The connection is open, in the given revision.
 #[pyclass(frozen, get_all, module = "mcpbolt.engine")]
 pub struct Opened {
     revision: &'static str,
 }
 
-/// A request of the other side's.
+/// A request of the other side. Answer it once, from any thread.
 #[pyclass(frozen, module = "mcpbolt.engine")]
 pub struct Request {
     #[pyo3(get)]
     message: Py<Message>,
     call: Call,
     handle: Handle,
-    calls: Calls,
+    /// Weak, since the connection's map holds this request.
+    calls: Weak<Calls>,
 }
 
-/// A request of the other side's that nobody waits for any more.
+/// A request of the other side was cancelled: nobody waits for its answer any more.
 #[pyclass(frozen, get_all, module = "mcpbolt.engine")]
 pub struct Cancelled {
     request: Py<Request>,
     reason: Option<String>,
 }
 
-/// A notification that the engine does not deal with itself.
+/// A notification that the engine does not handle itself.
 #[pyclass(frozen, get_all, module = "mcpbolt.engine")]
 pub struct Notification {
     message: Py<Message>,
 }
 
-/// News of a request of this side's.
+/// Progress of a request of this side.
 #[pyclass(frozen, get_all, module = "mcpbolt.engine")]
 pub struct Progress {
     number: u64,
@@ -133,7 +135,8 @@ pub struct Progress {
     message: Option<String>,
 }
 
-/// A request of this side's is over.
+/// A request of this side is over: a message with its result, or an error (`PeerError`,
+/// `RequestTimeout`, `ConnectionClosed`, …).
 #[pyclass(frozen, get_all, module = "mcpbolt.engine")]
 pub struct Answered {
     number: u64,
@@ -141,7 +144,8 @@ pub struct Answered {
     error: Option<Py<PyAny>>,
 }
 
-/// Something came that concerned nobody.
+/// Input that belongs to no request and is not a valid message: "answer", "bad_frame", "oversize",
+/// "cancel" or "unexpected", with its bytes, which may be truncated.
 #[pyclass(frozen, module = "mcpbolt.engine")]
 pub struct Stray {
     #[pyo3(get)]
@@ -156,6 +160,35 @@ pub struct Closed {
 }
 
 #[pymethods]
+impl Cancelled {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.request)
+    }
+}
+
+#[pymethods]
+impl Notification {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.message)
+    }
+}
+
+#[pymethods]
+impl Answered {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.message)?;
+        visit.call(&self.error)
+    }
+}
+
+#[pymethods]
+impl Closed {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.error)
+    }
+}
+
+#[pymethods]
 impl Stray {
     #[getter]
     fn frame(&self) -> &[u8] {
@@ -165,6 +198,10 @@ impl Stray {
 
 #[pymethods]
 impl Request {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.message)
+    }
+
     #[getter]
     fn revision(&self) -> &'static str {
         self.call.reply.revision().name()
@@ -175,7 +212,7 @@ impl Request {
         self.call.cancel.is_cancelled()
     }
 
-    /// Answers with a result object.
+    /// Answers with a result object; members that the revision requires are added.
     fn respond(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let result = codec::object(result)?;
         self.over();
@@ -184,7 +221,7 @@ impl Request {
         Ok(())
     }
 
-    /// Answers with an error, of a kind or with a number of the program's own.
+    /// Answers with an error. `kind` is an error code of your own, or a kind whose code the revision defines.
     #[pyo3(signature = (kind, message, data = None))]
     fn fail(
         &self,
@@ -228,7 +265,10 @@ impl Request {
 
 impl Request {
     fn over(&self) {
-        lock(&self.calls).remove(&self.call.reply.key());
+        if let Some(calls) = self.calls.upgrade() {
+            let over = lock(&calls).remove(&self.call.reply.key());
+            drop(over);
+        }
     }
 }
 

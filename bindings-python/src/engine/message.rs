@@ -1,40 +1,42 @@
-//! One message, looked at as far as anybody asks.
+//! One message, whose parts are parsed when they are accessed.
+
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use mcpbolt::message::{Envelope, Field, Kind, Message as Owned, encode};
 use mcpbolt::scan;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
 
 use super::codec;
 use crate::read;
 
-/// A message whose parts become Python objects when they are looked at, and only then.
+/// A message whose parts become Python objects when they are first accessed.
 #[pyclass(frozen, module = "mcpbolt.engine")]
 pub struct Message {
     body: Body,
     envelope: Envelope,
-    /// Its params, result or error: it has one of them.
-    value: PyOnceLock<Py<PyAny>>,
+    /// The parsed params, result or error: a valid message has only one of them.
+    value: OnceLock<Py<PyAny>>,
 }
 
-/// Where its bytes are.
+/// The owner of a message's bytes.
 enum Body {
-    /// With Python.
+    /// A Python object.
     Given(Py<PyBytes>),
-    /// With the engine.
+    /// The engine.
     Came(Bytes),
 }
 
 impl Message {
-    /// Over bytes of Python's, and what was found in them.
+    /// A message over bytes of a Python object, with the spans that were found in them.
     pub fn given(bytes: Bound<'_, PyBytes>, envelope: Envelope) -> Self {
         Self::new(Body::Given(bytes.unbind()), envelope)
     }
 
-    /// That came on a connection.
+    /// A message that came on a connection.
     pub fn came(message: Owned) -> Self {
         let envelope = *message.as_ref().envelope();
         Self::new(Body::Came(message.to_bytes()), envelope)
@@ -44,7 +46,7 @@ impl Message {
         Self {
             body,
             envelope,
-            value: PyOnceLock::new(),
+            value: OnceLock::new(),
         }
     }
 
@@ -64,7 +66,8 @@ impl Message {
         json.and_then(|json| read::name(py, json).ok())
     }
 
-    /// A part as objects, which are kept; not of an invalid message, which may have several.
+    /// A part as Python objects. It is cached if the message is one of `kinds`; an invalid message, which
+    /// may have several parts, caches none.
     fn value<'py>(
         &self,
         py: Python<'py>,
@@ -77,8 +80,15 @@ impl Message {
         if !kinds.contains(&self.envelope.kind()) {
             return read::value(py, json).map(Some);
         }
-        let make = || Ok::<_, PyErr>(read::value(py, json)?.unbind());
-        Ok(Some(self.value.get_or_try_init(py, make)?.bind(py).clone()))
+        let value = match self.value.get() {
+            Some(value) => value,
+            None => {
+                let made = read::value(py, json)?.unbind();
+                // If another thread was first, its value is used.
+                self.value.get_or_init(|| made)
+            }
+        };
+        Ok(Some(value.bind(py).clone()))
     }
 
     fn raw<'py>(&self, py: Python<'py>, field: Field) -> Option<Bound<'py, PyBytes>> {
@@ -88,12 +98,12 @@ impl Message {
     }
 }
 
-/// A part of a message as JSON text.
+/// The JSON text of a part of a message.
 pub fn part<'a>(bytes: &'a [u8], envelope: &Envelope, field: Field) -> Option<&'a str> {
     scan::text(envelope.span(field).get(bytes)?)
 }
 
-/// What a message is, in a word.
+/// The name of a message's kind.
 pub fn kind<'py>(py: Python<'py>, kind: Kind) -> Bound<'py, PyString> {
     let word = match kind {
         Kind::Request => intern!(py, "request"),
@@ -108,6 +118,10 @@ pub fn kind<'py>(py: Python<'py>, kind: Kind) -> Bound<'py, PyString> {
 
 #[pymethods]
 impl Message {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.value.get())
+    }
+
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         kind(py, self.envelope.kind())
@@ -198,13 +212,13 @@ impl Message {
         self.envelope.invites_answer()
     }
 
-    /// The messages of a batch; nothing of any other message.
+    /// The messages of a batch; an empty list for any other message.
     #[pyo3(signature = (max_depth = None))]
     fn messages(&self, py: Python<'_>, max_depth: Option<usize>) -> PyResult<Vec<Self>> {
         codec::elements(py, self.bytes(py), max_depth)
     }
 
-    /// The same message with another id, byte for byte otherwise.
+    /// Returns the message with another id, otherwise byte for byte the same.
     fn with_id<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The engine without its drivers: what a framework is made of. Public as `mcpbolt.engine`.
+//! The protocol engine without I/O, for building frameworks and transports. Public as `mcpbolt.engine`.
 
 mod clock;
 pub mod codec;

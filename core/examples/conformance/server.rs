@@ -73,13 +73,14 @@ async fn confirmed(_: Arguments, context: Context) -> Outcome<&'static str> {
     Ok("state-ok")
 }
 
-/// The server.
+/// The server; whether it speaks the action dialect, too.
 ///
 /// # Errors
 /// None, as its parts fit together.
-pub fn server() -> Result<Server, Box<dyn std::error::Error + Send + Sync>> {
+pub fn server(actions: bool) -> Result<Server, Box<dyn std::error::Error + Send + Sync>> {
     let server = Server::builder("mcpbolt-conformance", env!("CARGO_PKG_VERSION"))
         .instructions("Every feature that the conformance suite looks at.")
+        .actions(actions)
         .list_changes()
         .subscriptions();
     let server = offers(questions(tasks(contents(server)))).build()?;

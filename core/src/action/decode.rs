@@ -1,4 +1,4 @@
-//! The one pass: validates a frame and notes where its members lie.
+//! Decoding: validates a frame in one pass and records where its members lie.
 
 use super::fault::Fault;
 use super::keys::{self, Level};
@@ -8,25 +8,25 @@ use crate::json::walk::Walker;
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::message::{Frame, Span};
 
-/// Validates the whole frame as JSON and UTF-8 and records what message it is in `out`.
+/// Validates the whole frame as JSON and UTF-8, and records the message in `out`.
 ///
-/// One pass, no allocation, nothing is changed; the order of members does not matter, those that are
-/// not known are passed over (R-ACT-08). JSON that is no valid message is [`Kind::Invalid`] with a
-/// [`Fault`], and `Ok`. A request without `params` is valid here: what that means is for the server to
-/// say (R-ACT-06).
+/// One pass, no allocation; the frame is not modified. Member order does not matter; unknown
+/// members are skipped (R-ACT-08). JSON that is not a valid message gives `Ok`, with
+/// [`Kind::Invalid`] and a [`Fault`]. A request without `params` is valid here; the server decides
+/// about it (R-ACT-06).
 ///
 /// # Errors
 /// The frame is not JSON, not UTF-8, or nests deeper than `max_depth` (at most 1024). `out` is then
-/// [`Kind::Invalid`], and still has a `request_id` that stood complete before the fault.
+/// [`Kind::Invalid`]; it still has a `request_id` that was complete before the fault.
 pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Record) -> Result<(), DecodeError> {
     match pass(frame.padded(), frame.bytes(), max_depth, out) {
         Ok(()) => Ok(()),
-        // Once more without the padding, so that neither the error nor the id depends on it.
+        // The second pass excludes the padding, so that neither the error nor the id depends on it.
         Err(_) => pass(frame.bytes(), frame.bytes(), max_depth, out),
     }
 }
 
-/// One pass over `bytes`, which `text` begins with.
+/// One pass over `bytes`; `text` is `bytes` and its padding, if any.
 #[inline]
 fn pass(text: &[u8], bytes: &[u8], max_depth: usize, out: &mut Record) -> Result<(), DecodeError> {
     *out = Record::default();
@@ -73,7 +73,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         Some(())
     }
 
-    /// Walks the object that opens at `pos` and notes the members its level knows.
+    /// Walks the object that opens at `pos` and records the members known at its level.
     #[inline(always)]
     fn object<const LEVEL: u8>(&mut self, mut pos: usize, depth: usize) -> Option<usize> {
         let level = const { Level::from_number(LEVEL) };
@@ -82,7 +82,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
         let depth = depth + 1;
         let mut near_end = [0; 32];
-        // What stands before the next key, which a window begins with.
+        // The byte before the next key, with which the window begins.
         let mut before = b'{';
         loop {
             let mut window = self.walker.window(pos, &mut near_end);
@@ -116,8 +116,8 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// Walks and notes the value of a noted member, from behind its key; `behind` are the eight
-    /// bytes there.
+    /// Walks and records the value of a known member, from the end of its key; `behind` holds the
+    /// next eight bytes.
     #[inline(always)]
     fn member(
         &mut self,
@@ -150,8 +150,8 @@ impl<'a, 'o> Pass<'a, 'o> {
         self.out.set(field, Span::new(start, end));
     }
 
-    /// Walks a key that is not noted; one that only looks different because of escapes is a fault,
-    /// since another reader of the same bytes might act on it.
+    /// Walks an unknown key. A key that is a known name spelled with escapes is a fault, because
+    /// another reader of the same bytes might act on it.
     fn other_key(&mut self, level: Level, pos: usize) -> Option<usize> {
         let escapes = self.walker.escapes;
         let end = self.walker.string(pos)?;
@@ -166,7 +166,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         Some(end)
     }
 
-    /// Decides what a well-formed object is.
+    /// Determines the kind of a well-formed object.
     #[inline]
     fn classify(&self) -> Result<Kind, Fault> {
         let is = |field, first| self.first_byte(field).is_none_or(|byte| byte == first);
@@ -213,20 +213,20 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// The first byte of a member that is there.
+    /// The first byte of a member, if present.
     #[inline(always)]
     fn first_byte(&self, field: Field) -> Option<u8> {
         let span = self.out.span(field);
         span.is_some().then(|| self.walker.byte(span.start()))
     }
 
-    /// A member that is a string, as it is spelled.
+    /// A string member as a raw token; `None` if it is absent or not a string.
     fn string(&self, field: Field) -> Option<&'a [u8]> {
         let token = self.out.span(field).get(self.bytes)?;
         token.starts_with(b"\"").then_some(token)
     }
 
-    /// After a syntax fault: keeps of the record only an id that can be trusted.
+    /// After a syntax fault: clears the record but for an id that can be trusted.
     fn salvage(&mut self) -> DecodeError {
         let span = self.out.span(Field::RequestId);
         let rest = self.bytes.get(span.end()..).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Messages as bytes, appended to a buffer, without a line end.
+//! Appends messages to a buffer, without a line end.
 //!
-//! Raw JSON that is handed in must be one valid value; line breaks between its tokens are dropped, so
-//! that the message fits on one line.
+//! Raw JSON must be one valid value; if it contains line breaks, the whitespace between its tokens
+//! is dropped, so that the message fits on one line.
 
 use super::error_type::ErrorType;
 use crate::json::{number, string, writer};
 
-/// What a request says beside its action and params.
+/// The optional members of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParts<'a> {
     /// `tool`
@@ -36,36 +36,36 @@ pub fn request(out: &mut Vec<u8>, action: &str, params: &str, parts: RequestPart
     out.push(b'}');
 }
 
-/// What an answer says of itself.
+/// The metadata of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnswerMetadata<'a> {
-    /// Of the request that is answered, as it was spelled (R-ACT-04).
+    /// The id of the answered request, as raw JSON, unchanged (R-ACT-04).
     pub request_id: Option<&'a str>,
-    /// Who answers.
+    /// The id of the answering server.
     pub server_id: Option<&'a str>,
-    /// How long the action took, in milliseconds.
+    /// The duration of the action, in milliseconds.
     pub execution_time_ms: Option<u64>,
-    /// The version of the dialect that was agreed on (R-ACT-37).
+    /// The agreed version of the dialect (R-ACT-37).
     pub protocol_version: Option<&'a str>,
 }
 
-/// What went wrong.
+/// The error of a failed action.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionError<'a> {
-    /// Its type, as the dialect or a handler spells it (R-ACT-31).
+    /// The error's type, as the dialect or a handler spells it (R-ACT-31).
     pub kind: &'a str,
-    /// One sentence.
+    /// A description in one sentence.
     pub message: &'a str,
-    /// Raw JSON of any type.
+    /// Details: raw JSON of any type.
     pub details: Option<&'a str>,
-    /// A status of HTTP.
+    /// An HTTP status.
     pub code: Option<u16>,
-    /// Where to read more.
+    /// The URL of a help page.
     pub help_url: Option<&'a str>,
 }
 
 impl<'a> ActionError<'a> {
-    /// An error of a type that the dialect names, with the code that goes with it (R-ACT-32).
+    /// An error of a type that the dialect defines, with its default code (R-ACT-32).
     pub fn new(kind: ErrorType, message: &'a str) -> Self {
         Self {
             kind: kind.name(),
@@ -108,7 +108,8 @@ pub fn failed(out: &mut Vec<u8>, error: &ActionError<'_>, metadata: AnswerMetada
     close(out, metadata);
 }
 
-/// Appends an answer, or the end of a stream, up to its metadata, which [`close`] appends.
+/// Appends a successful answer, or the end of a stream, without its metadata; [`close`] appends
+/// those.
 pub(crate) fn open_success(out: &mut Vec<u8>, streamed: bool, data: Option<&str>) {
     out.extend_from_slice(succeeded(streamed));
     if let Some(data) = data {
@@ -116,7 +117,7 @@ pub(crate) fn open_success(out: &mut Vec<u8>, streamed: bool, data: Option<&str>
     }
 }
 
-/// The same, with data of one member.
+/// Like [`open_success`], with `data` that has one member.
 pub(crate) fn open_success_of(out: &mut Vec<u8>, streamed: bool, name: &str, value: &str) {
     out.extend_from_slice(succeeded(streamed));
     out.extend_from_slice(b",\"data\":{");
@@ -133,7 +134,7 @@ fn succeeded(streamed: bool) -> &'static [u8] {
     }
 }
 
-/// The same of what failed.
+/// Like [`open_success`], for an action that failed.
 pub(crate) fn open_error(out: &mut Vec<u8>, streamed: bool, error: &ActionError<'_>) {
     out.extend_from_slice(match streamed {
         true => b"{\"type\":\"error\"",
@@ -157,7 +158,7 @@ pub(crate) fn open_error(out: &mut Vec<u8>, streamed: bool, error: &ActionError<
     out.push(b'}');
 }
 
-/// A further member of raw JSON.
+/// Appends a further member; `json` is its raw value.
 fn member(out: &mut Vec<u8>, name: &str, json: &str) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
@@ -165,7 +166,7 @@ fn member(out: &mut Vec<u8>, name: &str, json: &str) {
     writer::append_compact(out, json);
 }
 
-/// `metadata`, when there is anything to say, and the closing brace.
+/// Appends `metadata`, unless all are `None`, and the closing brace.
 pub(crate) fn close(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
     let AnswerMetadata {
         request_id,
@@ -202,7 +203,7 @@ pub(crate) fn close(out: &mut Vec<u8>, metadata: AnswerMetadata<'_>) {
         Some(id) => {
             out.extend_from_slice(b"\"request_id\":");
             match id.as_bytes() {
-                // What has no line breaks.
+                // Strings and unsigned numbers cannot contain line breaks.
                 [b'"' | b'0'..=b'9', ..] => out.extend_from_slice(id.as_bytes()),
                 _ => writer::append_compact(out, id),
             }

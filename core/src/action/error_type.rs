@@ -1,45 +1,45 @@
-//! The types of errors, as one table.
+//! The error types of the action dialect.
 
 use std::fmt;
 
-/// The type of an error, of those that the dialect names (R-ACT-30, R-ACT-31).
+/// The types of errors that the dialect defines (R-ACT-30, R-ACT-31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
-    /// `params` do not fit, or the message is no request.
+    /// `params` are invalid, or the message is not a request.
     Validation,
-    /// There is no such action, or no such tool.
+    /// The action or the tool does not exist.
     ActionNotFound,
-    /// A required parameter is absent.
+    /// A required parameter is missing.
     ParameterMissing,
-    /// Who asks is not known.
+    /// The client is not authenticated.
     AuthenticationFailed,
-    /// Who asks may not.
+    /// The client is not authorized.
     AuthorizationFailed,
-    /// What the action is about is not there.
+    /// The resource of the action does not exist.
     ResourceNotFound,
     /// Too many requests in too little time.
     RateLimitExceeded,
-    /// More than the client is entitled to.
+    /// The client has used up its quota.
     QuotaExceeded,
-    /// A fault of the server's.
+    /// A fault of the server.
     Internal,
     /// The action took too long.
     Timeout,
-    /// What the server depends on does not work.
+    /// A service that the server depends on does not work.
     Dependency,
-    /// Not possible now.
+    /// Not possible in the current state.
     InvalidState,
-    /// It contradicts what is there.
+    /// The request conflicts with existing data.
     Conflict,
-    /// The message names no action.
+    /// The message does not name an action.
     MissingAction,
-    /// The message is no JSON.
+    /// The message is not JSON.
     InvalidJson,
     /// A stream ended early.
     Processing,
 }
 
-/// How each is spelled, and its number by default (R-ACT-32).
+/// The spelling and the default code of each type (R-ACT-32).
 const TABLE: [(ErrorType, &str, u16); 16] = [
     (ErrorType::Validation, "VALIDATION_ERROR", 400),
     (ErrorType::ActionNotFound, "ACTION_NOT_FOUND", 404),
@@ -63,7 +63,7 @@ const TABLE: [(ErrorType, &str, u16); 16] = [
     (ErrorType::Processing, "PROCESSING_ERROR", 500),
 ];
 
-/// Other spellings, which are understood and never written (R-ACT-31).
+/// Alternative spellings that are accepted but never written (R-ACT-31).
 const SYNONYMS: [(&str, ErrorType); 3] = [
     ("INVALID_PARAMETER", ErrorType::Validation),
     ("INTERNAL_ERROR", ErrorType::Internal),
@@ -71,12 +71,12 @@ const SYNONYMS: [(&str, ErrorType); 3] = [
 ];
 
 impl ErrorType {
-    /// All of them.
+    /// Every type.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|(one, ..)| *one)
     }
 
-    /// The type that a spelling means; `None` when the dialect does not name it.
+    /// The type with that spelling; `None` if the dialect does not define it.
     pub fn parse(spelling: &str) -> Option<Self> {
         let named = TABLE.iter().find(|(_, name, _)| *name == spelling);
         let synonym = || SYNONYMS.iter().find(|(name, _)| *name == spelling);
@@ -85,17 +85,17 @@ impl ErrorType {
             .or_else(|| synonym().map(|(_, one)| *one))
     }
 
-    /// Its spelling on the wire.
+    /// The spelling on the wire.
     pub fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// The `code` that goes with it, a status of HTTP.
+    /// The default `code`, an HTTP status.
     pub fn code(self) -> u16 {
         TABLE[self as usize].2
     }
 
-    /// Whether to ask again may help (R-ACT-35).
+    /// Whether a retry may succeed (R-ACT-35).
     pub fn is_transient(self) -> bool {
         matches!(
             self,
@@ -129,7 +129,7 @@ mod tests {
             Some(ErrorType::AuthorizationFailed)
         );
         assert_eq!(ErrorType::parse("MY_OWN"), None);
-        // R-ACT-35: what the statuses 429, 503 and 504 say.
+        // R-ACT-35: as the HTTP statuses 429, 503 and 504 say.
         for one in ErrorType::all().filter(|one| one.is_transient()) {
             assert!(matches!(one.code(), 429 | 503 | 504), "{one}");
         }

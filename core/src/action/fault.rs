@@ -1,32 +1,32 @@
-//! Why valid JSON is not a valid message.
+//! Reasons why valid JSON is not a valid message.
 
 use std::fmt;
 
 use super::error_type::ErrorType;
 
-/// The first shape error of a message, most telling first.
+/// The shape error of a message; of several, the most specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No object.
+    /// Not an object.
     NotAnObject,
-    /// A member the engine reads occurs twice in its object.
+    /// A member that the engine reads occurs twice in its object.
     DuplicateMember,
-    /// A member the engine reads is spelled with escapes.
+    /// A member that the engine reads is spelled with escapes.
     EscapedMember,
     /// Neither `action`, `status` nor `type`.
     ActionMissing,
-    /// `action` is no string.
+    /// `action` is not a string.
     ActionType,
-    /// `action` beside `status`.
+    /// Both `action` and `status`.
     RequestAndAnswer,
-    /// `params` is no object.
+    /// `params` is not an object.
     ParamsType,
-    /// `tool` is no string.
+    /// `tool` is not a string.
     ToolType,
-    /// `context` is no string.
+    /// `context` is not a string.
     ContextType,
-    /// `metadata` is no object.
+    /// `metadata` is not an object.
     MetadataType,
     /// `status` is neither `success` nor `error`.
     StatusWrong,
@@ -45,7 +45,7 @@ impl Fault {
         }
     }
 
-    /// One sentence for the answer.
+    /// The error message to answer with.
     pub fn message(self) -> &'static str {
         match self {
             Self::NotAnObject => "a message must be a JSON object",

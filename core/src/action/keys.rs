@@ -1,10 +1,10 @@
-//! Which member names are noted at which level, as data.
+//! The table of member names that the decoder records, by level.
 
 use super::record::Field;
 use crate::json::JsonStr;
 use crate::json::noted::Key;
 
-/// The objects whose members are looked at.
+/// The objects whose members are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Level {
@@ -62,7 +62,7 @@ impl Level {
         }
     }
 
-    /// Whether the escaped spelling `raw` means one of this level's names.
+    /// Whether `raw` spells one of this level's names with escapes.
     #[cold]
     pub(super) fn knows(self, raw: JsonStr<'_>) -> bool {
         self.keys().iter().any(|key| key.is_spelled(b"", raw))

@@ -1,4 +1,4 @@
-//! Frames as messages of the action dialect: one validated pass in, appended bytes out.
+//! The action dialect: decoding in one validating pass, encoding by appending bytes.
 //!
 //! ```text
 //!   request    {"action":"file.read","params":{…},"tool":…,"context":…,"metadata":{"request_id":…}}
@@ -8,9 +8,9 @@
 //!                 {"type":"error","error":{…}}
 //! ```
 //!
-//! It stands beside [`message`](crate::message) and keeps the same laws: the whole frame is proven to be
-//! JSON in the pass that finds its members, nothing is allocated, and a request's id is the peer's
-//! property: any JSON value, echoed as it was spelled (R-ACT-04).
+//! This module is the counterpart of [`message`](crate::message) and follows the same rules: the
+//! pass that finds the members also validates the whole frame as JSON, nothing is allocated, and a
+//! request's id belongs to the peer: any JSON value, echoed byte for byte (R-ACT-04).
 
 mod decode;
 pub mod encode;
@@ -38,8 +38,8 @@ pub(crate) use version::{NEWEST, agree, known};
 pub use version::{Version, negotiate};
 pub use view::ActionRef;
 
-/// The process or state that the call of an action belongs to, as its client names it; `None` for
-/// what is no action, and where none is named.
+/// The process or state that an action call belongs to, as its client names it. `None` if the call
+/// is not an action, or names none.
 #[cfg(feature = "server")]
 pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     match call.dialect() {
@@ -48,32 +48,34 @@ pub fn context_of<'a>(call: &MessageRef<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Where an endpoint of HTTP has the streams of actions, behind its own path (R-ACT-24).
+/// The path, below that of an HTTP endpoint, at which actions are streamed (R-ACT-24).
 #[cfg(any(feature = "http", feature = "http-client"))]
 pub(crate) const STREAM: &str = "/stream";
 
-/// The one member of data that are not there themselves, but referred to (R-ACT-29).
+/// The single member of `data` that only refers to the data (R-ACT-29).
 #[cfg(any(feature = "client", feature = "server"))]
 pub(crate) const REFERENCE: &str = "mcp.reference";
 
-/// The action that gives what is referred to, in parts.
+/// The action that returns referenced data in parts.
 #[cfg(any(feature = "client", feature = "server"))]
 pub(crate) const GET_DATA: &str = "mcp.get_data";
 
-/// Whether a frame begins as most clients write a request.
+/// The action that runs a batch of actions.
+pub(crate) const BATCH: &str = "batch.execute";
+
+/// Whether a frame begins the way most clients begin a request.
 #[inline]
 pub(crate) fn begins(frame: &[u8]) -> bool {
     frame.starts_with(b"{\"action\"")
 }
 
-/// Whether nothing in a frame speaks of JSON-RPC (R-ERA-14), as far as can be told of one that is
-/// not whole.
+/// Whether a frame, which may be incomplete, contains no sign of JSON-RPC (R-ERA-14).
 pub(crate) fn is_of_no_other(frame: &[u8]) -> bool {
     memchr::memmem::find(frame, b"\"jsonrpc\"").is_none()
 }
 
-/// Whether a request, raw JSON, says that its answer may come in parts, on a carrier that has no
-/// other way to say so: `"stream":true` in its metadata.
+/// Whether the metadata of a request, raw JSON, contain `"stream":true`: the answer may then be
+/// streamed, over a transport that has no other way to say so.
 #[cfg(feature = "http-client")]
 pub(crate) fn is_streamed(request: &str) -> bool {
     crate::json::reader::find_path(request, &["metadata", "stream"]) == Some("true")

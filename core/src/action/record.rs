@@ -1,32 +1,32 @@
-//! What one pass over a frame finds: a kind and where things lie.
+//! The record that decoding makes of a frame: its kind, and where its members lie.
 
 use super::fault::Fault;
 use crate::message::{self, Dialect, Envelope, Span};
 
-/// Where `tool` stands in a request that is seen as a call.
+/// The envelope field that holds `tool` in a request viewed as a call.
 pub(crate) const TOOL: message::Field = message::Field::Uri;
-/// Where `context` does.
+/// The envelope field that holds `context`.
 pub(crate) const CONTEXT: message::Field = message::Field::Cursor;
-/// Where `metadata.min_protocol_version` does.
+/// The envelope field that holds `metadata.min_protocol_version`.
 pub(crate) const OLDEST_VERSION: message::Field = message::Field::SubscriptionId;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It names an action.
+    /// A request that names an action.
     Request,
-    /// `"status":"success"`, alone or as the end of a stream.
+    /// An answer with `"status":"success"`, alone or as the end of a stream.
     Success,
-    /// `"status":"error"`, or the end of a stream that failed.
+    /// An answer with `"status":"error"`, or the end of a stream that failed.
     Error,
     /// A part of a stream: `"type":"partial"`.
     Partial,
-    /// JSON, but none of the above: [`Record::fault`] says why.
+    /// JSON, but none of the other kinds: [`Record::fault`] says why.
     #[default]
     Invalid,
 }
 
-/// The members whose place is noted while a frame is validated.
+/// The members whose place is recorded while a frame is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
@@ -46,9 +46,9 @@ pub enum Field {
     Data,
     /// `error`
     Error,
-    /// `type`, of what is a part of a stream.
+    /// `type`, of a part of a stream.
     Type,
-    /// `jsonrpc`, which no action has: what has it may be a message of the other language.
+    /// `jsonrpc`, which no action has: a frame with this member may be a JSON-RPC message.
     JsonRpc,
     /// `metadata.request_id`
     RequestId,
@@ -62,11 +62,11 @@ pub enum Field {
     ProtocolVersion,
     /// `metadata.version`: stands in for `protocol_version` (R-ACT-39).
     Version,
-    /// `metadata.min_protocol_version`: the oldest that the client takes (R-ACT-38).
+    /// `metadata.min_protocol_version`: the oldest version that the client accepts (R-ACT-38).
     OldestVersion,
     /// `metadata.auth`
     Auth,
-    /// `metadata.stream`: whether the answer may come in parts.
+    /// `metadata.stream`: whether the answer may be streamed.
     Stream,
     /// `error.type`
     ErrorType,
@@ -79,11 +79,11 @@ pub enum Field {
 }
 
 impl Field {
-    /// How many there are.
+    /// The number of fields.
     pub const COUNT: usize = Self::ErrorCode as usize + 1;
 }
 
-/// The record of one decoded frame: plain data, `Copy`, free of lifetimes.
+/// The record of one decoded frame: plain data without lifetimes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     spans: [Span; Field::COUNT],
@@ -92,20 +92,21 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record to decode into.
+    /// An empty record to decode into.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the message is.
+    /// The kind of message.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The request as a call of a tool, which is what it becomes in a server: the action is the
-    /// name, `params` are the arguments. What a call has no member for stands where a call says
-    /// nothing: `tool` at [`TOOL`], `context` at [`CONTEXT`].
+    /// The request as a tool call, which a server treats it as: the action is the tool's name,
+    /// `params` are the arguments. Members without a counterpart take fields that a tool call does
+    /// not use: `tool` at [`TOOL`], `context` at [`CONTEXT`], the oldest version at
+    /// [`OLDEST_VERSION`].
     #[inline]
     pub(crate) fn as_call(&self, dialect: Dialect) -> Envelope {
         let version = match self.span(Field::ProtocolVersion) {
@@ -133,7 +134,7 @@ impl Record {
         self.fault
     }
 
-    /// Where a member lies in the frame.
+    /// The range of a member in the frame.
     #[inline]
     pub fn span(&self, field: Field) -> Span {
         self.spans[field as usize]

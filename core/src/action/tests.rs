@@ -1,4 +1,4 @@
-//! Messages as the dialect's document shows them, and what is made of others.
+//! Messages as the dialect's document shows them, and invalid ones.
 
 use super::encode::{self, ActionError, AnswerMetadata, RequestParts};
 use super::*;
@@ -7,7 +7,7 @@ use crate::message::Frame;
 
 const DEPTH: usize = 64;
 
-/// Decodes `text` and hands over what was made of it.
+/// Decodes `text` and passes the message to `look`.
 fn seen<T>(text: &str, look: impl FnOnce(ActionRef<'_>) -> T) -> T {
     let mut input = Input::new();
     input.extend(text.as_bytes());
@@ -17,7 +17,7 @@ fn seen<T>(text: &str, look: impl FnOnce(ActionRef<'_>) -> T) -> T {
     look(ActionRef::new(frame, &record))
 }
 
-/// R-ACT-01, R-ACT-08, R-ACT-09: a request with everything, its members in any order.
+/// R-ACT-01, R-ACT-08, R-ACT-09: a request with all members, in any order.
 #[test]
 fn a_request_is_read_whatever_the_order_of_its_members() {
     let members = [
@@ -45,7 +45,7 @@ fn a_request_is_read_whatever_the_order_of_its_members() {
     }
 }
 
-/// R-ACT-37, R-ACT-39: the member of that name wins over its stand-in.
+/// R-ACT-37, R-ACT-39: `protocol_version` takes precedence over `version`.
 #[test]
 fn the_protocol_version_has_a_stand_in() {
     let text =
@@ -94,7 +94,7 @@ fn answers_and_parts_of_streams_are_told_apart() {
     }
 }
 
-/// R-ACT-05, R-ACT-06: what is JSON and no message, why, and which error it deserves.
+/// R-ACT-05, R-ACT-06: JSON that is not a message, with its fault and error type.
 #[test]
 fn what_is_no_message_says_why() {
     for (text, fault) in [
@@ -144,7 +144,7 @@ fn what_is_no_message_says_why() {
     }
 }
 
-/// R-ACT-04, R-ACT-06: who sends half a message is told so under the id that could be read.
+/// R-ACT-04, R-ACT-06: the error for an incomplete message carries the id if that could be read.
 #[test]
 fn an_id_that_stood_before_a_fault_of_syntax_is_kept() {
     for (text, id) in [
@@ -174,8 +174,8 @@ fn an_id_that_stood_before_a_fault_of_syntax_is_kept() {
     }
 }
 
-/// R-ACT-02, R-ACT-03, R-ACT-04, R-ACT-05: what is written is what the document shows, and is read
-/// again; an id of any type goes through byte for byte.
+/// R-ACT-02, R-ACT-03, R-ACT-04, R-ACT-05: encoded messages match the document and decode again; an
+/// id of any type is kept byte for byte.
 #[test]
 fn what_is_encoded_is_decoded_again() {
     for id in [
@@ -252,7 +252,7 @@ fn every_error_is_written_and_read_with_its_type_and_code() {
             });
         }
     }
-    // A handler's own type is handed on as it is.
+    // A handler's own type is sent unchanged.
     let error = ActionError {
         kind: "PERMISSION_DENIED",
         code: None,

@@ -1,10 +1,9 @@
-//! Versions of the dialect, and which of them two sides speak.
+//! Versions of the action dialect, and their negotiation.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A version by the rules of semantic versioning: major, minor and, if it is said, patch
-/// (R-ACT-37).
+/// A semantic version: major, minor and optionally patch (R-ACT-37).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// Breaking changes.
@@ -15,17 +14,17 @@ pub struct Version {
     pub patch: u32,
 }
 
-/// What this engine speaks, as it is written in two parts, where that says all, and in three.
+/// The supported versions in their spellings with two and with three numbers.
 const SPELT: [(&str, &str); Version::SUPPORTED.len()] = [("1.0", "1.0.0")];
 
-/// The newest that this engine speaks, in full.
+/// The newest supported version, with three numbers.
 pub(crate) const NEWEST: &str = SPELT[SPELT.len() - 1].1;
 
 impl Version {
-    /// What this engine speaks, oldest first.
+    /// The supported versions, oldest first.
     pub const SUPPORTED: [Self; 1] = [Self::new(1, 0, 0)];
 
-    /// That of these numbers.
+    /// The version with those numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
@@ -34,7 +33,8 @@ impl Version {
         }
     }
 
-    /// As somebody writes it who wrote `like`: in two parts, or in three (R-ACT-37).
+    /// The version in the style of `like`: with two numbers, or with three (R-ACT-37). Always with
+    /// three if the patch number is not zero.
     pub fn written_like(self, like: &str) -> String {
         match is_short(like) && self.patch == 0 {
             true => format!("{}.{}", self.major, self.minor),
@@ -49,7 +49,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Whether somebody writes versions in two parts.
+/// Whether `like` has only two numbers.
 fn is_short(like: &str) -> bool {
     like.bytes().filter(|byte| *byte == b'.').count() < 2
 }
@@ -77,8 +77,9 @@ impl FromStr for Version {
     }
 }
 
-/// The highest of `supported` that somebody takes who speaks up to `newest`, and from `oldest` on:
-/// without one, those of the same major version, whose features only grow (R-ACT-38).
+/// The newest of `supported` that a peer accepts: at most `newest` and at least `oldest`. Without
+/// `oldest`, versions of the same major number are accepted, because their features only grow
+/// (R-ACT-38).
 pub fn negotiate(
     supported: &[Version],
     newest: Version,
@@ -89,7 +90,7 @@ pub fn negotiate(
     supported.iter().filter(fits).max().copied()
 }
 
-/// The version of this engine that a raw token spells as it is: what most clients say.
+/// The supported version that a raw token spells exactly, as most clients do.
 #[inline]
 pub(crate) fn known(token: &[u8]) -> Option<&'static str> {
     let inner = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -97,11 +98,11 @@ pub(crate) fn known(token: &[u8]) -> Option<&'static str> {
     spellings.into_iter().find(|own| own.as_bytes() == inner)
 }
 
-/// What this engine speaks with somebody who takes up to `newest`, and from `oldest` on, written
-/// like `newest`; `None` when that is nothing.
+/// The version to use with a peer that accepts versions from `oldest` up to `newest`, in the style
+/// of `newest`; `None` if there is none.
 ///
 /// # Errors
-/// One of them is no version.
+/// `newest` or `oldest` is not a version.
 pub(crate) fn agree(
     newest: &str,
     oldest: Option<&str>,

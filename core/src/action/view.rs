@@ -1,4 +1,4 @@
-//! A frame and its record, looked at together.
+//! A frame viewed through its record.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ pub struct ActionRef<'a> {
 }
 
 impl<'a> ActionRef<'a> {
-    /// Looks at `frame` through the record that [`decode`](super::decode) made of it.
+    /// Views `frame` through the record that [`decode`](super::decode) made of it.
     ///
-    /// With the record of another frame the accessors give nonsense or `None`, nothing worse.
+    /// With the record of another frame, the accessors return nonsense or `None`, but never panic.
     #[inline]
     pub fn new(frame: Frame<'a>, record: &'a Record) -> Self {
         let bytes = frame.bytes();
@@ -32,19 +32,19 @@ impl<'a> ActionRef<'a> {
         self.bytes
     }
 
-    /// What it is.
+    /// The kind of message.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.record.kind()
     }
 
-    /// Why it is [`Kind::Invalid`].
+    /// Why the message is [`Kind::Invalid`].
     #[inline]
     pub fn fault(&self) -> Option<Fault> {
         self.record.fault()
     }
 
-    /// The name of the action, decoded; borrowed unless it is spelled with escapes.
+    /// The name of the action, decoded; borrowed unless it contains escapes.
     #[inline]
     pub fn action(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Action)
@@ -56,7 +56,7 @@ impl<'a> ActionRef<'a> {
         self.raw(Field::Params)
     }
 
-    /// The tool that is asked, decoded.
+    /// The name of the tool that is asked, decoded.
     #[inline]
     pub fn tool(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Tool)
@@ -74,13 +74,13 @@ impl<'a> ActionRef<'a> {
         self.raw(Field::Metadata)
     }
 
-    /// `metadata.request_id` as it is spelled: any JSON value (R-ACT-04).
+    /// `metadata.request_id` as raw JSON: any value (R-ACT-04).
     #[inline]
     pub fn request_id(&self) -> Option<&'a str> {
         self.raw(Field::RequestId)
     }
 
-    /// The version of the dialect that is spoken, decoded (R-ACT-37, R-ACT-39).
+    /// The version of the dialect in use, decoded (R-ACT-37, R-ACT-39).
     pub fn protocol_version(&self) -> Option<Cow<'a, str>> {
         let own = self.decoded(Field::ProtocolVersion);
         own.or_else(|| self.decoded(Field::Version))
@@ -92,13 +92,13 @@ impl<'a> ActionRef<'a> {
         self.raw(Field::Data)
     }
 
-    /// The type of an error as it is spelled, decoded.
+    /// The type of an error, decoded, in the sender's spelling.
     #[inline]
     pub fn error_spelling(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::ErrorType)
     }
 
-    /// The type of an error, when it is one that the dialect names.
+    /// The type of an error, if the dialect defines it.
     pub fn error_type(&self) -> Option<ErrorType> {
         ErrorType::parse(&self.error_spelling()?)
     }
@@ -113,13 +113,14 @@ impl<'a> ActionRef<'a> {
         self.raw(Field::ErrorCode).and_then(number::as_i64)
     }
 
-    /// Any noted member as raw JSON.
+    /// Any recorded member, as raw JSON.
     #[inline]
     pub fn raw(&self, field: Field) -> Option<&'a str> {
         scan::text(self.record.span(field).get(self.bytes)?)
     }
 
-    /// Any noted string member, decoded; `None` if it is absent, no string or no Unicode text.
+    /// Any recorded string member, decoded; `None` if it is absent, not a string or not valid
+    /// Unicode.
     #[inline]
     pub fn decoded(&self, field: Field) -> Option<Cow<'a, str>> {
         JsonStr::from_token(self.raw(field)?)?.decode().ok()

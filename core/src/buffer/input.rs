@@ -1,22 +1,23 @@
-//! Fill at the tail, discard at the head.
+//! The receive buffer: filled at the tail, consumed at the head.
 //!
 //! ```text
 //!   0        start            end                     capacity
 //!   |  free  |  not consumed  |  spare (driver reads) | PADDING |
 //! ```
 //!
-//! Reading goes into `spare`, the deframer looks at `filled`, and consumed frames leave at the
-//! head. The bytes move only when the spare room runs out, so each byte is moved O(1) times.
+//! The driver reads into `spare`, the deframer looks at `filled`, and consumed frames leave at the
+//! head. Bytes move only when the spare room runs out, so each byte moves O(1) times. A block of
+//! 128 KiB or more is a memory map.
 
 use bytes::Bytes;
 
-use super::PADDING;
+use super::{Block, PADDING};
 use crate::limits::{KEEP_BYTES, READ_BYTES, SHRINK_AFTER};
 
 /// The bytes of one stream that have arrived and are not yet consumed.
 #[derive(Debug, Default)]
 pub struct Input {
-    block: Vec<u8>,
+    block: Block,
     start: usize,
     end: usize,
     idle: u32,
@@ -28,36 +29,36 @@ impl Input {
         Self::default()
     }
 
-    /// An empty buffer with room for so many bytes: for what comes in one piece, or nearly.
+    /// An empty buffer with room for `bytes` bytes, for input that comes in one piece or nearly so.
     pub fn with_room(bytes: usize) -> Self {
         Self {
-            block: Vec::with_capacity(bytes + PADDING),
+            block: Block::with_capacity(bytes + PADDING),
             ..Self::default()
         }
     }
 
-    /// Room for so many bytes in all, where it is known how many there will be: for
-    /// [`extend`](Self::extend), which needs none that is filled.
+    /// Reserves room for `bytes` bytes in all, if their number is known. The room is meant for
+    /// [`extend`](Self::extend), which does not need it to be initialised.
     pub fn reserve(&mut self, bytes: usize) {
-        let len = bytes + PADDING;
-        if self.start == 0 && len > self.block.len() {
-            self.block.reserve_exact(len - self.block.len());
+        if self.start == 0 {
+            self.block.reserve(bytes + PADDING);
         }
     }
 
-    /// Room for the driver to read into: at least `want` bytes (or a default when `want` is 0).
+    /// Room for the driver to read into: at least `want` bytes, and at least 16 KiB.
     pub fn spare(&mut self, want: usize) -> &mut [u8] {
         let want = want.max(READ_BYTES / 4);
         if self.block.len() < self.end + want + PADDING {
             self.make_room(want);
         }
-        let limit = self.block.len() - PADDING;
-        &mut self.block[self.end..limit]
+        let block = &mut *self.block;
+        let limit = block.len() - PADDING;
+        &mut block[self.end..limit]
     }
 
     fn make_room(&mut self, want: usize) {
         let held = self.end - self.start;
-        // Moving pays when at least half of the block is free at the head.
+        // Moving pays off when at least half of the used block is free at the head.
         if self.start > 0 && self.start >= held {
             self.block.copy_within(self.start..self.end, 0);
             self.start = 0;
@@ -76,15 +77,15 @@ impl Input {
                 need.max(self.block.len() * 2)
             };
             if grown > self.block.len() {
-                self.block.resize(grown, 0);
+                self.block.resize(grown);
             }
         }
     }
 
-    /// `n` bytes of the last spare room were filled.
+    /// Records that the driver filled the first `n` bytes of the last spare room.
     ///
     /// # Panics
-    /// If `n` is more than the room that was offered: a fault of the driver.
+    /// If `n` is more than the room that was offered: a bug in the driver.
     pub fn advance(&mut self, n: usize) {
         assert!(
             self.end + n + PADDING <= self.block.len(),
@@ -93,79 +94,84 @@ impl Input {
         self.end += n;
     }
 
-    /// Copies `bytes` in, as a driver that owns its own buffer does.
+    /// Copies `bytes` in, for a driver that has its own buffer.
     pub fn extend(&mut self, bytes: &[u8]) {
-        let len = bytes.len();
-        let needed = self.end + len + PADDING;
-        if self.block.len() < needed && self.block.capacity() >= needed {
-            // Written once, not filled first.
-            self.block.truncate(self.end);
-            self.block.extend_from_slice(bytes);
-            self.block.resize(needed, 0);
-        } else {
-            if self.block.len() < needed {
-                self.spare(len);
-            }
-            self.block[self.end..self.end + len].copy_from_slice(bytes);
+        let end = self.end + bytes.len();
+        match self.block.get_mut(self.end..end + PADDING) {
+            Some(room) => room[..bytes.len()].copy_from_slice(bytes),
+            None => self.extend_grown(bytes),
         }
-        self.advance(len);
+        self.end += bytes.len();
     }
 
-    /// What has arrived and is not consumed.
+    #[cold]
+    fn extend_grown(&mut self, bytes: &[u8]) {
+        let needed = self.end + bytes.len() + PADDING;
+        if self.block.capacity() >= needed {
+            // Written once, instead of first being filled with zeros.
+            self.block.resize(self.end);
+            self.block.extend_from_slice(bytes);
+            self.block.resize(needed);
+        } else {
+            self.spare(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    /// The bytes that have arrived and are not consumed.
     pub fn filled(&self) -> &[u8] {
         &self.block[self.start..self.end]
     }
 
-    /// The same, followed by at least [`PADDING`] initialised bytes.
+    /// The unconsumed bytes, followed by at least [`PADDING`] initialised bytes.
     pub fn padded(&self) -> &[u8] {
-        if self.block.is_empty() {
-            &[]
-        } else {
-            &self.block[self.start..self.end + PADDING]
+        match &*self.block {
+            [] => &[],
+            block => &block[self.start..self.end + PADDING],
         }
     }
 
-    /// How many bytes have arrived and are not consumed.
+    /// The number of bytes that have arrived and are not consumed.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether nothing waits.
+    /// Whether there are no unconsumed bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// The first `n` bytes are done with.
+    /// Consumes the first `n` bytes.
     ///
     /// # Panics
     /// If fewer have arrived.
+    #[inline]
     pub fn consume(&mut self, n: usize) {
         assert!(n <= self.len(), "consumed more than arrived");
         self.start += n;
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            self.settle();
+            if self.block.held() > KEEP_BYTES + PADDING {
+                self.settle();
+            }
         }
     }
 
     /// Gives a block that one large message grew back to the allocator, but only after a run of
     /// small ones: shrinking after each large frame costs milliseconds of page faults.
+    #[cold]
     fn settle(&mut self) {
-        if self.block.capacity() <= KEEP_BYTES + PADDING {
-            return;
-        }
         self.idle += 1;
         if self.idle >= SHRINK_AFTER {
             self.idle = 0;
-            self.block = Vec::new();
+            self.block = Block::default();
         }
     }
 
-    /// Hands the block over with everything in it and starts a new one that holds only the bytes
-    /// after the first `n`; the returned bytes begin with those `n` and end in padding.
+    /// Hands over the whole block and starts a new one with the bytes after the first `n`. The
+    /// returned bytes are the first `n`, followed by padding.
     ///
-    /// Moves the block, copies only the rest: the way for a large frame to leave the driver.
+    /// Moves the block and copies only the rest: this is how a large frame leaves the driver.
     ///
     /// # Panics
     /// If fewer than `n` bytes have arrived.
@@ -191,7 +197,37 @@ impl Input {
         Bytes::copy_from_slice(&self.block[self.start..self.start + n + PADDING])
     }
 
-    /// Bytes of memory held.
+    /// The number of bytes by which the block will grow when room for the next read is requested.
+    pub fn growth(&self) -> usize {
+        let room = self.block.len() - self.end;
+        match self.start == 0 && self.end > 0 && room < READ_BYTES / 4 + PADDING {
+            true => self.block.len(),
+            false => 0,
+        }
+    }
+
+    /// Frees a block that has grown beyond the usual size, if the unconsumed bytes fit into one of
+    /// the usual size.
+    pub fn shrink(&mut self) {
+        if self.held() > READ_BYTES + PADDING && self.len() <= READ_BYTES {
+            let rest = self.filled().to_vec();
+            *self = Self::new();
+            if !rest.is_empty() {
+                self.extend(&rest);
+            }
+        }
+    }
+
+    /// The memory to account for, in bytes: the unconsumed bytes, or the whole block if it has
+    /// grown beyond the usual size.
+    pub fn held(&self) -> usize {
+        match self.block.held() {
+            block if block > READ_BYTES + PADDING => block,
+            _ => self.len(),
+        }
+    }
+
+    /// The number of bytes there is room for.
     pub fn capacity(&self) -> usize {
         self.block.capacity()
     }
@@ -242,6 +278,23 @@ mod tests {
             input.consume(100);
         }
         assert!(input.capacity() <= KEEP_BYTES + PADDING);
+    }
+
+    #[test]
+    fn a_block_counts_whole_when_it_has_grown() {
+        let mut input = Input::new();
+        input.extend(&[1; 100]);
+        assert_eq!(input.held(), 100);
+        input.extend(&vec![1; 1 << 20]);
+        assert!(input.held() > 1 << 20);
+        input.consume(input.len());
+        assert!(input.held() > 1 << 20, "the block is still there");
+        input.extend(b"rest");
+        input.shrink();
+        assert_eq!((input.filled(), input.held()), (&b"rest"[..], 4));
+        input.consume(4);
+        input.shrink();
+        assert_eq!(input.held(), 0);
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! Bytes at rest: what arrived and is not yet consumed, what is encoded and not yet written.
+//! Buffers of a stream: received bytes not yet consumed, and encoded bytes not yet written.
 
+mod block;
 mod input;
 mod output;
 
+pub(crate) use block::Block;
 pub use input::Input;
 pub use output::Output;
 
-/// Initialised bytes that are readable after any frame, so that the decoder may load whole
-/// words and vectors without a bounds check per byte.
+/// Number of initialised bytes that are readable after any frame, so that the decoder can load
+/// whole words and vectors without a bounds check per byte.
 pub const PADDING: usize = 64;

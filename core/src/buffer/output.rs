@@ -1,13 +1,13 @@
-//! Append at the tail, drain at the head as slices for one vectored write.
+//! The send buffer: frames are appended at the tail, and drained at the head with vectored writes.
 //!
 //! ```text
 //!   segments: [ large frame | coalesced small frames | large frame ]  tail: [ small frames … ]
 //!               ^ written so far
 //! ```
 //!
-//! Small frames are copied together, because a system call costs as much as fifty encodes; a
-//! large one is queued as it is and never copied. What is written is let go segment by segment,
-//! so a peer that is always a little behind costs no more than what waits.
+//! Small frames are copied together, because a system call costs as much as fifty encodes; a large
+//! frame is queued without a copy. Written segments are freed one by one, so a peer that is always
+//! a little behind costs no more memory than the bytes that wait.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -16,9 +16,9 @@ use bytes::Bytes;
 
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
 
-/// Room for the first frame: it is written in pieces.
+/// Initial capacity of the tail, in bytes: a first frame is appended in pieces.
 const FIRST_BYTES: usize = 512;
-/// From here on small frames go to a new segment.
+/// Length of the tail from which on small frames go to a new segment, in bytes.
 const SEGMENT_BYTES: usize = 64 << 10;
 
 /// The bytes of one stream that are encoded and not yet written.
@@ -26,7 +26,7 @@ const SEGMENT_BYTES: usize = 64 << 10;
 pub struct Output {
     segments: VecDeque<Bytes>,
     tail: Vec<u8>,
-    /// Bytes of the first segment, or of the tail when there is none, that are written.
+    /// Written bytes of the first segment, or of the tail if there are no segments.
     written: usize,
     len: usize,
     taken: u64,
@@ -38,22 +38,22 @@ impl Output {
         Self::default()
     }
 
-    /// Bytes waiting.
+    /// Number of bytes that wait to be written.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes written in all.
+    /// Number of bytes written or handed over since the start.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether nothing waits.
+    /// Whether no bytes wait.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Encodes at the tail: `write` appends to the buffer it is given.
+    /// Appends what `write` encodes; `write` must only append to the buffer it is given.
     pub fn append_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         if self.tail.len() >= SEGMENT_BYTES {
             self.seal();
@@ -73,7 +73,7 @@ impl Output {
         self.append_with(|tail| tail.extend_from_slice(bytes));
     }
 
-    /// Queues `bytes`, without a copy when they are many.
+    /// Queues `bytes`; long ones without a copy.
     pub fn push(&mut self, bytes: Bytes) {
         if bytes.len() <= COPY_IN_BYTES {
             return self.append(&bytes);
@@ -83,7 +83,7 @@ impl Output {
         self.segments.push_back(bytes);
     }
 
-    /// Turns the tail into a segment, so that what follows is written after it.
+    /// Turns the tail into a segment, so that later frames are written after it.
     fn seal(&mut self) {
         if self.tail.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Output {
         self.segments.push_back(tail);
     }
 
-    /// Fills `slices` with what is to be written next, in order; returns how many it used.
+    /// Fills `slices` with the next bytes to write, in order; returns the number of slices used.
     pub fn io_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let parts = self
             .segments
@@ -119,7 +119,7 @@ impl Output {
         used
     }
 
-    /// The next bytes to be written, as one slice; empty when nothing waits.
+    /// The next bytes to write, as one slice; empty when none wait.
     pub fn head(&self) -> &[u8] {
         match self.segments.front() {
             Some(segment) => &segment[self.written..],
@@ -127,10 +127,10 @@ impl Output {
         }
     }
 
-    /// The first `n` bytes are written.
+    /// Records that the first `n` bytes were written.
     ///
     /// # Panics
-    /// If fewer are waiting.
+    /// If fewer than `n` bytes wait.
     pub fn advance(&mut self, n: usize) {
         assert!(n <= self.len, "wrote more than was waiting");
         self.len -= n;
@@ -152,7 +152,7 @@ impl Output {
         }
     }
 
-    /// Hands over everything that waits, in order, without a copy.
+    /// Hands over all waiting bytes, in order and without a copy.
     pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<> {
         self.taken += self.len as u64;
         self.len = 0;
@@ -166,7 +166,7 @@ impl Output {
         })
     }
 
-    /// Forgets everything that waits.
+    /// Discards all waiting bytes, and resets the count of written ones.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -176,7 +176,7 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// Drains `step` bytes at a time and returns what came out.
+    /// Drains `step` bytes at a time and returns the bytes.
     fn drain(output: &mut Output, step: usize) -> Vec<u8> {
         let mut seen = Vec::new();
         while !output.is_empty() {

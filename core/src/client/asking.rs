@@ -1,4 +1,4 @@
-//! A request under way, with the rounds that it may take.
+//! A sent request, with the rounds it may take.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,25 +13,25 @@ use crate::json::reader;
 use crate::mcp::{Era, Method, Revision};
 use crate::message::Message;
 
-/// A request that is sent. Where the server comes back with questions (2026-07-28), the client's
-/// handlers answer them while this is awaited, and the request is repeated (R-MRT-01); where it
-/// makes the call of a tool a task, what comes of that is waited for.
+/// A sent request. If the server answers with questions (2026-07-28), the client's handlers answer
+/// them while this future is awaited, and the request is repeated (R-MRT-01). If the server turns a
+/// tool call into a task, the future waits for the task's result.
 ///
 /// # Cancel safety
-/// Dropping it cancels the request: the server is told.
+/// Dropping it cancels the request and notifies the server.
 pub struct Asking {
     way: Way,
-    /// What is needed to ask again.
+    /// What is needed to repeat the request.
     again: Option<Repeatable>,
-    /// A task is given back instead of what comes of it.
+    /// Return a task itself instead of waiting for its result.
     hands_over: bool,
-    /// Its result is held against what the revisions say of those of this method.
+    /// The method against whose shape the result is checked.
     checked: Option<Method>,
 }
 
 enum Way {
     First(Response),
-    /// There were questions.
+    /// The server asked questions, or made a task of the call.
     Rounds(Made<Result<Message, RequestError>>),
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Asking {
 }
 
 impl Client {
-    /// Sends any request. `params` is a JSON object.
+    /// Sends a request with any method. `params` is a JSON object.
     ///
     /// # Errors
     /// When it cannot be sent: the connection has ended, too many requests wait, or the params
@@ -75,14 +75,15 @@ impl Client {
 }
 
 impl Asking {
-    /// Gives up and tells the server why.
+    /// Cancels the request and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
         if let Way::First(response) = self.way {
             response.cancel(reason);
         }
     }
 
-    /// Has a task given back as it is, to be followed by who asks: see [`Client::task`].
+    /// Returns a task itself, for the caller to follow, instead of waiting for its result: see
+    /// [`Client::task`].
     pub fn hand_over(&mut self) {
         self.hands_over = true;
     }
@@ -112,21 +113,21 @@ impl Asking {
     }
 }
 
-/// The complete answer.
+/// Resolves to the complete answer.
 impl Future for Asking {
     type Output = Result<Message, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let message = std::task::ready!(self.poll_message(cx))?;
         let answer = message.as_ref();
-        // By what the newest revision says of it.
+        // A task in the form of the newest revision: by `resultType`.
         let is_task = self.hands_over && answer.result_type().as_deref() == Some("task");
         if !is_task {
             complete(&message)?;
         }
         if let Some(method) = self.checked {
             let result = answer.result().unwrap_or("{}");
-            // By what is there (2025-11-25).
+            // A task in the form of 2025-11-25: by the member `task`.
             let is_task = is_task || self.hands_over && reader::find(result, "task").is_some();
             if !is_task {
                 shapes::check(method, result)?;

@@ -1,4 +1,4 @@
-//! Building a client: what it is called, and what it does for servers.
+//! The client builder: identity, capabilities and handlers for server requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::mcp::{
     Elicitation, Elicited, Profile, Revision, Revisions, Root, Sampled, Sampling, extension,
 };
 
-/// Gathers what a client brings to a connection. See [`Client::builder`].
+/// Builds a client. See [`Client::builder`].
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is connected"]
 pub struct ClientBuilder {
@@ -26,10 +26,10 @@ pub struct ClientBuilder {
     hooks: Hooks,
 }
 
-/// Who is told what.
+/// The program's callbacks.
 #[derive(Default)]
 pub(super) struct Hooks {
-    /// The method and the params of each notification of the server.
+    /// Receives the method and the params of each notification from the server.
     pub notice: Option<Report>,
     pub opened: Option<Hook>,
     pub closed: Option<Hook>,
@@ -58,19 +58,20 @@ impl ClientBuilder {
         }
     }
 
-    /// The bounds of the connection.
+    /// Sets the limits of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// The revisions to speak; all of them by default.
+    /// Sets the protocol revisions to speak. Default: all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.config.revisions = revisions;
         self
     }
 
-    /// Speaks as that profile has it: opens with the handshake of its revision, up to 2025-11-25.
+    /// Speaks this profile of the protocol, up to revision 2025-11-25: opens with the handshake of
+    /// its revision.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.config.profile = profile;
         if profile != Profile::Official {
@@ -79,20 +80,20 @@ impl ClientBuilder {
         self
     }
 
-    /// How to open; by default the server is asked what it speaks.
+    /// Sets how the connection opens. By default the client first asks the server what it speaks.
     pub fn opening(mut self, opening: Opening) -> Self {
         self.config.opening = opening;
         self
     }
 
-    /// Shows every frame, with secrets masked.
+    /// Passes every frame to `trace`, with secrets masked.
     pub fn trace(mut self, trace: Trace) -> Self {
         self.config.trace = Some(trace);
         self
     }
 
-    /// Lets servers ask the model. The handler decides what the model sees and what of its
-    /// answer the server gets; it should ask the user (R-SMP-09).
+    /// Lets servers use the client's model. The handler decides what the model sees and which part
+    /// of its answer the server gets; it should ask the user (R-SMP-09).
     pub fn on_sampling<F>(
         mut self,
         handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
@@ -104,7 +105,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The same for a model that may be given the server's tools (from 2025-11-25).
+    /// Lets servers use the client's model, which may also call the server's tools (from 2025-11-25
+    /// on).
     pub fn on_sampling_with_tools<F>(
         mut self,
         handler: impl Fn(Sampling, Context) -> F + Send + Sync + 'static,
@@ -116,8 +118,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Lets servers show the user a form (from 2025-06-18). What is accepted is held against the
-    /// form before it is sent (R-ELI-06).
+    /// Lets servers show the user a form (from 2025-06-18 on). Accepted content is checked against
+    /// the form before it is sent (R-ELI-06).
     pub fn on_form<F>(
         mut self,
         handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
@@ -129,8 +131,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Lets servers send the user to a page (from 2025-11-25). The handler shows the whole URL,
-    /// asks for consent and opens it outside this program's reach (R-ELI-09).
+    /// Lets servers send the user to a web page (from 2025-11-25 on). The handler must show the
+    /// whole URL, ask for consent and open the page outside this program's reach (R-ELI-09).
     pub fn on_page<F>(
         mut self,
         handler: impl Fn(Elicitation, Context) -> F + Send + Sync + 'static,
@@ -142,21 +144,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Shows servers these roots; [`Client::set_roots`] replaces them later.
+    /// Offers servers these roots; [`Client::set_roots`] replaces them later.
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.handlers.set_roots(roots.into_iter().collect());
         self
     }
 
-    /// Declares an extension with these settings, a JSON object (2026-07-28). A server uses it only
-    /// if it declares it, too: [`Client::capabilities`] says so (R-EXT-03).
+    /// Declares an extension with these settings, a JSON object (2026-07-28). The server uses the
+    /// extension only if it declares it, too, as [`Client::capabilities`] shows (R-EXT-03).
     pub fn extension(mut self, id: &str, settings: &str) -> Self {
         self.handlers.add_extension(id, settings);
         self
     }
 
-    /// Lets servers make tasks of calls (2026-07-28): who awaits such a call waits for what comes of
-    /// it, and [`CallTool::start`](super::CallTool::start) gives the task.
+    /// Lets servers turn calls into tasks (2026-07-28). Awaiting such a call waits for the task's
+    /// result; [`CallTool::start`](super::CallTool::start) returns the task.
     ///
     /// ```
     /// # #[cfg(all(feature = "server", feature = "stdio"))] {
@@ -171,9 +173,9 @@ impl ClientBuilder {
         self.extension(extension::TASKS, "{}")
     }
 
-    /// Refuses results that are not what the revisions say of them (R-S14-05): of calls of tools, of
-    /// lists, of what was read, rendered or completed. Otherwise who reads one decides, and what a
-    /// result lacks may be forgiven.
+    /// Refuses results of tool calls, lists, reads, prompts and completions that do not have the
+    /// shape that the specification defines (R-S14-05). Default: not checked, so a result may lack
+    /// members as long as its Rust type can be read.
     ///
     /// ```text
     /// the peer's answer is not valid: the result of tools/list: tools[0].name: it is missing
@@ -183,13 +185,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `report` with each notification of the server: lists that changed, resources that
-    /// were updated, log messages. On the driver's thread; must not block.
+    /// Calls `report` with each notification from the server: changed lists, updated resources, log
+    /// messages. Runs on the driver's thread; must not block.
     pub fn on_notice(self, mut report: impl FnMut(Notice<'_>) + Send + 'static) -> Self {
         self.on_raw_notice(move |method, params| report(Notice::parse(method, params)))
     }
 
-    /// The same, as it came: the method, and the params as raw JSON.
+    /// Calls `report` with each notification from the server: the method, and the params as raw
+    /// JSON. Runs on the driver's thread; must not block.
     pub fn on_raw_notice(
         mut self,
         report: impl FnMut(&str, Option<&str>) + Send + 'static,
@@ -198,24 +201,24 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `hook` when the connection is open. On the driver's thread; must not block.
+    /// Calls `hook` when the connection is open. Runs on the driver's thread; must not block.
     pub fn on_opened(mut self, hook: impl FnMut(&Client) + Send + 'static) -> Self {
         self.hooks.opened = Some(Box::new(hook));
         self
     }
 
-    /// Calls `hook` when the connection has ended, whether or not it was ever open;
-    /// [`Handle::close_reason`] says why. On the driver's thread; must not block.
+    /// Calls `hook` when the connection has ended, even if it was never open;
+    /// [`Handle::close_reason`] tells why. Runs on the driver's thread; must not block.
     pub fn on_closed(mut self, hook: impl FnMut(&Client) + Send + 'static) -> Self {
         self.hooks.closed = Some(Box::new(hook));
         self
     }
 
-    /// The configuration of the connection, and the rest, which becomes the client on it.
+    /// Returns the configuration of the connection, and the part that becomes the client on it.
     ///
     /// # Errors
-    /// When a root is not at a `file://` URI or leads out of itself (R-ROO-01), or an extension's
-    /// name has no prefix (R-CAP-06).
+    /// When a root is not a `file://` URI or contains `..` (R-ROO-01), or an extension's name has
+    /// no prefix or its settings are no JSON object (R-CAP-06).
     pub fn prepare(mut self) -> Result<(Config, Prepared), RequestError> {
         self.handlers.check_roots()?;
         self.handlers.check_extensions()?;
@@ -232,7 +235,7 @@ impl ClientBuilder {
     }
 }
 
-/// A client that waits for its connection. See [`ClientBuilder::prepare`].
+/// A client without its connection. See [`ClientBuilder::prepare`].
 #[derive(Debug)]
 pub struct Prepared {
     handlers: Arc<Handlers>,
@@ -243,15 +246,15 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// For a wire that has headers.
+    /// Enables argument headers, for a transport that has headers.
     #[cfg(feature = "http-client")]
     pub(crate) fn mirroring(self) -> Self {
         let mirrors = true;
         Self { mirrors, ..self }
     }
 
-    /// The client on the connection of `handle`, and the host that answers for it; its handlers
-    /// run on `spawner`.
+    /// Returns the client on the connection of `handle`, and the host that serves server requests;
+    /// its handlers run on `spawner`.
     pub fn connect(self, handle: Handle, spawner: Arc<dyn Spawner>) -> (Client, ClientHost) {
         let client = Client {
             checks: self.checks,

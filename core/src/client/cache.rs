@@ -1,4 +1,4 @@
-//! Pages of lists that the server lets this client keep for a while (2026-07-28).
+//! The cache of list pages that the server lets this client keep (2026-07-28).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::json::{number, reader};
 use crate::limits::{MAX_CACHED_BYTES, MAX_CACHED_PAGES};
 use crate::mcp::Method;
 
-/// Shared by the clones of a client whose host tells of changes.
+/// Shared by the clones of a client whose host forwards change notifications.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     lists: Mutex<HashMap<Method, Pages>>,
@@ -18,9 +18,9 @@ pub(super) struct Cache {
 /// The pages of one list.
 #[derive(Debug, Default)]
 struct Pages {
-    /// Counts what made them stale: an answer to an older question is not kept.
+    /// Number of invalidations; an answer to an older request is not stored.
     changes: u64,
-    /// By cursor, each with the end of its time (R-CCH-03, R-CCH-06).
+    /// Pages by cursor, each with its expiry (R-CCH-03, R-CCH-06).
     kept: HashMap<Option<String>, (Instant, Box<str>)>,
 }
 
@@ -29,8 +29,8 @@ impl Cache {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page of that cursor, if its time is not up (R-CCH-04); else how often the list has
-    /// changed so far.
+    /// Returns the page with this cursor if it has not expired (R-CCH-04); else the number of
+    /// invalidations so far, as the error.
     pub fn page(&self, list: Method, cursor: Option<&str>) -> Result<Box<str>, u64> {
         let mut lists = self.lists();
         let pages = lists.entry(list).or_default();
@@ -41,8 +41,8 @@ impl Cache {
         }
     }
 
-    /// Keeps a page as long as it says itself, or as its server advises for all, unless the list
-    /// has changed since it was asked for.
+    /// Stores a page for the lifetime that the page or else the server's advice states, unless the
+    /// list was invalidated since the request.
     pub fn keep(
         &self,
         list: Method,
@@ -56,21 +56,29 @@ impl Cache {
         let Some(ttl) = ttl.filter(|ttl| !ttl.is_zero()) else {
             return;
         };
-        let until = crate::limits::later(Instant::now(), ttl);
+        let now = Instant::now();
+        let until = crate::limits::later(now, ttl);
         let most = advice.map_or(MAX_CACHED_PAGES, |advice| {
             advice.pages.min(MAX_CACHED_PAGES)
         });
         let mut lists = self.lists();
         let pages = lists.entry(list).or_default();
-        let fits = pages.kept.len() < most && page.len() < MAX_CACHED_BYTES;
-        if pages.changes == changes && fits {
+        if pages.changes != changes || page.len() >= MAX_CACHED_BYTES {
+            return;
+        }
+        let key = cursor.map(str::to_owned);
+        if pages.kept.len() >= most {
+            // The new page replaces the one with its cursor.
             pages
                 .kept
-                .insert(cursor.map(str::to_owned), (until, page.into()));
+                .retain(|cursor, (until, _)| *until > now && *cursor != key);
+        }
+        if pages.kept.len() < most {
+            pages.kept.insert(key, (until, page.into()));
         }
     }
 
-    /// What is kept of a list is stale (R-CCH-07).
+    /// Invalidates the stored pages of a list (R-CCH-07).
     pub fn forget(&self, list: Method) {
         let mut lists = self.lists();
         let pages = lists.entry(list).or_default();
@@ -78,7 +86,7 @@ impl Cache {
         pages.kept.clear();
     }
 
-    /// The same for what a notification says has changed.
+    /// Invalidates the lists that a notification reports as changed.
     pub fn note(&self, notification: Method) {
         match notification {
             Method::ToolsChanged => self.forget(Method::ListTools),
@@ -90,6 +98,52 @@ impl Cache {
                 self.forget(Method::ListSkills);
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_pages_are_kept_than_may_be() {
+        let cache = Cache::default();
+        let keep = |cursor: &str, page: &str| {
+            cache.keep(Method::ListTools, Some(cursor), page, (0, None));
+        };
+        let page = r#"{"tools":[],"ttlMs":60000}"#;
+        let long = format!(
+            r#"{{"x":"{}","ttlMs":60000}}"#,
+            "y".repeat(MAX_CACHED_BYTES)
+        );
+        keep("long", &long);
+        for n in 0..MAX_CACHED_PAGES + 10 {
+            keep(&n.to_string(), page);
+        }
+        let found = |cursor: &str| cache.page(Method::ListTools, Some(cursor)).is_ok();
+        let kept = (0..MAX_CACHED_PAGES + 10).filter(|n| found(&n.to_string()));
+        assert_eq!(kept.count(), MAX_CACHED_PAGES);
+        assert!(!found("long"));
+    }
+
+    #[test]
+    fn expired_pages_take_no_room() {
+        let cache = Cache::default();
+        let expired = |n: usize| (Some(n.to_string()), (Instant::now(), Box::from("{}")));
+        let pages = Pages {
+            changes: 0,
+            kept: (0..MAX_CACHED_PAGES).map(expired).collect(),
+        };
+        cache.lists().insert(Method::ListTools, pages);
+        let page = r#"{"tools":[],"ttlMs":60000}"#;
+        for cursor in ["0", "new"] {
+            cache.keep(Method::ListTools, Some(cursor), page, (0, None));
+            assert_eq!(
+                cache.page(Method::ListTools, Some(cursor)),
+                Ok(page.into()),
+                "{cursor}"
+            );
         }
     }
 }

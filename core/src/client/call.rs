@@ -1,4 +1,4 @@
-//! One call of a tool under way, and waiting for it without a runtime.
+//! Tool calls, and waiting for them without a runtime.
 
 use std::future::{Future, IntoFuture};
 use std::pin::{Pin, pin};
@@ -19,7 +19,7 @@ use crate::json::string;
 use crate::mcp::{Method, TaskSupport};
 use crate::message::Message;
 
-/// A call of a tool, to be awaited. Dropping the future cancels the call.
+/// A tool call, to be awaited. Dropping the future cancels the call.
 #[derive(Debug)]
 #[must_use = "a call is sent when it is awaited"]
 pub struct CallTool {
@@ -27,7 +27,7 @@ pub struct CallTool {
     params: Result<String, RequestError>,
     options: RequestOptions,
     pub(super) schema: Option<Arc<OutputSchema>>,
-    /// What the tool says of tasks, if it was listed.
+    /// The tool's task support, if the tool was listed.
     pub(super) support: Option<TaskSupport>,
     ttl: Option<Duration>,
 }
@@ -51,22 +51,23 @@ impl CallTool {
         }
     }
 
-    /// How long to wait without news; progress starts it again, until
-    /// [`max_timeout`](Self::max_timeout) has passed.
+    /// Sets the time to wait for a sign of progress. Each progress notification whose `progress`
+    /// increases restarts it, until [`max_timeout`](Self::max_timeout) has passed. Default:
+    /// [`Limits::request_timeout`](crate::limits::Limits).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// How long to wait in all, whatever the progress (R-CAN-09). Without it, the longer of
+    /// Sets the total time to wait, regardless of progress (R-CAN-09). Default: the longer of
     /// [`Limits::max_request_timeout`](crate::limits::Limits) and [`timeout`](Self::timeout).
     pub fn max_timeout(mut self, timeout: Duration) -> Self {
         self.options.max_timeout = Some(timeout);
         self
     }
 
-    /// Members for the call's `_meta`: an object. Those that the engine writes itself (the
-    /// revision, the progress token and so on) are left out of it.
+    /// Sets members of the call's `_meta`: a JSON object. Members that the engine writes itself
+    /// (the revision, the progress token and so on) are ignored.
     pub fn meta(mut self, members: &impl Serialize) -> Self {
         match serde_json::to_string(members) {
             Ok(json) => self.options.meta = Some(json.into()),
@@ -75,14 +76,15 @@ impl CallTool {
         self
     }
 
-    /// How long the server is to keep the task that the call becomes: see [`start`](Self::start).
+    /// Sets how long the server should keep the task that the call becomes: see
+    /// [`start`](Self::start).
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Asks for the result in pieces, where the server declares `experimental.streaming`: the first
-    /// is the result; the others come as notifications, to
+    /// Asks for the result in pieces, where the server declares `experimental.streaming`. The first
+    /// piece is the result; the others arrive as notifications, at
     /// [`on_raw_notice`](super::ClientBuilder::on_raw_notice).
     pub fn in_pieces(mut self) -> Self {
         if let Ok(params) = &mut self.params {
@@ -105,18 +107,18 @@ impl CallTool {
         }
     }
 
-    /// Asks for progress. Called on the engine's thread, in order, before the call ends; must
-    /// not block.
+    /// Asks for progress notifications. `report` is called on the engine's thread, in order, before
+    /// the call ends; it must not block.
     pub fn on_progress(mut self, report: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         self.options.progress = Some(Arc::new(report));
         self
     }
 
-    /// Sends the call now, to be awaited later.
+    /// Sends the call now; await the returned future for the result.
     ///
     /// # Errors
-    /// When it cannot be sent: the connection has ended, too many calls wait, or the arguments
-    /// are no JSON object; or when the tool's output schema is not valid.
+    /// When it cannot be sent: the connection has ended, too many calls wait, the arguments are no
+    /// JSON object, or the tool's output schema is not valid.
     pub fn send(self) -> Result<Calling, RequestError> {
         let params = self.params?;
         if let Some(schema) = &self.schema {
@@ -128,10 +130,10 @@ impl CallTool {
         Ok(Calling { asking, schema })
     }
 
-    /// Waits for the result on this thread.
+    /// Sends the call and blocks this thread until the result arrives.
     ///
     /// # Errors
-    /// As awaiting it.
+    /// The same as awaiting the call.
     pub fn wait(self) -> Result<CallToolResult, RequestError> {
         block_on(self)
     }
@@ -149,10 +151,10 @@ impl IntoFuture for CallTool {
     }
 }
 
-/// A call that is sent: an [`Asking`] whose answer is read.
+/// A sent call: an [`Asking`] whose answer is parsed.
 ///
 /// # Cancel safety
-/// Dropping it cancels the call: the server is told.
+/// Dropping it cancels the call and notifies the server.
 #[derive(Debug)]
 pub struct Calling {
     asking: Asking,
@@ -160,7 +162,7 @@ pub struct Calling {
 }
 
 impl Calling {
-    /// Gives up and tells the server why.
+    /// Cancels the call and tells the server why.
     pub fn cancel(self, reason: Option<&str>) {
         self.asking.cancel(reason);
     }
@@ -179,7 +181,7 @@ impl Future for Calling {
     }
 }
 
-/// The result that is an answer to a call, checked.
+/// Checks and parses the answer to a call.
 pub(super) fn read(
     answer: &Message,
     schema: Option<&OutputSchema>,
@@ -188,7 +190,7 @@ pub(super) fn read(
     parse(answer.as_ref().result().unwrap_or("{}"))
 }
 
-/// Holds the answer to a call against the output schema of the tool.
+/// Checks the answer to a call against the tool's output schema.
 pub(super) fn check(answer: &Message, schema: Option<&OutputSchema>) -> Result<(), RequestError> {
     let result = answer.as_ref().result().unwrap_or("{}");
     schema.map_or(Ok(()), |schema| schema.check(result))
@@ -210,7 +212,7 @@ fn params(name: &str, arguments: &impl Serialize) -> Result<String, RequestError
     String::from_utf8(out).map_err(|_| misuse)
 }
 
-/// Waits for a future on this thread: for programs without a runtime.
+/// Blocks this thread until a future completes, for programs without a runtime.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

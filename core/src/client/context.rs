@@ -1,10 +1,10 @@
-//! What a client's handler knows of what it is asked.
+//! The context of a server request, as the client's handler sees it.
 
 use super::Client;
 use crate::correlate::CancelToken;
 use crate::mcp::Revision;
 
-/// Something that the server asks, under way. Cheap to clone.
+/// A running request of the server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Context {
     client: Client,
@@ -21,22 +21,23 @@ impl Context {
         }
     }
 
-    /// The server that asks. It may be called in turn, to any depth.
+    /// The client of the asking server. A handler may call the server in turn, to any depth.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The revision that the server asks in.
+    /// The revision that the request is made in.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Whether the server gave up, or went away. What the handler gives back then is discarded.
+    /// Returns whether the server cancelled the request or disconnected. The handler's result is
+    /// then discarded.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// The token of what is asked: to wait for its end, or to make children of.
+    /// The request's cancellation token, to await or to derive child tokens from.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }

@@ -1,5 +1,4 @@
-//! What servers of one profile declare as `experimental`: results in pieces, requests in batches,
-//! advice on what to keep.
+//! The `experimental` capabilities of one profile: results in pieces, batches, and caching advice.
 
 use std::time::Duration;
 
@@ -21,10 +20,10 @@ pub struct BatchRequest {
     pub params: Option<Value>,
 }
 
-/// What one of them was answered.
+/// The answer to one request of a batch.
 pub type BatchResponse = Result<Value, BatchError>;
 
-/// An error in a batch, by itself or in a response.
+/// An error in a batch, bare or within a response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchError {
     /// The code.
@@ -36,7 +35,7 @@ pub struct BatchError {
     pub data: Option<Value>,
 }
 
-/// What a server advises clients to keep of its lists: for how long, and how many pages.
+/// A server's advice on caching its lists: for how long, and how many pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
     pub ttl: Duration,
@@ -44,11 +43,11 @@ pub(super) struct Advice {
 }
 
 impl Client {
-    /// Has several requests served as one (`batch/execute`): answers in the order of the requests,
-    /// each of its own (R-B3X-01, R-B3X-02).
+    /// Sends several requests as one (`batch/execute`). Returns one answer per request, in the
+    /// order of the requests (R-B3X-01, R-B3X-02).
     ///
     /// # Errors
-    /// When the server does not declare batches, or refuses this one as a whole.
+    /// When the server does not declare batches, or refuses the batch as a whole.
     pub async fn batch(
         &self,
         requests: &[BatchRequest],
@@ -64,7 +63,7 @@ impl Client {
         responses.into_iter().map(response).collect()
     }
 
-    /// R-XST-03: where the revision has hints of its own, those count alone.
+    /// R-XST-03: in revisions with cache hints, only the hints count.
     pub(super) fn advice(&self) -> Option<Advice> {
         if !self.handle.config().profile.overlay().experimental {
             return None;
@@ -81,7 +80,7 @@ impl Client {
     }
 }
 
-/// Either form of an element (R-B3X-02).
+/// Reads either form of an element (R-B3X-02).
 fn response(mut element: Value) -> Result<BatchResponse, RequestError> {
     if let Some(result) = element.get_mut("result") {
         return Ok(Ok(result.take()));

@@ -10,15 +10,15 @@ use crate::mcp::extension;
 
 impl Client {
     /// The settings that the server declared for an extension, a JSON object, if this client
-    /// declared it, too: only then may either use it (R-EXT-03).
+    /// declared the extension, too. Only then may either side use it (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {
         let peer = self.handle().peer()?;
         let own = self.handlers().has_extension(id);
         extension::declared(&peer.capabilities, id).filter(|_| own)
     }
 
-    /// Asks by a method of an extension (R-EXT-04). `params` is what becomes a JSON object, the
-    /// result is read from one.
+    /// Sends a request with a method of an extension (R-EXT-04). `params` must serialize to a JSON
+    /// object; the result is deserialized from one.
     ///
     /// ```no_run
     /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
@@ -30,7 +30,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`RequestError::Unsupported`], before anything is sent, when not both sides declared the
+    /// [`RequestError::Unsupported`], before anything is sent, when a side did not declare the
     /// extension; else as [`list_tools`](Self::list_tools).
     pub async fn ask_extension<T: DeserializeOwned>(
         &self,

@@ -1,4 +1,4 @@
-//! What a client's program does for servers: its model, its user, its roots.
+//! Handlers for server requests: sampling, elicitation, roots.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,7 +15,7 @@ use crate::schema::Schema;
 
 type Ask<P, R> = Box<dyn Fn(P, Context) -> Made<Result<R, HandlerError>> + Send + Sync>;
 
-/// The handlers of a client; shared by what is under way.
+/// The handlers of a client; running requests share them.
 #[derive(Default)]
 pub(super) struct Handlers {
     sampling: Option<Ask<Sampling, Sampled>>,
@@ -91,7 +91,7 @@ impl Handlers {
         self.roots = Some(RwLock::new(roots.into()));
     }
 
-    /// Other roots. Whether roots are offered at all.
+    /// Replaces the roots. Returns whether roots are offered at all.
     pub fn replace_roots(&self, roots: Vec<Root>) -> bool {
         let Some(own) = &self.roots else {
             return false;
@@ -115,7 +115,7 @@ impl Handlers {
         Some(roots.clone())
     }
 
-    /// Whether the server may ask this (R-CAP-02).
+    /// Returns whether the server may send this request (R-CAP-02).
     pub fn offers(&self, method: Method) -> bool {
         match method {
             Method::CreateMessage => self.sampling.is_some(),
@@ -125,7 +125,7 @@ impl Handlers {
         }
     }
 
-    /// What is declared in that revision: a JSON object.
+    /// The capabilities declared in this revision: a JSON object.
     pub fn capabilities(&self, revision: Revision) -> String {
         let rules = revision.rules();
         let mut members = Vec::new();
@@ -160,7 +160,7 @@ impl Handlers {
         format!("{{{}}}", members.join(","))
     }
 
-    /// Answers what the server asks: a result, a JSON object.
+    /// Answers a server request with a result, a JSON object.
     pub fn answer(
         self: Arc<Self>,
         method: Method,
@@ -205,7 +205,7 @@ impl Handlers {
         // R-ERR-24
         let undeclared = || HandlerError::invalid("this client did not declare that mode");
         let handler = handler.as_ref().ok_or_else(undeclared)?;
-        // R-ELI-06: what the server would refuse is not sent.
+        // R-ELI-06: content that the server would refuse is not sent.
         let schema = schema.map(|schema| Schema::new(&schema)).transpose();
         let schema = schema.map_err(HandlerError::invalid)?;
         let elicited = handler(elicitation, context).await?;

@@ -1,35 +1,35 @@
-//! What a tool's hints mean for who shows it or calls it.
+//! Tool behaviour as stated by annotations, depending on trust in the server.
 
 use serde_json::Value;
 
 use super::results::ToolInfo;
 
-/// Whether a server's word is taken for what its tools do.
+/// Whether a client believes what a server says about its tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Its hints are only words: every tool may do the worst (R-TOL-08).
+    /// Ignores the annotations: every tool counts as dangerous (R-TOL-08).
     #[default]
     Untrusted,
-    /// The user, or who set the client up, trusts this server.
+    /// The user, or the operator of the client, trusts this server.
     Trusted,
 }
 
-/// How a tool behaves, as far as its server may be believed; what is not said is the worst
+/// How a tool behaves. Missing or untrusted annotations count as the most dangerous value
 /// (R-ANN-02).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// It may destroy something. Never, when it changes nothing.
+    /// The tool may destroy something. Always `false` for a read-only tool.
     pub destructive: bool,
-    /// The same call twice does no more than once. Always, when it changes nothing.
+    /// A repeated call has no further effect. Always `true` for a read-only tool.
     pub idempotent: bool,
-    /// It deals with the world beyond its server.
+    /// The tool interacts with the world outside its server.
     pub open_world: bool,
 }
 
 impl ToolInfo {
-    /// How the tool behaves.
+    /// Returns how the tool behaves.
     ///
     /// ```
     /// use mcpbolt::client::{ToolInfo, Trust};
@@ -57,7 +57,7 @@ impl ToolInfo {
         }
     }
 
-    /// What the tool is called for people: its title, the title among its hints, or its name
+    /// Returns the tool's display name: its title, the title in its annotations, or its name
     /// (R-ANN-03).
     pub fn display_name(&self) -> &str {
         let title = self.other.get("title").and_then(Value::as_str);
@@ -100,7 +100,7 @@ mod tests {
                 json!({"annotations": {"readOnlyHint": true, "openWorldHint": false}}),
                 hints(true, false, true, false),
             ),
-            // These two only matter when it changes something.
+            // These two annotations matter only for a tool that changes something.
             (
                 json!({"annotations": {
                     "readOnlyHint": true, "destructiveHint": true, "idempotentHint": false,

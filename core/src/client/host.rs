@@ -1,4 +1,4 @@
-//! The application's side of a client's connection.
+//! The host of a client's connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::handler::{HandlerError, Job, Spawner};
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::MessageRef;
 
-/// The [`Host`] of a client: has its handlers answer what the server asks, refuses what there is
-/// no handler for, and hands notifications on.
+/// The [`Host`] of a client: passes server requests to handlers, refuses those without a handler,
+/// and forwards notifications.
 #[derive(Default)]
 pub struct ClientHost {
     hooks: Hooks,
@@ -22,13 +22,13 @@ pub struct ClientHost {
 }
 
 impl ClientHost {
-    /// One without handlers that ignores notifications.
+    /// Creates a host without handlers that ignores notifications.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One without handlers that hands notifications on: the method and the params, raw JSON. On
-    /// the driver's thread; must not block.
+    /// Creates a host without handlers that passes the method and the params, raw JSON, of each
+    /// notification to `report`. Runs on the driver's thread; must not block.
     pub fn on_notification(report: impl FnMut(&str, Option<&str>) + Send + 'static) -> Self {
         Self {
             hooks: Hooks {
@@ -39,7 +39,7 @@ impl ClientHost {
         }
     }
 
-    /// That of a client with handlers.
+    /// Creates the host of a client with handlers.
     pub(super) fn serving(client: Client, spawner: Arc<dyn Spawner>, hooks: Hooks) -> Self {
         Self {
             hooks,
@@ -108,7 +108,7 @@ impl Host for ClientHost {
             return streams.acknowledge(message.params().unwrap_or("{}"));
         }
         if let Some(report) = &mut self.hooks.notice {
-            // A report that panics takes nothing along.
+            // A panic in the callback does not affect the connection.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&method, message.params())));
         }
     }
@@ -122,7 +122,7 @@ impl Host for ClientHost {
     }
 }
 
-/// One request of the server, from handler to answer. Nothing is answered once it is cancelled.
+/// Runs one server request and answers it. A cancelled request is not answered.
 async fn carry_out(client: Client, call: Call) {
     let Some(method) = call.method else { return };
     let Call {
@@ -143,7 +143,7 @@ async fn carry_out(client: Client, call: Call) {
     let mut replies = client.handle().replies();
     match outcome {
         Ok(result) => replies.result(&reply, |writer| writer.object(&result)),
-        Err(error) => replies.error(&reply, error.kind(), &error.to_string(), None),
+        Err(error) => replies.error(&reply, error.kind(), &error.to_string(), error.data()),
     }
     replies.submit_last();
 }

@@ -1,64 +1,64 @@
-//! Icons of servers, prompts, tools and resources: what may be fetched and shown of them.
+//! Icons of servers, prompts, tools and resources: which of them may be fetched and shown.
 //!
-//! The engine carries icons as they are and fetches none (R-ICO-05). Who shows them asks here
-//! first where to, and later whether what came is what it should be.
+//! The engine passes icons on unchanged and fetches none (R-ICO-05). A program that shows icons
+//! asks here where an icon may come from, and then whether the fetched image is acceptable.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Longest image that is shown, in bytes.
+/// Maximum size of an image to show, in bytes.
 pub const MAX_ICON_BYTES: usize = 1 << 20;
 
 /// An icon as a server lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
-    /// Where it is: an `https:` or a `data:` URI.
+    /// The location: an `https:` or a `data:` URI.
     pub src: String,
-    /// Its MIME type, as the server says.
+    /// Its MIME type, as the server states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// For which sizes: `48x48`, `any`.
+    /// The sizes it is made for: `48x48`, `any`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// Where an icon comes from.
+/// The source of an icon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IconSource {
-    /// It is here.
+    /// The image itself, from a `data:` URI.
     Inline(Vec<u8>),
-    /// It may be fetched, without credentials, at that URL; nowhere else, wherever that redirects
-    /// to: see [`may_redirect`].
+    /// The image may be fetched from this URL, without credentials and without redirects to another
+    /// origin: see [`may_redirect`].
     Fetch {
         /// The URL.
         url: String,
-        /// Whether it is of the server's own origin: such an icon is to be preferred.
+        /// Whether the URL has the server's own origin. Prefer such icons.
         same_origin: bool,
     },
 }
 
-/// What an image is, by its first bytes.
+/// The format of an image, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageKind {
-    /// Every client shows it (R-ICO-03).
+    /// PNG. Every client shows it (R-ICO-03).
     Png,
-    /// The same.
+    /// JPEG. Every client shows it.
     Jpeg,
-    /// Clients should show it.
+    /// WebP. Clients should show it.
     Webp,
-    /// The same; it may hold scripts, so that it is only shown where none run.
+    /// SVG. Clients should show it, but only where scripts cannot run, because it may contain some.
     Svg,
 }
 
 impl Icon {
-    /// Those of a list of icons that can be read.
+    /// Reads a list of icons; skips those that cannot be read.
     pub fn all(icons: &Value) -> Vec<Self> {
         let icons = icons.as_array().into_iter().flatten();
         icons
@@ -66,9 +66,10 @@ impl Icon {
             .collect()
     }
 
-    /// Where it may come from; `None` when it may not be shown: its URI is of another scheme than
-    /// `https` and `data`, names a user or is broken (R-ICO-02, R-ICO-04). `server` is the server's
-    /// own URL, if it has one.
+    /// Returns the source of an icon; `None` when it must not be shown: its URI has another scheme
+    /// than `https` or `data`, contains user information or is malformed, or its inline data is not
+    /// base64 of an image of at most [`MAX_ICON_BYTES`] (R-ICO-02, R-ICO-04). `server` is the
+    /// server's own URL, if it has one.
     ///
     /// ```
     /// use mcpbolt::client::{Icon, IconSource};
@@ -96,15 +97,15 @@ impl Icon {
     }
 }
 
-/// Whether who fetches an icon may follow a redirect: to the same origin, and no other scheme
+/// Returns whether a fetch of an icon may follow a redirect: only within the same `https` origin
 /// (R-ICO-02).
 pub fn may_redirect(from: &str, to: &str) -> bool {
     let from = origin(from);
     from.is_some() && from == origin(to)
 }
 
-/// What an image is, by its own bytes, whatever was said of it; `None` when it is none that may be
-/// shown, is longer than [`MAX_ICON_BYTES`], or was said to be another kind (R-ICO-03, R-ICO-04).
+/// Detects an image's format from its bytes. `None` when the format must not be shown, the image is
+/// longer than [`MAX_ICON_BYTES`], or `said`, the stated MIME type, differs (R-ICO-03, R-ICO-04).
 ///
 /// ```
 /// use mcpbolt::client::{ImageKind, image_kind};
@@ -146,7 +147,7 @@ pub fn image_kind(bytes: &[u8], said: Option<&str>) -> Option<ImageKind> {
     fits.then_some(kind)
 }
 
-/// A document whose first element is `svg`.
+/// Returns whether the bytes are a document whose first element is `svg`.
 fn is_svg(bytes: &[u8]) -> bool {
     let Ok(mut text) = std::str::from_utf8(bytes) else {
         return false;
@@ -169,14 +170,14 @@ fn strip_scheme<'a>(uri: &'a str, scheme: &str) -> Option<&'a str> {
     head.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// Host and port of an `https` URL, the host in lower case; `None` for any other, and for one that
-/// names a user.
+/// The host, in lower case, and port of an `https` URL; `None` for other URLs and for URLs with
+/// user information.
 fn origin(url: &str) -> Option<(String, u16)> {
     let broken = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     let rest = strip_scheme(url, "https://").filter(|_| !url.contains(broken))?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let (host, port) = match authority.rsplit_once(':') {
-        // An IPv6 address without a port ends in its bracket.
+        // An IPv6 address without a port ends with its bracket.
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
         _ => (authority, 443),
     };

@@ -1,5 +1,5 @@
-//! What is known of the tools that were listed: their output schemas, so that what they give back
-//! can be held against them (R-STR-02), and what they say of tasks.
+//! Output schemas, to check results against (R-STR-02), and task support of the tools that were
+//! listed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,7 +10,7 @@ use crate::json::reader;
 use crate::mcp::TaskSupport;
 use crate::schema::Schema;
 
-/// Shared by the clones of a client. Holds no more than the last list.
+/// Shared by the clones of a client. Holds the last list only.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     tools: Mutex<HashMap<String, Tool>>,
@@ -22,7 +22,7 @@ struct Tool {
     support: TaskSupport,
 }
 
-/// Compiled when its tool is called first.
+/// An output schema, compiled on the first call of its tool.
 #[derive(Debug)]
 pub(super) struct OutputSchema {
     json: String,
@@ -30,7 +30,7 @@ pub(super) struct OutputSchema {
 }
 
 impl Known {
-    /// Takes over a whole list.
+    /// Replaces everything with a new list.
     pub fn learn(&self, tools: &[ToolInfo]) {
         let known = |tool: &ToolInfo| {
             let schema = tool.output_schema.as_ref().map(|json| {
@@ -54,7 +54,7 @@ impl Known {
         tools.get(tool)?.schema.clone()
     }
 
-    /// What a tool says of tasks; `None` when it was not listed.
+    /// The tool's task support; `None` if the tool was not listed.
     pub fn task_support(&self, tool: &str) -> Option<TaskSupport> {
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         Some(tools.get(tool)?.support)
@@ -64,13 +64,13 @@ impl Known {
 impl OutputSchema {
     fn schema(&self) -> Result<&Schema, RequestError> {
         let compiled = self.compiled.get_or_init(|| Schema::new(&self.json).ok());
-        // R-SCH-07, R-SCH-11: a schema that cannot be used allows nothing.
+        // R-SCH-07, R-SCH-11: an invalid schema accepts nothing.
         compiled.as_ref().ok_or(RequestError::BadAnswer(
             "the tool's output schema is not valid",
         ))
     }
 
-    /// Whether results can be checked at all.
+    /// Checks that results can be checked at all.
     ///
     /// # Errors
     /// When the schema is not valid.
@@ -78,10 +78,10 @@ impl OutputSchema {
         self.schema().map(drop)
     }
 
-    /// Checks a result, as it came.
+    /// Checks a raw result.
     ///
     /// # Errors
-    /// When it does not fit. One that is an error need not (R-STR-07).
+    /// When the result does not fit. Results that are errors are not checked (R-STR-07).
     pub fn check(&self, result: &str) -> Result<(), RequestError> {
         if reader::find(result, "isError") == Some("true") {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Listening to a server of 2026-07-28, which tells only what it was asked to tell.
+//! Subscriptions to a server of 2026-07-28, which sends only the notifications it was asked for.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -16,25 +16,25 @@ use crate::json::{number, reader};
 use crate::limits::MAX_LISTENS;
 use crate::mcp::{Method, meta};
 
-/// What a client wants to hear of; it comes through
+/// The notifications a client asks for; they arrive at
 /// [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interests {
-    /// That the list of tools changes.
+    /// Changes of the list of tools.
     pub tools: bool,
-    /// That the list of prompts changes.
+    /// Changes of the list of prompts.
     pub prompts: bool,
-    /// That the list of resources changes.
+    /// Changes of the list of resources.
     pub resources: bool,
-    /// That one of these resources is updated.
+    /// Updates of these resources.
     pub uris: Vec<String>,
 }
 
-/// A stream on which the server tells what it was asked to. Ends, when awaited, with the stream:
-/// well if the server ended it in good order.
+/// An open stream of notifications. The future completes when the stream ends, with `Ok` if the
+/// server ended it in good order.
 ///
 /// # Cancel safety
-/// Dropping it ends the stream: the server is told.
+/// Dropping it ends the stream and notifies the server.
 #[derive(Debug)]
 #[must_use = "dropping it ends the stream"]
 pub struct Listening {
@@ -45,9 +45,9 @@ pub struct Listening {
 /// The streams of one client.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// By the id of the request: whether the server has acknowledged it.
+    /// Whether the server has acknowledged a stream, by the id of its request.
     acknowledged: Mutex<HashMap<u64, Acknowledged>>,
-    /// Those of [`Client::subscribe`], by URI.
+    /// The streams of [`Client::subscribe`], by URI.
     by_uri: Mutex<HashMap<String, Listening>>,
 }
 
@@ -58,7 +58,7 @@ enum Acknowledged {
 }
 
 impl Streams {
-    /// The server acknowledged a stream. It may be quicker than who waits for it.
+    /// Records that the server acknowledged a stream, perhaps before anyone waits for it.
     pub fn acknowledge(&self, params: &str) {
         let id = reader::find_path(params, &["_meta", meta::SUBSCRIPTION_ID]);
         let Some(id) = id.and_then(number::as_u64) else {
@@ -73,7 +73,7 @@ impl Streams {
         }
     }
 
-    /// A resource whose stream has ended, as soon as there is one; it is forgotten.
+    /// Resolves to a resource whose stream has ended, and removes the stream.
     #[cfg(feature = "stdio")]
     pub fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<String> {
         let mut by_uri = lock(&self.by_uri);
@@ -101,8 +101,9 @@ impl Streams {
 }
 
 impl Client {
-    /// Has the server tell of changes, from the moment at which this ends. What it does not offer
-    /// is left out (R-SUB-03).
+    /// Opens a stream of change notifications. Resolves once the server has acknowledged the
+    /// stream; changes from then on are reported. Interests that the server does not offer are left
+    /// out (R-SUB-03).
     ///
     /// ```no_run
     /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
@@ -115,8 +116,8 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// Before 2026-07-28, where servers tell of lists without being asked and of resources by
-    /// [`subscribe`](Self::subscribe); for a client without a builder; when the server refuses.
+    /// Before 2026-07-28, where servers notify about lists without being asked and about resources
+    /// by [`subscribe`](Self::subscribe); for a client without a builder; when the server refuses.
     pub async fn listen(&self, interests: Interests) -> Result<Listening, RequestError> {
         self.knows(Method::Listen, "subscriptions/listen")?;
         let Some(streams) = &self.streams else {
@@ -166,7 +167,7 @@ impl Client {
         Ok(listening)
     }
 
-    /// The same for one resource, until [`forget`](Self::forget).
+    /// Listens to one resource, until [`forget`](Self::forget).
     pub(super) async fn listen_to(&self, uri: &str) -> Result<(), RequestError> {
         let interests = Interests {
             uris: vec![uri.to_owned()],
@@ -179,7 +180,7 @@ impl Client {
         Ok(())
     }
 
-    /// A resource that it subscribed to, and whose stream has ended.
+    /// Resolves to a subscribed resource whose stream has ended.
     #[cfg(feature = "stdio")]
     pub(crate) fn poll_unsubscribed(&self, cx: &mut Context<'_>) -> Poll<String> {
         match &self.streams {
@@ -198,7 +199,7 @@ impl Client {
 }
 
 impl Listening {
-    /// The id of the stream, which everything that is told on it bears in its `_meta`
+    /// The id of the stream, which every notification on it carries in its `_meta`
     /// ([`SUBSCRIPTION_ID`](meta::SUBSCRIPTION_ID), R-SUB-06).
     pub fn id(&self) -> u64 {
         self.response.key().get()

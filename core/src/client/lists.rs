@@ -1,4 +1,4 @@
-//! What a server offers, as lists.
+//! Lists of what a server offers.
 
 use super::pages::List;
 use super::{Client, Pages, PromptInfo, ResourceInfo, ResourceTemplateInfo, ToolInfo};
@@ -6,25 +6,24 @@ use crate::error::RequestError;
 use crate::mcp::Method;
 
 impl Client {
-    /// The server's tools, all pages. From then on, results are held against the output schemas
-    /// of this list (R-STR-02).
+    /// Lists the server's tools, all pages. From then on, results are checked against the output
+    /// schemas of this list (R-STR-02).
     ///
     /// # Errors
-    /// As every call: the server's error, a timeout, the end of the connection, or an answer of
-    /// another shape.
+    /// The server's error, a timeout, the end of the connection, or an answer of another shape.
     pub async fn list_tools(&self) -> Result<Vec<ToolInfo>, RequestError> {
         let tools = self.tool_pages().all().await?;
         self.known.learn(&tools);
         Ok(tools)
     }
 
-    /// Has results held against the output schemas of these tools, instead of those of the last
-    /// list: for who reads lists [in another way](Pages::read_as).
+    /// Makes results be checked against the output schemas of these tools instead of the last list,
+    /// for programs that read lists [as another type](Pages::read_as).
     pub fn learn_tools(&self, tools: &[ToolInfo]) {
         self.known.learn(tools);
     }
 
-    /// The server's tools, page by page.
+    /// Lists the server's tools, page by page.
     pub fn tool_pages(&self) -> Pages<ToolInfo> {
         let list = List {
             method: Method::ListTools,
@@ -34,7 +33,7 @@ impl Client {
         Pages::new(self, list)
     }
 
-    /// The server's resources, all pages.
+    /// Lists the server's resources, all pages.
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
@@ -42,7 +41,7 @@ impl Client {
         self.resource_pages().all().await
     }
 
-    /// The server's resource templates, all pages.
+    /// Lists the server's resource templates, all pages.
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
@@ -50,7 +49,7 @@ impl Client {
         self.resource_template_pages().all().await
     }
 
-    /// The server's resources, page by page.
+    /// Lists the server's resources, page by page.
     pub fn resource_pages(&self) -> Pages<ResourceInfo> {
         let list = List {
             method: Method::ListResources,
@@ -60,7 +59,7 @@ impl Client {
         Pages::new(self, list)
     }
 
-    /// The server's resource templates, page by page.
+    /// Lists the server's resource templates, page by page.
     pub fn resource_template_pages(&self) -> Pages<ResourceTemplateInfo> {
         let list = List {
             method: Method::ListResourceTemplates,
@@ -70,7 +69,7 @@ impl Client {
         Pages::new(self, list)
     }
 
-    /// The server's prompts, all pages.
+    /// Lists the server's prompts, all pages.
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
@@ -78,7 +77,7 @@ impl Client {
         self.prompt_pages().all().await
     }
 
-    /// The server's prompts, page by page.
+    /// Lists the server's prompts, page by page.
     pub fn prompt_pages(&self) -> Pages<PromptInfo> {
         let list = List {
             method: Method::ListPrompts,

@@ -1,4 +1,4 @@
-//! Which arguments of tools HTTP repeats in headers, as the server's lists have it (2026-07-28).
+//! The tool arguments that HTTP repeats in headers, as the server's lists state it (2026-07-28).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::limits::MAX_MIRRORED_TOOLS;
 use crate::mcp::header::{self, HeaderParam};
 use crate::mcp::{Era, Method, Revision};
 
-/// Shared by the clones of a client whose wire has headers.
+/// Shared by the clones of a client whose transport has headers.
 #[derive(Debug, Default)]
 pub(super) struct Mirrored {
     tools: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
@@ -24,8 +24,8 @@ impl Mirrored {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Learns from a page of tools, and leaves out those that ask for headers which cannot be
-    /// (R-HDR-08).
+    /// Records the header arguments of a page of tools. Returns the page without tools whose header
+    /// declarations are not valid (R-HDR-08).
     fn learn<'a>(&self, page: &'a str) -> Cow<'a, str> {
         let mut tools = self.tools();
         let (mut kept, mut all) = (Vec::new(), true);
@@ -52,7 +52,7 @@ impl Mirrored {
     }
 }
 
-/// The result of a list with other tools.
+/// Replaces the tools in the result of a list.
 fn with_tools(result: &str, tools: &str) -> String {
     let members = reader::members(result).map(|(name, value)| {
         let value = if name == "tools" { tools } else { value };
@@ -61,10 +61,10 @@ fn with_tools(result: &str, tools: &str) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// The headers that a tool asks for.
+/// The header arguments that a tool declares.
 fn params(tool: &str) -> Result<Vec<HeaderParam>, &'static str> {
     let schema = reader::find(tool, "inputSchema").unwrap_or("{}");
-    // Most have none, and are not looked at any closer.
+    // Most schemas have none; skip parsing them.
     if !schema.contains(header::KEYWORD) {
         return Ok(Vec::new());
     }
@@ -73,7 +73,7 @@ fn params(tool: &str) -> Result<Vec<HeaderParam>, &'static str> {
 }
 
 impl Client {
-    /// A page of a list as those may see it who are on this wire.
+    /// Filters a page of a list for this transport.
     pub(super) fn seen<'a>(&self, list: Method, page: &'a str) -> Cow<'a, str> {
         let stateless = self.revision().map(Revision::era) == Some(Era::Stateless);
         match &self.mirrored {
@@ -82,8 +82,9 @@ impl Client {
         }
     }
 
-    /// The result of a `tools/list` that was [asked by hand](Self::request), without the tools that
-    /// cannot be called on this wire (R-HDR-08); what the others say in headers is known from now on.
+    /// Filters the result of a `tools/list` that was [sent by hand](Self::request): removes tools
+    /// that cannot be called over this transport (R-HDR-08), and records the header arguments of
+    /// the others.
     pub fn seen_tools<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let tools = reader::find(result, "tools").unwrap_or("[]");
         match self.seen(Method::ListTools, tools) {
@@ -92,12 +93,12 @@ impl Client {
         }
     }
 
-    /// The arguments of a tool that travel in headers, too; none before it was listed.
+    /// The arguments of a tool that are also sent as headers; `None` before the tool was listed.
     pub(crate) fn mirrored_arguments(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         self.mirrored.as_ref()?.tools().get(tool).cloned()
     }
 
-    /// Lists the tools anew, whatever is kept of them: a call was refused because of its headers
+    /// Lists the tools again, bypassing the cache, after a call was refused because of its headers
     /// (R-HDR-09).
     pub(crate) async fn list_tools_anew(&self) -> Result<(), RequestError> {
         if let Some(cache) = &self.cache {
@@ -111,7 +112,20 @@ impl Client {
 mod tests {
     use super::*;
 
-    /// R-HDR-08: of a result, too, as it is asked by hand.
+    #[test]
+    fn no_more_tools_are_mirrored_than_may_be() {
+        let mirrored = Mirrored::default();
+        let tool = |n: usize| {
+            format!(
+                r#"{{"name":"{n}","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"A"}}}}}}}}"#
+            )
+        };
+        let page: Vec<_> = (0..MAX_MIRRORED_TOOLS + 10).map(tool).collect();
+        mirrored.learn(&format!("[{}]", page.join(",")));
+        assert_eq!(mirrored.tools().len(), MAX_MIRRORED_TOOLS);
+    }
+
+    /// R-HDR-08, also for the result of a list sent by hand.
     #[test]
     fn a_result_is_without_the_tools_that_cannot_be_called() {
         let result = r#"{"tools":[{"name":"a"},{"name":"b"}],"ttlMs":7,"nextCursor":"\"tools\""}"#;

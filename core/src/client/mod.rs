@@ -1,7 +1,7 @@
 //! Typed calls to a server, from any thread and any runtime.
 //!
-//! A [`Client`] is a [`Handle`] with MCP's vocabulary on it. It sends only what the server
-//! offers: what it does not is a local error that says so (R-CAP-03).
+//! A [`Client`] is a [`Handle`] with typed MCP methods. If the server did not declare the
+//! capability for a request, the request fails locally with an error that names it (R-CAP-03).
 
 mod actions;
 mod asking;
@@ -9,6 +9,7 @@ mod builder;
 mod cache;
 mod call;
 mod context;
+mod cursor;
 mod experimental;
 mod extend;
 mod handlers;
@@ -68,39 +69,40 @@ use crate::json::reader;
 use crate::mcp::{Method, Revision, Side};
 use crate::message::Message;
 
-/// A server, seen from the client's side. Cheap to clone.
+/// A connection to a server, with typed MCP methods. Cheap to clone.
 ///
-/// With `io`, `Client::spawn` starts a server as a child process, and
-/// [`builder`](Self::builder) makes a client that servers may ask things.
+/// With the `stdio` feature, `Client::spawn` starts a server as a child process, and
+/// [`builder`](Self::builder) makes a client that servers can ask things.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Handle,
     known: Arc<Known>,
-    /// What it knows of a server of the action dialect.
+    /// Schemas and circuit breaker for a server of the action dialect.
     actions: Arc<Actions>,
     handlers: Arc<Handlers>,
-    /// Results are held against what the revisions say of them.
+    /// Whether results are checked against the specification.
     checks: bool,
-    /// What it listens to, if its host tells.
+    /// The streams it listens to, if its host forwards acknowledgements.
     streams: Option<Arc<Streams>>,
-    /// What it keeps of lists, if its host tells when they change.
+    /// Cached list pages, if its host forwards change notifications.
     cache: Option<Arc<Cache>>,
-    /// Which arguments travel in headers, too, where there are headers.
+    /// The arguments that are also sent as headers, if the transport has headers.
     #[cfg(feature = "http-client")]
     mirrored: Option<Arc<Mirrored>>,
-    /// What ends the connection when the last clone is dropped.
+    /// Ends the connection when the last clone is dropped.
     #[cfg(feature = "stdio")]
     wire: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Client {
-    /// A client on an open connection. Wait for [`Handle::opened`] first, or use
+    /// Creates a client on an open connection. Wait for [`Handle::opened`] first, or use
     /// [`open`](Self::open).
     pub fn new(handle: Handle) -> Self {
         Self::with(handle, Arc::default())
     }
 
-    /// Begins a client of that name and version, with what it does for servers.
+    /// Starts a builder for a client with this name and version, and with handlers for server
+    /// requests.
     ///
     /// ```
     /// # #[cfg(all(feature = "server", feature = "stdio"))] {
@@ -139,7 +141,7 @@ impl Client {
         }
     }
 
-    /// The same client; `wire` is dropped with its last clone.
+    /// Attaches `wire`, which is dropped with the last clone.
     #[cfg(feature = "stdio")]
     pub(crate) fn held_by(mut self, wire: Arc<dyn std::any::Any + Send + Sync>) -> Self {
         self.wire = Some(wire);
@@ -154,15 +156,15 @@ impl Client {
         &self.handlers
     }
 
-    /// What a client brings to a connection: name, version, every revision, no capabilities.
+    /// The default configuration of a client: name, version, every revision, no capabilities.
     pub fn config(name: &str, version: &str) -> Config {
         Config::new(Side::Client, name, version)
     }
 
-    /// Waits until a connection is open.
+    /// Waits until the connection is open and creates a client on it.
     ///
     /// # Errors
-    /// Why it could not be opened.
+    /// Why the connection could not be opened.
     pub async fn open(handle: Handle) -> Result<Self, RequestError> {
         handle.opened().await?;
         Ok(Self::new(handle))
@@ -173,12 +175,12 @@ impl Client {
         &self.handle
     }
 
-    /// The revision in force.
+    /// The negotiated protocol revision, once there is one.
     pub fn revision(&self) -> Option<Revision> {
         self.handle.revision()
     }
 
-    /// The server's name, version and more: `Implementation`. Null when it named none.
+    /// The server's `Implementation`: name, version and more. Null when it sent none.
     pub fn server_info(&self) -> Value {
         let peer = self.handle.peer().map_or("", |peer| &peer.implementation);
         serde_json::from_str(peer).unwrap_or_default()
@@ -190,7 +192,7 @@ impl Client {
         serde_json::from_str(peer).unwrap_or_default()
     }
 
-    /// What the server tells the model about itself.
+    /// The instructions with which the server describes itself to the model.
     pub fn instructions(&self) -> Option<&str> {
         self.handle.peer()?.instructions.as_deref()
     }
@@ -199,7 +201,7 @@ impl Client {
         self.declares(&[capability], capability)
     }
 
-    /// Whether the server declared the capability at `path` (R-CAP-03).
+    /// Checks that the server declared the capability at `path` (R-CAP-03).
     fn declares(&self, path: &[&str], name: &'static str) -> Result<(), RequestError> {
         // A server that was never asked (Opening::Stateless) may offer anything.
         let declared = self.handle.peer().is_none_or(|peer| {
@@ -212,7 +214,7 @@ impl Client {
         }
     }
 
-    /// Whether the revision has a method of this side.
+    /// Checks that the revision defines this method for clients.
     fn knows(&self, method: Method, name: &'static str) -> Result<(), RequestError> {
         let defined = |revision| method.defined(revision, Side::Client);
         match self.revision().is_none_or(defined) {
@@ -221,7 +223,7 @@ impl Client {
         }
     }
 
-    /// Asks by a method and waits for the complete answer.
+    /// Sends a request and waits for the complete answer.
     async fn ask(&self, method: Method, params: Option<&str>) -> Result<Message, RequestError> {
         self.request(method.name(), params, RequestOptions::default())?
             .await
@@ -270,9 +272,9 @@ impl Client {
         parse(answer.as_ref().result().unwrap_or("{}"))
     }
 
-    /// The values that an argument of a prompt or resource template may take, given how it
-    /// begins. `context` holds the other arguments, as far as they are decided; it is not sent in
-    /// revisions before 2025-06-18, which do not know it.
+    /// Asks for the values that an argument of a prompt or resource template may take, given how it
+    /// begins. `context` holds the other arguments that are already filled in; it is not sent in
+    /// revisions before 2025-06-18, which do not have it.
     ///
     /// # Errors
     /// As [`list_tools`](Self::list_tools).
@@ -282,7 +284,7 @@ impl Client {
         (argument, value): (&str, &str),
         context: &[(&str, &str)],
     ) -> Result<Completions, RequestError> {
-        // Before there was the capability, nothing said who completes.
+        // Revisions without the capability have no way to declare completion.
         if self
             .revision()
             .is_some_and(|revision| revision.rules().completions)
@@ -310,7 +312,7 @@ impl Client {
         parse(reader::find(result, "completion").unwrap_or("{}"))
     }
 
-    /// Asks for a sign of life. Revisions from 2026-07-28 have none (R-PNG-03): there it asks
+    /// Pings the server. Revisions from 2026-07-28 on have no ping (R-PNG-03); there this sends
     /// `server/discover`.
     ///
     /// # Errors
@@ -331,7 +333,7 @@ impl Client {
     }
 }
 
-/// Refuses a result that is not complete (R-RPC-19).
+/// Fails for a result that is not complete (R-RPC-19).
 fn complete(message: &Message) -> Result<(), RequestError> {
     match message.as_ref().result_type().as_deref() {
         None | Some("complete") => Ok(()),
@@ -340,7 +342,7 @@ fn complete(message: &Message) -> Result<(), RequestError> {
     }
 }
 
-/// An object of strings.
+/// Makes a JSON object of strings.
 fn strings(members: &[(&str, &str)]) -> serde_json::Map<String, Value> {
     let member = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).into());
     members.iter().map(member).collect()

@@ -1,38 +1,38 @@
-//! What a server tells without being asked.
+//! Notifications from a server.
 
 use crate::json::reader;
 use crate::mcp::{LogLevel, Method};
 
-/// A notification of the server's.
+/// A notification from the server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Notice<'a> {
-    /// Its tools are others now.
+    /// The list of tools has changed.
     ToolsChanged,
-    /// Its prompts are others now.
+    /// The list of prompts has changed.
     PromptsChanged,
-    /// Its resources are others now.
+    /// The list of resources has changed.
     ResourcesChanged,
-    /// A resource that is subscribed to, or a part of it, is another now.
+    /// A subscribed resource, or a part of it, has changed.
     ResourceUpdated {
-        /// Which one.
+        /// Its URI.
         uri: String,
     },
     /// A log message.
     Log {
-        /// How severe.
+        /// Its severity.
         level: LogLevel,
-        /// Who says it.
+        /// The name of the logger.
         logger: Option<String>,
-        /// What, raw JSON.
+        /// The message, raw JSON.
         data: &'a str,
     },
-    /// The user has done what a page asked for.
+    /// The user has completed a URL-mode elicitation.
     ElicitationComplete {
-        /// The errand's name.
+        /// The id of the elicitation.
         id: String,
     },
-    /// Anything else.
+    /// Any other notification.
     Other {
         /// The method.
         method: &'a str,
@@ -42,7 +42,7 @@ pub enum Notice<'a> {
 }
 
 impl<'a> Notice<'a> {
-    /// Reads a notification. One whose params are not what they should be is of another kind.
+    /// Parses a notification. A known method with invalid params becomes [`Notice::Other`].
     pub fn parse(method: &'a str, params: Option<&'a str>) -> Self {
         let raw = |name| reader::find(params?, name);
         let text = |name| Some(reader::as_str(raw(name)?)?.into_owned());

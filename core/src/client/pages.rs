@@ -1,18 +1,16 @@
-//! Lists, page by page.
+//! Lists, fetched page by page.
 
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
 use super::Client;
+use super::cursor::Cursor;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Method;
 
-/// The most pages of one list that are followed: stops a server that never ends (R-PAG-08).
-pub(super) const MAX_PAGES: usize = 10_000;
-
-/// The pages of one list, asked for one by one.
+/// The pages of one list, fetched one by one.
 ///
 /// ```no_run
 /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
@@ -29,15 +27,14 @@ pub(super) const MAX_PAGES: usize = 10_000;
 pub struct Pages<T> {
     client: Client,
     list: List,
-    cursor: Option<String>,
-    taken: usize,
+    cursor: Cursor,
     ended: bool,
-    /// Whether a page came from what is kept.
+    /// Whether a page came from the cache.
     kept: bool,
     items: PhantomData<fn() -> T>,
 }
 
-/// Which list.
+/// The list to fetch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     pub method: Method,
@@ -51,28 +48,28 @@ impl<T: DeserializeOwned> Pages<T> {
         Self {
             client: client.clone(),
             list,
-            cursor: None,
-            taken: 0,
+            cursor: Cursor::first(client),
             ended: false,
             kept: false,
             items: PhantomData,
         }
     }
 
-    /// The same pages, read as items of another type: of a program's own, or raw JSON.
+    /// Reads the items as another type: your own, or raw JSON.
     pub fn read_as<U: DeserializeOwned>(self) -> Pages<U> {
         Pages {
             client: self.client,
             list: self.list,
             cursor: self.cursor,
-            taken: self.taken,
             ended: self.ended,
             kept: self.kept,
             items: PhantomData,
         }
     }
 
-    /// The next page; `None` after the last one and after an error.
+    /// Fetches the next page; `None` after the last page and after an error. A list is an error if
+    /// it repeats a cursor, has more than 10,000 pages, or is longer than four times
+    /// [`Limits::max_message_bytes`](crate::limits::Limits::max_message_bytes).
     pub async fn next(&mut self) -> Option<Result<Vec<T>, RequestError>> {
         if self.ended {
             return None;
@@ -82,17 +79,17 @@ impl<T: DeserializeOwned> Pages<T> {
         Some(page)
     }
 
-    /// The items of all pages that are left.
+    /// Fetches the items of all remaining pages.
     ///
     /// # Errors
-    /// The first error of a page.
+    /// The first error of any page.
     pub async fn all(mut self) -> Result<Vec<T>, RequestError> {
         let mut items = Vec::new();
         let mut restarted = false;
         while let Some(page) = self.next().await {
             match page {
                 Ok(mut page) => items.append(&mut page),
-                // R-CCH-08: a page that was kept led to one that is no more.
+                // R-CCH-08: a cached page led to a cursor that the server no longer knows.
                 Err(error) if error.code() == Some(-32602) && self.kept && !restarted => {
                     if let Some(cache) = &self.client.cache {
                         cache.forget(self.list.method);
@@ -107,9 +104,9 @@ impl<T: DeserializeOwned> Pages<T> {
         Ok(items)
     }
 
-    /// A page of the server's, or one that it lets this client keep.
+    /// Returns a page from the cache, or else from the server.
     async fn result(&mut self) -> Result<Box<str>, RequestError> {
-        let (method, cursor) = (self.list.method, self.cursor.as_deref());
+        let (method, cursor) = (self.list.method, self.cursor.raw());
         let revision = self.client.revision();
         let hints = revision.is_some_and(|revision| revision.rules().cache_hints);
         let advice = self.client.advice().filter(|_| !hints);
@@ -134,10 +131,6 @@ impl<T: DeserializeOwned> Pages<T> {
 
     async fn ask(&mut self) -> Result<Vec<T>, RequestError> {
         self.client.offers(self.list.capability)?;
-        if self.taken == MAX_PAGES {
-            return Err(RequestError::BadAnswer("a list without end"));
-        }
-        self.taken += 1;
         let result = self.result().await?;
         let result = &*result;
         let items = reader::find(result, self.list.key).unwrap_or("[]");
@@ -145,13 +138,7 @@ impl<T: DeserializeOwned> Pages<T> {
         let items = &*self.client.seen(self.list.method, items);
         let items = serde_json::from_str(items)
             .map_err(|_| RequestError::BadAnswer("a list of another shape"))?;
-        // An empty string is a cursor too (R-PAG-03); null is none (R-PAG-07).
-        let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
-        if next.is_some() && self.cursor.as_deref() == next {
-            return Err(RequestError::BadAnswer("the same page again and again"));
-        }
-        self.cursor = next.map(str::to_owned);
-        self.ended = self.cursor.is_none();
+        self.ended = !self.cursor.follow(result)?;
         Ok(items)
     }
 }

@@ -1,5 +1,4 @@
-//! What a server's answers hold. Open shapes: members that are not named here stay in `other`
-//! (R-RPC-13).
+//! Results of a server. Members without a field of their own are kept in `other` (R-RPC-13).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,9 +7,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
-    /// The name it is called by.
+    /// The name by which the tool is called.
     pub name: String,
-    /// What it does, for the model.
+    /// A description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of its arguments.
@@ -19,7 +18,7 @@ pub struct ToolInfo {
     /// JSON Schema of its structured content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -28,7 +27,7 @@ pub struct ToolInfo {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInfo {
-    /// Where it is read.
+    /// The URI it is read at.
     pub uri: String,
     /// Its name.
     #[serde(default)]
@@ -36,7 +35,7 @@ pub struct ResourceInfo {
     /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -45,12 +44,12 @@ pub struct ResourceInfo {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTemplateInfo {
-    /// RFC 6570.
+    /// The URI template (RFC 6570).
     pub uri_template: String,
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -58,12 +57,12 @@ pub struct ResourceTemplateInfo {
 /// A prompt as the server lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptInfo {
-    /// The name it is got by.
+    /// The name by which the prompt is requested.
     pub name: String,
-    /// What it takes.
+    /// The arguments it takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -76,7 +75,7 @@ pub struct PromptArgument {
     /// Whether the prompt needs it.
     #[serde(default)]
     pub required: bool,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -90,7 +89,7 @@ pub enum Content {
     Text {
         /// The text.
         text: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
@@ -101,7 +100,7 @@ pub enum Content {
         data: String,
         /// Its MIME type.
         mime_type: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
@@ -112,34 +111,34 @@ pub enum Content {
         data: String,
         /// Its MIME type.
         mime_type: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// A resource with its contents.
+    /// An embedded resource, with its contents.
     Resource {
         /// The contents.
         resource: ResourceContents,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// A resource to be read.
+    /// A link to a resource.
     ResourceLink {
-        /// Where.
+        /// The URI it is read at.
         uri: String,
         /// Its name.
         name: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// A kind that is not known here, as it came.
+    /// A type of content that this client does not know, unchanged.
     #[serde(untagged)]
     Unknown(Map<String, Value>),
 }
 
-/// What was read at one URI: `text`, or `blob` in base64.
+/// The contents of one resource: `text`, or `blob` in base64.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
@@ -154,7 +153,7 @@ pub struct ResourceContents {
     /// Base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -163,7 +162,7 @@ pub struct ResourceContents {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
-    /// Blocks of content; none when the server left them out (R-TOL-06).
+    /// Blocks of content; empty when the server omitted them (R-TOL-06).
     #[serde(default)]
     pub content: Vec<Content>,
     /// Structured content.
@@ -172,13 +171,13 @@ pub struct CallToolResult {
     /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl CallToolResult {
-    /// The blocks of text, joined by line ends.
+    /// The text blocks, joined by line breaks.
     pub fn text(&self) -> String {
         let text = |content: &Content| match content {
             Content::Text { text, .. } => Some(text.clone()),
@@ -192,15 +191,15 @@ impl CallToolResult {
     }
 }
 
-/// A prompt, rendered.
+/// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetPromptResult {
-    /// What it is.
+    /// What the prompt is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its messages.
     pub messages: Vec<PromptMessage>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -208,16 +207,16 @@ pub struct GetPromptResult {
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptMessage {
-    /// Who speaks: `user` or `assistant`.
+    /// The speaker: `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// The content of the message.
     pub content: Content,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What an argument to be completed belongs to.
+/// The prompt or resource template that an argument belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 pub enum CompletionTarget<'a> {
@@ -241,7 +240,7 @@ pub enum CompletionTarget<'a> {
 pub struct Completions {
     /// The values; a server sends 100 at most (R-CMP-02).
     pub values: Vec<String>,
-    /// How many there are in all, if the server knows.
+    /// The total number, if the server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Whether there are more than these.

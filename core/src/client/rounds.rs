@@ -1,4 +1,4 @@
-//! Calls that come back with questions (2026-07-28): they are answered and the call is repeated.
+//! Multi round-trip calls (2026-07-28): answers the server's questions and repeats the call.
 
 use super::Client;
 use super::context::Context;
@@ -10,7 +10,7 @@ use crate::json::reader;
 use crate::mcp::{Method, Revision};
 use crate::message::Message;
 
-/// How often one call may come back with questions (R-MRT-12).
+/// Maximum number of rounds of one call (R-MRT-12).
 const MAX_ROUNDS: usize = 10;
 
 /// A call that can be repeated.
@@ -36,8 +36,8 @@ impl Repeatable {
     /// Answers questions and repeats the call until the answer is complete.
     ///
     /// # Errors
-    /// When the server asks what this client does not offer, or without end; when a handler
-    /// fails, and so the call is given up (R-MRT-15); or as the repeated call.
+    /// When the server asks what this client does not offer, or asks in too many rounds; when a
+    /// handler fails, which cancels the call (R-MRT-15); or as the repeated call.
     pub async fn follow(self, mut answer: Message) -> Result<Message, RequestError> {
         let mut rounds = 0;
         while answer.as_ref().result_type().as_deref() == Some("input_required") {
@@ -53,7 +53,8 @@ impl Repeatable {
         Ok(answer)
     }
 
-    /// The params of the call with the answers and the state, as it came (R-MRT-05, R-MRT-06).
+    /// Returns the params of the call with the answers and the unchanged state (R-MRT-05,
+    /// R-MRT-06).
     async fn next_params(&self, result: &str) -> Result<String, RequestError> {
         let own = self.params.trim();
         let own = own.strip_prefix('{').and_then(|own| own.strip_suffix('}'));
@@ -79,10 +80,10 @@ impl Repeatable {
 }
 
 impl Client {
-    /// Has the handlers answer a question, `{method, params}`.
+    /// Lets the handlers answer a question, `{method, params}`.
     ///
     /// # Errors
-    /// When there is no handler for it, or it fails.
+    /// When no handler exists for the question, or the handler fails.
     pub(super) async fn respond(&self, question: &str) -> Result<String, RequestError> {
         let method = reader::find(question, "method").and_then(reader::as_str);
         let method = method.as_deref().and_then(Method::parse);

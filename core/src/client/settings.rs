@@ -1,15 +1,16 @@
-//! What a client and a server settle for the time to come: subscriptions, log level, roots.
+//! Settings of a session: subscriptions, log level, roots.
 
 use super::Client;
 use crate::error::RequestError;
 use crate::mcp::{LogLevel, Method, Root, Side};
 
 impl Client {
-    /// Asks to be told, through [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice), whenever a resource changes. From
-    /// 2026-07-28 on this [listens](Self::listen) to it on a stream of its own.
+    /// Subscribes to changes of a resource, which
+    /// [`ClientBuilder::on_notice`](super::ClientBuilder::on_notice) reports. From 2026-07-28 on
+    /// this opens a separate [stream](Self::listen).
     ///
     /// # Errors
-    /// When the server does not let clients subscribe; else as [`list_tools`](Self::list_tools).
+    /// When the server does not declare subscriptions; else as [`list_tools`](Self::list_tools).
     pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
         if self.knows(Method::Subscribe, "").is_ok() {
             return self.about_resource(Method::Subscribe, uri).await;
@@ -18,7 +19,7 @@ impl Client {
         self.listen_to(uri).await
     }
 
-    /// Asks to be told no more.
+    /// Ends a subscription.
     ///
     /// # Errors
     /// As [`subscribe`](Self::subscribe).
@@ -36,12 +37,13 @@ impl Client {
         self.ask(method, Some(&params)).await.map(drop)
     }
 
-    /// Sets how severe a log message must be to be sent (R-LOG-02). Revisions from 2026-07-28
-    /// have no such request: each call says it in its `_meta`
-    /// ([`meta::LOG_LEVEL`](crate::mcp::meta::LOG_LEVEL), by [`CallTool::meta`](super::CallTool::meta)).
+    /// Sets the minimum severity of log messages to be sent (R-LOG-02). Revisions from 2026-07-28
+    /// on have no such request: each call states the level in its `_meta`
+    /// ([`meta::LOG_LEVEL`](crate::mcp::meta::LOG_LEVEL), by
+    /// [`CallTool::meta`](super::CallTool::meta)).
     ///
     /// # Errors
-    /// When the server or the revision does not have it; else as
+    /// When the server or the revision does not have the request; else as
     /// [`list_tools`](Self::list_tools).
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), RequestError> {
         self.knows(Method::SetLevel, "logging/setLevel")?;
@@ -50,12 +52,12 @@ impl Client {
         self.ask(Method::SetLevel, Some(&params)).await.map(drop)
     }
 
-    /// Replaces the roots that servers see, and tells this one where the revision has a word for
-    /// it (R-ROO-02).
+    /// Replaces the roots that servers see, and notifies the server in revisions that have the
+    /// notification (R-ROO-02).
     ///
     /// # Errors
-    /// When the client was built without roots, one is not at a `file://` URI, or the connection
-    /// has ended.
+    /// When the client was built without roots, a root is not a `file://` URI or contains `..`, or
+    /// the connection has ended.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), RequestError> {
         let roots: Vec<_> = roots.into_iter().collect();
         roots.iter().try_for_each(Root::check)?;

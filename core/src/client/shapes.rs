@@ -1,5 +1,5 @@
-//! What the revisions say of results, as far as they say the same: which members there are and of what
-//! kind. What is not named here may be there, too (R-RPC-13).
+//! The shapes of results, as far as all revisions agree: which members there are, and their types.
+//! Additional members are allowed (R-RPC-13).
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,19 @@ use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Method;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug)]
 enum Kind {
     Text,
     Number,
     Flag,
-    /// An object of whatever.
+    /// Any object.
     Object,
     Shape(Shape),
     List(&'static Kind),
-    /// A shape that its `type` decides; others than these are not known here, and good.
+    /// A content block, whose shape depends on its `type`. Unknown types are accepted.
     Content,
-    /// A shape with either `text` or `blob` (R-RES-02).
+    /// Resource contents, with either `text` or `blob` (R-RES-02).
     Contents,
 }
 
@@ -35,7 +35,7 @@ enum Need {
 use Kind::{Content, Contents, Flag, List, Number, Object, Text};
 use Need::{May, Must};
 
-/// What a result of that method is; nothing where nothing is said of it here.
+/// The shape of a method's results; `None` if it is not checked.
 fn shape(method: Method) -> Option<Shape> {
     const TOOL: Shape = &[
         ("name", Must, Text),
@@ -94,7 +94,7 @@ fn shape(method: Method) -> Option<Shape> {
     })
 }
 
-/// What a block of content of that type is.
+/// The shape of a content block of this type.
 fn block(kind: &str) -> Shape {
     const CONTENTS: (&str, Need, Kind) = ("resource", Must, Contents);
     match kind {
@@ -106,10 +106,10 @@ fn block(kind: &str) -> Shape {
     }
 }
 
-/// Holds a result against what the revisions say of it (R-S14-05).
+/// Checks a result against the shape of its method (R-S14-05).
 ///
 /// # Errors
-/// Which member is not as they say.
+/// The first member that does not fit.
 pub(super) fn check(method: Method, result: &str) -> Result<(), RequestError> {
     let Some(shape) = shape(method) else {
         return Ok(());
@@ -124,7 +124,7 @@ pub(super) fn check(method: Method, result: &str) -> Result<(), RequestError> {
     })
 }
 
-/// Where, and why.
+/// The path of a member that does not fit, and the reason.
 struct Misfit {
     path: String,
     why: &'static str,
@@ -199,7 +199,7 @@ fn fits(kind: &Kind, value: &str) -> Result<(), Misfit> {
 mod tests {
     use super::*;
 
-    /// R-S14-05, R-RPC-13: what is good, and what names the member that is not.
+    /// R-S14-05, R-RPC-13: valid results, and errors that name the invalid member.
     #[test]
     fn a_result_is_as_the_revisions_say() {
         use Method::{CallTool, Complete, GetPrompt, ListPrompts, ListTools, Ping, ReadResource};

@@ -1,11 +1,12 @@
-//! Skills that a server offers. Nothing of a skill is read before it is asked for, and nothing is
-//! given to the program that is not what the skill's entry says.
+//! Skills that a server offers. Files are read only on request, and files that do not match the
+//! skill's entry are refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::cursor::Cursor;
 use super::pages::List;
 use super::{Client, Pages, ResourceInfo, parse};
 use crate::error::RequestError;
@@ -16,7 +17,7 @@ use crate::mcp::{Method, extension};
 /// A skill as the server lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkillInfo {
-    /// Where its manifest is.
+    /// The URI of its manifest.
     pub uri: String,
     /// The frontmatter of the manifest: at least `name` and `description`.
     pub frontmatter: Map<String, Value>,
@@ -30,23 +31,23 @@ pub struct SkillInfo {
 pub enum SkillFiles {
     /// All of them.
     Listed(Vec<SkillFile>),
-    /// The word `dynamic`: they are not known beforehand, and so cannot be verified.
+    /// The string `dynamic`: the files are not known in advance, and so cannot be verified.
     Dynamic(String),
 }
 
 /// One file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillFile {
-    /// Where it is.
+    /// The URI of the file.
     pub uri: String,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
 impl Client {
-    /// The server's skills, all pages. Reads none of their files.
+    /// Lists the server's skills, all pages. Reads none of their files.
     ///
     /// ```no_run
     /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
@@ -71,7 +72,7 @@ impl Client {
         Pages::new(self, list).all().await
     }
 
-    /// What the server says of the skill whose manifest is at that URI.
+    /// Fetches the entry of the skill whose manifest has this URI.
     ///
     /// # Errors
     /// As [`list_skills`](Self::list_skills).
@@ -85,8 +86,8 @@ impl Client {
     /// Reads the manifest of a skill.
     ///
     /// # Errors
-    /// When it is not what the skill's entry says: of another length, digest or frontmatter; else
-    /// as [`read_resource`](Self::read_resource).
+    /// When the manifest's length, digest or frontmatter differs from the skill's entry; else as
+    /// [`read_resource`](Self::read_resource).
     pub async fn load_skill(&self, skill: &SkillInfo) -> Result<String, RequestError> {
         let bytes = self.read_skill_file(skill, &skill.uri).await?;
         let text = String::from_utf8(bytes).ok();
@@ -102,8 +103,8 @@ impl Client {
     /// Reads a file of a skill.
     ///
     /// # Errors
-    /// When the skill's entry does not list it, or it is not what that says; else as
-    /// [`read_resource`](Self::read_resource).
+    /// When the skill's entry does not list the file, or the file's length or digest differs from
+    /// the entry; else as [`read_resource`](Self::read_resource).
     pub async fn read_skill_file(
         &self,
         skill: &SkillInfo,
@@ -143,32 +144,26 @@ impl Client {
         }
     }
 
-    /// What lies directly in a folder of a skill: files, and folders of the MIME type
-    /// `inode/directory`.
+    /// Lists the direct children of a folder of a skill: files, and folders, which have the MIME
+    /// type `inode/directory`.
     ///
     /// # Errors
-    /// When the server does not offer to read folders; else as [`list_skills`](Self::list_skills).
+    /// When the server does not declare `directoryRead`; else as
+    /// [`list_skills`](Self::list_skills).
     pub async fn read_directory(&self, uri: &str) -> Result<Vec<ResourceInfo>, RequestError> {
         self.offers_skills(&["directoryRead"])?;
         let uri = Value::from(uri);
         let mut children = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut cursor = Cursor::first(self);
         loop {
-            let more = cursor
-                .as_ref()
-                .map(|cursor| format!(",\"cursor\":{cursor}"));
+            let more = cursor.raw().map(|cursor| format!(",\"cursor\":{cursor}"));
             let params = format!("{{\"uri\":{uri}{}}}", more.unwrap_or_default());
             let answer = self.ask(Method::ReadDirectory, Some(&params)).await?;
             let result = answer.as_ref().result().unwrap_or("{}");
             let page: Vec<_> = parse(reader::find(result, "resources").unwrap_or("[]"))?;
             children.extend(page);
-            let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
-            if next.is_some() && cursor.as_deref() == next {
-                return Err(RequestError::BadAnswer("the same page again and again"));
-            }
-            match next {
-                Some(next) => cursor = Some(next.to_owned()),
-                None => return Ok(children),
+            if !cursor.follow(result)? {
+                return Ok(children);
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Which requests of the peer begin at once, which wait for room, and which are refused.
+//! Decides which requests of the peer begin at once, which wait for room, and which are refused.
 //!
 //! ```text
-//!   in flight below its limit, output below its mark, nobody waiting   ─▶ begins
-//!   otherwise, while the waiting frames fit their cap                  ─▶ waits, in order
-//!   otherwise, or when all connections together are over their budget ─▶ overload error
+//!   requests in flight and output below their limits, no other waiting  ─▶ begins
+//!   otherwise, while the waiting frames stay below their cap            ─▶ waits, in order
+//!   otherwise, or if all connections together are over their budget     ─▶ overload error
 //! ```
 //!
-//! Answers, cancels and notifications never wait, so reading goes on whatever the load; what the
-//! peer sent first begins first.
+//! Answers, cancellations and notifications never wait, so reading continues under load. Requests of a
+//! stream begin in the order of arrival.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use super::host::{Answer, Batch, CallKey, Disposition, Host, Incoming, Record, S
 use super::receive::Turn;
 use super::stream::{Entry, Exchange, Stream};
 use super::streams::Streams;
-use crate::buffer::PADDING;
+use crate::buffer::{Block, PADDING};
 use crate::correlate::{CancelToken, IncomingKey, Refused, Vacant};
 use crate::limits::WAITING_REQUEST_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision};
@@ -34,7 +34,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// What it counts for, in bytes.
+    /// Bytes that the request counts against the cap of waiting requests.
     fn cost(&self) -> usize {
         cost(self.message.as_ref().bytes().len())
     }
@@ -44,23 +44,23 @@ fn cost(frame_len: usize) -> usize {
     frame_len + WAITING_REQUEST_BYTES
 }
 
-/// The requests of one stream that have not begun, in the order of their arrival. Their messages
-/// are in the table of requests in flight, so that their ids are known there.
+/// The requests of one stream that have not begun, in the order of arrival. Their messages are in the
+/// table of requests in flight, so that their ids count as taken.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Those that were cancelled are still here.
+    /// May still contain cancelled requests.
     keys: VecDeque<IncomingKey>,
     len: usize,
     bytes: usize,
 }
 
 impl Queue {
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes held.
+    /// Bytes that the waiting requests hold.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -71,17 +71,17 @@ impl Queue {
         self.bytes += cost;
     }
 
-    /// One of them was taken out of the table.
+    /// Subtracts a request that was removed from the table or begins.
     fn left(&mut self, cost: usize) {
         self.len -= 1;
         self.bytes -= cost;
     }
 }
 
-/// Requests that begin together although they arrived apart.
+/// Waiting requests that begin together, collected into one batch.
 #[derive(Default)]
 struct Gathered {
-    block: Vec<u8>,
+    block: Block,
     records: Vec<Record>,
 }
 
@@ -109,7 +109,7 @@ impl Core {
         self.in_flight < limits.max_incoming && exchange.output.len() <= limits.output_mark_bytes
     }
 
-    /// A request that the protocol layer does not answer itself: begins, waits or is refused.
+    /// Begins, postpones or refuses a request that the protocol layer does not answer itself.
     pub(super) fn admit(
         &mut self,
         exchange: &mut Exchange,
@@ -142,7 +142,7 @@ impl Core {
             incoming,
         };
         if turn.records.is_empty() {
-            // Over HTTP there is no second one.
+            // Over HTTP a turn has one request.
             turn.records.reserve_exact(1);
         }
         turn.records.push(Record {
@@ -203,8 +203,8 @@ impl Core {
         }
     }
 
-    /// Takes a request of the peer out of its table: it is answered or cancelled. `None` when it
-    /// was before; whoever gets `Some` may write about it (R-CAN-11).
+    /// Removes a request of the peer that is answered or cancelled from its table. `None` if it was
+    /// removed before. Only the caller that gets `Some` may write about the request (R-CAN-11).
     pub(super) fn end_incoming(
         &mut self,
         exchange: &mut Exchange,
@@ -218,7 +218,7 @@ impl Core {
             None => self.in_flight -= 1,
             Some(waiting) => exchange.waiting.left(waiting.cost()),
         }
-        // Those that were cancelled while they waited may not pile up.
+        // Cancelled requests must not pile up.
         if exchange.waiting.keys.len() > 2 * exchange.waiting.len + 64 {
             let Exchange {
                 waiting, incoming, ..
@@ -228,8 +228,8 @@ impl Core {
         Some((id, entry))
     }
 
-    /// Ends a request that nobody wants any more; one that has begun is told, with `reason`, and
-    /// so is the host, with `told`. Whether it was there.
+    /// Cancels a request of the peer. If it has begun, its token receives `reason` and the host `told`.
+    /// Returns whether the request was still in flight.
     pub(super) fn cancel_incoming(
         &mut self,
         exchange: &mut Exchange,
@@ -248,7 +248,7 @@ impl Core {
         true
     }
 
-    /// Ends everything on a stream: nobody will hear its answers.
+    /// Cancels every request on a stream whose answers cannot be delivered any more.
     pub(super) fn cancel_all(
         &mut self,
         stream: StreamId,
@@ -262,12 +262,12 @@ impl Core {
         }
     }
 
-    /// Whether there is room for requests that wait.
+    /// Whether a request waits on the stream and may begin.
     pub(super) fn can_begin(&self, exchange: &Exchange) -> bool {
         !exchange.waiting.is_empty() && self.has_room(exchange)
     }
 
-    /// Begins those that waited and have room now.
+    /// Begins the waiting requests for which there is room now.
     #[inline]
     pub(super) fn begin_waiting(
         &mut self,
@@ -299,7 +299,7 @@ impl Core {
         gathered: &mut Gathered,
         host: &mut dyn Host,
     ) {
-        // One that was cancelled is in the table no more.
+        // A request cancelled while it waited is no longer in the table.
         let Some(entry) = exchange.incoming.get_mut(key.incoming) else {
             return;
         };
@@ -340,7 +340,7 @@ impl Core {
         }
     }
 
-    /// Refuses everything that waits.
+    /// Answers every waiting request with an error.
     pub(super) fn refuse_waiting(&mut self, streams: &mut Streams, kind: ErrorKind, why: &str) {
         for (_, Stream { exchange, .. }) in streams.iter_mut() {
             while let Some(key) = exchange.waiting.keys.pop_front() {
@@ -358,7 +358,10 @@ impl Core {
     }
 }
 
-/// Takes a request in: under its id, if it is to be found by that.
+/// The `data` of an overload error: when to try again, in seconds.
+pub(super) const RETRY_AFTER: &str = "{\"retryAfter\":1}";
+
+/// Adds a request to the table: under its id if `vacant` is given, else without an id.
 #[inline]
 fn insert(
     exchange: &mut Exchange,
@@ -373,6 +376,9 @@ fn insert(
 }
 
 pub(super) fn refuse(answer: Answer<'_>) {
-    let data = Some("{\"retryAfter\":1}");
-    answer.error(ErrorKind::Overloaded, "too many requests", data);
+    answer.error(
+        ErrorKind::Overloaded,
+        "too many requests",
+        Some(RETRY_AFTER),
+    );
 }

@@ -1,4 +1,4 @@
-//! Answers as the bytes of one frame: what a result and an error look like in each revision.
+//! Encodes results in the form that each revision requires.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::json::{string, writer};
 use crate::mcp::{Profile, Revision, Side, meta};
 use crate::message::RequestId;
 
-/// Writes the members of one result object. Dropping it unfinished is not possible: it only
-/// exists inside the call that writes it.
+/// Writes the members of one result object. It exists only during the call that writes the result, so a
+/// result cannot be left unfinished.
 #[derive(Debug)]
 pub struct ResultWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -18,16 +18,16 @@ pub struct ResultWriter<'a> {
     result_type: bool,
     meta: bool,
     server_info: &'a str,
-    /// Notes where some of the members lie, if that is asked.
+    /// Records the positions of some members, if requested.
     places: Option<&'a mut Places>,
 }
 
-/// Where the members of a result lie that the answer to an action is made of.
+/// Positions of the result members from which the answer to an action is made.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     members: [Range<usize>; 3],
     open: Option<usize>,
-    /// Some were written that were not looked at.
+    /// Whether members were written whose positions are not known.
     pub incomplete: bool,
 }
 
@@ -47,7 +47,7 @@ impl Places {
         }
     }
 
-    /// `content`, `structuredContent` and `isError` of the object that was written.
+    /// `content`, `structuredContent` and `isError` of the written object.
     pub fn find<'a>(&self, object: &'a str) -> [Option<&'a str>; 3] {
         let find = |member: &Range<usize>| object.get(member.clone());
         self.members
@@ -57,12 +57,12 @@ impl Places {
 }
 
 impl ResultWriter<'_> {
-    /// The revision the answer is written for.
+    /// The revision in which the answer is written.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The profile it is written for, as far as it has a say in that revision.
+    /// The profile in which the answer is written, if it applies to that revision.
     pub fn profile(&self) -> Profile {
         self.profile.in_revision(self.revision)
     }
@@ -82,34 +82,34 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// A member whose value is JSON already; line breaks between its tokens are dropped (R-STD-01).
-    /// `name` needs no escaping.
+    /// Writes a member whose value is already JSON; line breaks between its tokens are dropped
+    /// (R-STD-01). `name` must not need escaping.
     pub fn raw(&mut self, name: &str, json: &str) {
         self.key(name);
         writer::append_compact(self.out, json);
     }
 
-    /// A member whose value `write` appends as JSON without raw line breaks.
+    /// Writes a member whose value `write` appends as JSON without raw line breaks.
     pub fn with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
         self.key(name);
         write(self.out);
     }
 
-    /// A string member.
+    /// Writes a string member.
     pub fn string(&mut self, name: &str, value: &str) {
         self.key(name);
         string::append(self.out, value);
     }
 
-    /// Members that are JSON already: the inside of an object, without its braces. Line breaks
-    /// between the tokens are dropped (R-STD-01).
+    /// Writes members that are already JSON: the inside of an object without its braces. Line breaks
+    /// between tokens are dropped (R-STD-01).
     pub fn members(&mut self, members: &str) {
         if self.begin_members(members) {
             writer::append_compact(self.out, members);
         }
     }
 
-    /// The same for members that the engine wrote itself: they are copied as they are.
+    /// Writes members that the engine encoded itself: they are copied unchanged.
     #[cfg(feature = "server")]
     pub(crate) fn encoded(&mut self, members: &str) {
         if self.begin_members(members) {
@@ -128,8 +128,8 @@ impl ResultWriter<'_> {
         !members.is_empty()
     }
 
-    /// All members of a JSON object that a handler wrote; its `_meta` is merged with the
-    /// engine's, its `resultType` is kept.
+    /// Writes all members of a JSON object from a handler. Its `_meta` is merged with the engine's; its
+    /// `resultType` is kept.
     pub fn object(&mut self, object: &str) {
         for (key, value) in crate::json::reader::members(object) {
             match key.raw() {
@@ -140,7 +140,7 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// The `_meta` of the result, a JSON object.
+    /// Writes the `_meta` of the result, a JSON object. Only the first call counts.
     pub fn meta(&mut self, object: &str) {
         if self.meta {
             return;
@@ -163,8 +163,8 @@ impl ResultWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// The `resultType`, a JSON string; the default is `complete`. Left out where the revision
-    /// has none.
+    /// Writes the `resultType`, a JSON string; the default is `complete`. Left out in revisions without
+    /// `resultType`. Only the first call counts.
     pub fn result_type(&mut self, json: &str) {
         if !self.result_type && self.revision.rules().result_type {
             self.result_type = true;
@@ -196,7 +196,7 @@ fn push_member(out: &mut Vec<u8>, empty: &mut bool, key: &str, value: &str) {
     writer::append_compact(out, value);
 }
 
-/// Appends one result.
+/// Appends one response frame with a result.
 pub(crate) fn result(
     out: &mut Vec<u8>,
     id: RequestId<'_>,
@@ -222,7 +222,7 @@ pub(crate) fn result(
     out.extend_from_slice(b"}}");
 }
 
-/// A result as an object of its own, to be answered with later; without this side's name.
+/// Encodes a result as a separate object, to answer with later; without this side's name.
 #[cfg(feature = "server")]
 pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
     let mut out = Vec::new();
@@ -230,7 +230,7 @@ pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends a result as an object of its own, without this side's name; `places` are in `out`.
+/// Appends a result as a separate object, without this side's name; `places` are offsets in `out`.
 pub(super) fn append_object(
     out: &mut Vec<u8>,
     revision: Revision,

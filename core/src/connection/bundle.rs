@@ -1,9 +1,10 @@
-//! Several requests that came as one (`batch/execute`): each is served like any other, on a stream
-//! of its own that no driver sees, and their answers leave together, in the order of the requests.
+//! Batches of requests in one request (`batch/execute`). Each element is served like a request of its
+//! own, on a hidden stream that no driver sees. The answers leave together, in the order of the
+//! elements.
 //!
 //! ```text
-//!   the peer's request ─▶ Bundle ─▶ hidden stream ─▶ host     (one line for each element)
-//!   its one answer     ◀─ Bundle ◀─ hidden stream ◀─ answers  (progress goes on to the peer at once)
+//!   the peer's request ─▶ Bundle ─▶ hidden stream ─▶ host     (one line per element)
+//!   its one answer     ◀─ Bundle ◀─ hidden stream ◀─ answers  (progress is forwarded to the peer at once)
 //! ```
 
 use std::time::{Duration, Instant};
@@ -20,25 +21,26 @@ use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::OwnedId;
 use crate::message::encode;
 
-/// Requests that came as one, on their way in.
+/// The requests of one `batch/execute`, ready to be served with [`Handle::serve_bundle`].
 #[derive(Debug)]
 pub struct Bundle {
     outer: CallKey,
     id: OwnedId,
     revision: Revision,
     elements: Vec<Element>,
-    /// Errors stand by themselves instead of in a response (R-B3X-02).
+    /// Errors are listed bare instead of inside a response (R-B3X-02).
     bare_errors: bool,
     limit: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct Element {
-    /// `jsonrpc` and `id` as they came, to be said again: members, each with its comma.
+    /// `jsonrpc` and `id` as they were sent, to be repeated in the response: members, each with a
+    /// comma.
     head: String,
-    /// What is served; nothing of one that is refused.
+    /// The line to serve; `None` if the element is refused.
     line: Option<String>,
-    /// The response but for its head.
+    /// The response without `head`.
     answer: Option<Answered>,
 }
 
@@ -48,12 +50,12 @@ struct Answered {
     json: String,
 }
 
-/// One under way.
+/// A bundle in progress.
 #[derive(Debug)]
 pub(super) struct Open {
     bundle: Bundle,
     stream: StreamId,
-    /// Bytes of the hidden stream that are no whole line yet.
+    /// Output of the hidden stream that is not a whole line yet.
     said: Vec<u8>,
     pub overdue: bool,
 }
@@ -65,8 +67,9 @@ impl Open {
 }
 
 impl Bundle {
-    /// Of a call whose params hold `requests`, a raw JSON array. Errors stand by themselves in the
-    /// answer where they are `bare_errors`; what is not answered within `limit` is answered with one.
+    /// Reads the bundle of a call whose params hold `requests`, a raw JSON array. With `bare_errors`,
+    /// errors are listed in the answer without a response around them. Elements not answered within
+    /// `limit` get an error.
     pub fn new(call: &Call, requests: &str, bare_errors: bool, limit: Option<Duration>) -> Self {
         let elements = reader::elements(requests).enumerate();
         Self {
@@ -109,7 +112,7 @@ impl Element {
                 let id = label(index);
                 let line =
                     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method}{params}}}");
-                // Between tokens: in strings they are escaped.
+                // Line breaks occur only between tokens: in strings they are escaped.
                 (Some(line.replace(['\n', '\r'], " ") + "\n"), None)
             }
             (_, refused) => {
@@ -123,7 +126,7 @@ impl Element {
     }
 }
 
-/// Why a method has no business in a bundle (R-B3X-03).
+/// Why a method may not be an element of a bundle; `None` if it may (R-B3X-03).
 fn refused(method: &str) -> Option<&'static str> {
     match Method::parse(method) {
         Some(Method::Initialize) => Some("initialize stands alone"),
@@ -135,7 +138,7 @@ fn refused(method: &str) -> Option<&'static str> {
     }
 }
 
-/// The method that brings a bundle.
+/// The method whose requests are bundles.
 pub(crate) const BATCH: &str = "batch/execute";
 
 fn invalid(why: &str) -> Answered {
@@ -148,20 +151,20 @@ fn invalid(why: &str) -> Answered {
     }
 }
 
-/// The id of an element on the hidden stream.
+/// The id of the element on the hidden stream.
 fn label(index: usize) -> String {
     format!("\"element {index}\"")
 }
 
 impl Handle {
-    /// Serves a bundle, and answers the call that brought it.
+    /// Serves a bundle and answers the call that brought it.
     pub fn serve_bundle(&self, bundle: Bundle) {
         self.submit(Submission::Bundle(Box::new(bundle)));
     }
 }
 
 impl Connection {
-    /// Begins all elements at once.
+    /// Begins all elements of a bundle.
     pub(super) fn begin_bundle(&mut self, bundle: Bundle, now: Instant, host: &mut dyn Host) {
         let mut hidden = Stream::new(Framing::Line, &self.core.config);
         hidden.exchange.wire.hide();
@@ -186,7 +189,7 @@ impl Connection {
         receive::receive(&mut self.core, &mut self.streams, stream, now, host);
     }
 
-    /// Takes what the elements were answered, and answers the bundles that are whole.
+    /// Collects the answers of elements, and answers the bundles that are complete.
     pub(super) fn gather_bundles(&mut self, host: &mut dyn Host) {
         for mut open in std::mem::take(&mut self.core.bundles) {
             self.listen_to(&mut open);
@@ -249,7 +252,7 @@ impl Connection {
             });
             match (element, answer) {
                 (Some(element), Some(answer)) => element.answer = Some(answer),
-                // R-B3X-05: of an element's progress the peer hears at once.
+                // R-B3X-05: progress of an element is forwarded to the peer at once.
                 _ if reader::find(text, "method").is_some() => {
                     if let Some(outer) = self.streams.exchange(open.bundle.outer.stream) {
                         outer.append(line);
@@ -261,7 +264,7 @@ impl Connection {
     }
 }
 
-/// Answers what is not answered yet (R-B3X-04).
+/// Answers the remaining elements with a timeout error (R-B3X-04).
 fn give_up(bundle: &mut Bundle, config: &super::Config) {
     let failure = Failure {
         kind: ErrorKind::TimedOut,

@@ -1,4 +1,4 @@
-//! What one side brings to a connection.
+//! The configuration of one side of a connection.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::mcp::{Era, Profile, Revision, Revisions, Side};
 /// How a client opens a pipe or socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// Ask `server/discover` first; on any other answer than a stateless one, or none in
-    /// [`Limits::probe_timeout`], fall back to `initialize` (R-ERA-07, R-ERA-08).
+    /// Send `server/discover` first. Fall back to `initialize` if the answer names no common stateless
+    /// revision, or if none comes within [`Limits::probe_timeout`] (R-ERA-07, R-ERA-08).
     #[default]
     Probe,
-    /// `initialize` first, for servers that do not survive an unknown first request (R-ERA-12).
+    /// Send `initialize` first, for servers that do not survive an unknown first request (R-ERA-12).
     Handshake,
-    /// Take it for granted that the server speaks the newest stateless revision (R-DSC-02).
+    /// Assume without asking that the server speaks the newest stateless revision (R-DSC-02).
     Stateless,
-    /// Speak the [action dialect](crate::action), which needs no opening: nothing but
-    /// [`Handle::act`](super::Handle::act) is of use then.
+    /// Speak the [action dialect](crate::action), which has no opening. Send requests with
+    /// [`Handle::act`](super::Handle::act); nothing else is of use on such a connection.
     Actions,
 }
 
 impl Opening {
-    /// One of those that open MCP, by its name in lower case.
+    /// Parses `probe`, `handshake` or `stateless`; `None` for any other name, `actions` included.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "probe" => Self::Probe,
@@ -38,16 +38,16 @@ impl Opening {
     }
 }
 
-/// What one side brings to a connection. Shared by its connections.
+/// The configuration of one side. All connections made from it share it.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Which side this is.
     pub side: Side,
-    /// Name, version and more of this program.
+    /// Name, version and other details of this program.
     pub implementation: Implementation,
-    /// Capabilities: a JSON object for each revision, in the order of [`Revision::ALL`].
+    /// Capabilities: one JSON object per revision, in the order of [`Revision::ALL`].
     pub capabilities: [Box<str>; 5],
-    /// What the server tells the model about itself.
+    /// The server's instructions for the model.
     pub instructions: Option<Box<str>>,
     /// The revisions this side speaks.
     pub revisions: Revisions,
@@ -56,29 +56,30 @@ pub struct Config {
     /// Accept an `initialize` without `capabilities` or `clientInfo`, and a result without
     /// `serverInfo` (R-LIF-08).
     pub lenient: bool,
-    /// Take a string id of digits in an answer for the integer that was sent.
+    /// Accept an answer whose id is a string of digits in place of the integer that was sent.
     pub lenient_ids: bool,
-    /// Answer a cancelled request once, with error -32800, as peers of one dialect expect; no
-    /// official revision answers it at all (R-CAN-02, R-ERR-27).
+    /// Answer a cancelled request once, with error -32800. Peers of one profile expect that; no
+    /// official revision answers a cancelled request (R-CAN-02, R-ERR-27).
     pub answer_cancelled: bool,
-    /// A server also answers requests of the [action dialect](crate::action), beside any revision
-    /// and on the same streams (R-ACT-41). On by default.
+    /// Whether a server also answers requests of the [action dialect](crate::action), next to any
+    /// revision and on the same streams (R-ACT-41). Off by default.
     pub actions: bool,
-    /// Where data of actions are kept that are too long for an answer; none by default.
+    /// Stores data of action answers that are too long to send at once; none by default.
     #[cfg(feature = "server")]
     pub(crate) references: Option<Arc<References>>,
-    /// Whose reading of the protocol this side speaks, up to 2025-11-25.
+    /// Whose interpretation of the protocol this side follows, in revisions up to 2025-11-25.
     pub profile: Profile,
-    /// Sees every frame, with secrets masked; none by default.
+    /// Receives every frame, with secrets masked; none by default.
     pub trace: Option<Trace>,
-    /// The bounds of each connection.
+    /// The limits of each connection.
     pub limits: Limits,
-    /// What all connections of this configuration and its clones may hold together.
+    /// The limits of all connections of this configuration and its clones together.
     pub budget: Arc<Budget>,
 }
 
 impl Config {
-    /// A side with that name and version, no capabilities and every revision.
+    /// Creates a configuration with no capabilities, every revision and the limits of
+    /// [`Limits::STDIO`].
     pub fn new(side: Side, name: &str, version: &str) -> Self {
         let mut implementation = Vec::new();
         implementation.extend_from_slice(b"{\"name\":");
@@ -96,7 +97,7 @@ impl Config {
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,
-            actions: true,
+            actions: false,
             #[cfg(feature = "server")]
             references: None,
             profile: Profile::Official,
@@ -106,15 +107,15 @@ impl Config {
         }
     }
 
-    /// The revision of the handshake that this side asks for, or falls back to; `None` when it
-    /// speaks none that has one.
+    /// The handshake revision that this side asks for or falls back to: the profile's preferred one if
+    /// this side speaks it, else the newest. `None` if this side speaks no handshake revision.
     pub(crate) fn handshake(&self) -> Option<Revision> {
         let preferred = self.profile.overlay().preferred;
         let spoken = preferred.filter(|preferred| self.revisions.contains(*preferred));
         spoken.or_else(|| self.revisions.newest(Era::Handshake))
     }
 
-    /// The capabilities announced in that revision, a JSON object.
+    /// The capabilities announced in `revision`, a JSON object.
     pub fn capabilities(&self, revision: Revision) -> &str {
         &self.capabilities[revision as usize]
     }

@@ -1,4 +1,4 @@
-//! What the streams of a connection have in common, and what happens to submissions and timers.
+//! The state that all streams of a connection share; processing of submissions and timers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::budget::Share;
 use super::bundle;
 use super::config::Config;
+use super::crowd::Own;
 use super::drain::Drain;
 use super::handle::Handle;
 use super::host::{CallKey, Host, StreamId};
@@ -14,8 +15,8 @@ use super::opening::Phase;
 use super::pace::Pace;
 use super::pending::{Pending, Timer};
 use super::queue::{Encoded, FrameKind, Submission};
-use super::session::Session;
 use super::shared::Shared;
+use super::source::Source;
 use super::stall::Stall;
 use super::stream::{Exchange, Stream};
 use super::streams::Streams;
@@ -31,32 +32,55 @@ pub(crate) struct Core {
     pub phase: Phase,
     pub pending: Pending,
     pub timers: TimerWheel<Timer>,
-    /// Requests of the peer that have begun and are not yet answered, on all streams.
+    /// Requests of the peer that have begun and are not yet answered, on all streams together.
     pub in_flight: usize,
-    /// All that have begun.
+    /// Requests of the peer passed to a handler since the connection was created.
     pub(super) calls: usize,
-    /// There since the connection has more than one stream.
-    pub(super) session: Option<Box<Session>>,
+    /// Whether the connection has had more than one stream at a time.
+    pub(super) is_session: bool,
     pub(super) drain: Option<Drain>,
     pub(super) stall: Stall,
     pub(super) liveness: Liveness,
-    /// What the configuration's budget knows of this connection.
+    /// What this connection currently counts in the configuration's budget.
     share: Share,
-    /// A notification found the output at its cap.
+    /// This connection's part in its source's count of requests; `None` for an unknown source.
+    own: Option<Own>,
+    /// Bytes kept of how the peer described itself in `initialize`.
+    pub(super) introduced: usize,
+    /// Whether a notification found the output at its cap.
     pub(super) overrun: bool,
-    /// How fast the peer may ask, if that is limited.
+    /// Limits how fast the peer may send requests; `None` for no limit.
     asking: Option<Pace>,
-    /// How fast this side reports, if that is limited.
+    /// Limits how fast this side sends progress and log messages; `None` for no limit.
     reporting: Option<Pace>,
-    /// Progress is held back until a timer comes.
+    /// Whether progress is held back until `Timer::Report` fires.
     waits_to_report: bool,
-    /// Streams that a handler has let go, and how soon their readers may come back.
+    /// Streams that handlers have ended early, with the time after which their clients may reconnect.
     pub(super) released: Vec<(StreamId, Duration)>,
-    /// Requests that came as one and are not answered yet.
+    /// Batches of requests (`batch/execute`) that are not answered yet.
     pub(super) bundles: Vec<bundle::Open>,
     pub begun: Instant,
-    /// What time it is in the turn at hand.
+    /// The time at the start of the current turn.
     pub(super) clock: Instant,
+}
+
+/// What the streams of a connection hold, in bytes.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    output: usize,
+    /// Input that is not a whole message yet, and requests that wait to begin.
+    waiting: usize,
+    /// The longest output of a single stream.
+    longest: usize,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, Stream { reading, exchange }: &Stream) {
+        self.output += exchange.output.len();
+        self.waiting += reading.input.held() + exchange.waiting.bytes();
+        self.longest = self.longest.max(exchange.output.len());
+    }
 }
 
 impl Core {
@@ -68,11 +92,13 @@ impl Core {
             timers: TimerWheel::new(now),
             in_flight: 0,
             calls: 0,
-            session: None,
+            is_session: false,
             drain: None,
             stall: Stall::default(),
             liveness: Liveness::new(now),
             share: Share::default(),
+            own: None,
+            introduced: 0,
             overrun: false,
             asking: None,
             reporting: None,
@@ -87,7 +113,7 @@ impl Core {
         core
     }
 
-    /// Who is limited in its rates begins with all that is allowed at once.
+    /// Starts the rate limits anew, each with a full burst.
     pub(super) fn set_paces(&mut self, now: Instant) {
         let pace = |rate: Option<Rate>| rate.map(|rate| Pace::new(rate, now));
         self.asking = pace(self.config.limits.request_rate);
@@ -103,22 +129,62 @@ impl Core {
         &self.config.limits
     }
 
-    /// Whether all connections of the configuration hold more than they may.
+    /// Whether no further request may begin: all connections of the configuration together hold too
+    /// much, this connection has to give way, or its source has its full share of the requests in
+    /// flight.
     pub fn is_over_budget(&self) -> bool {
-        self.config.budget.is_exceeded()
+        let budget = &self.config.budget;
+        let is_greedy = |own: &Own| budget.is_used_up_by(own.requests());
+        budget.is_exceeded() || self.is_to_give_way() || self.own.as_ref().is_some_and(is_greedy)
     }
 
-    /// Whether what can be left out is not to be written now.
+    /// Counts the requests of this connection against `source`.
+    pub fn set_source(&mut self, source: &Source) {
+        if self.own.as_ref().is_some_and(|own| own.is_of(source)) {
+            return;
+        }
+        let requests = self.share.requests;
+        self.note_requests(requests, 0);
+        self.own = self.config.budget.crowd.own(source);
+        self.shared().set_source(source);
+        self.note_requests(0, requests);
+    }
+
+    fn note_requests(&self, old: usize, new: usize) {
+        if let Some(own) = &self.own {
+            own.change(old, new);
+        }
+    }
+
+    /// Whether this connection holds more than is served from the reserve for small messages.
+    pub fn has_much(&self) -> bool {
+        self.share.large > 0
+    }
+
+    /// Whether this connection holds that much while all connections together hold too much.
+    pub fn is_to_give_way(&self) -> bool {
+        self.has_much() && self.config.budget.is_tight()
+    }
+
+    /// Whether there is no room in the budget for what the next read of the stream may allocate.
+    pub fn is_short_of_room(&self, streams: &Streams, id: StreamId) -> bool {
+        let growth = streams
+            .get(id)
+            .map_or(0, |stream| stream.reading.input.growth());
+        !self.config.budget.has_room(self.share.large, growth)
+    }
+
+    /// Whether to hold back what may be left out of the output: progress and log messages.
     fn is_crowded(&self, exchange: &Exchange) -> bool {
         exchange.output.len() > self.limits().output_mark_bytes || self.is_over_budget()
     }
 
-    /// Whether the peer asks faster than it may.
+    /// Whether the peer sends requests faster than allowed. Counts one request.
     pub fn is_asking_too_fast(&mut self, now: Instant) -> bool {
         self.asking.as_mut().is_some_and(|pace| !pace.take(now))
     }
 
-    /// Whether progress, or a log message, may be written now.
+    /// Whether progress or a log message may be written now. Counts one message if so.
     fn may_report(&mut self, exchange: &Exchange, now: Instant) -> bool {
         let is_paced = |pace: &mut Pace| pace.take(now);
         !self.is_crowded(exchange)
@@ -126,8 +192,8 @@ impl Core {
             && self.reporting.as_mut().is_none_or(is_paced)
     }
 
-    /// Takes over one submission of another thread. Its frame, if it is small, is the head of
-    /// `frames`, and is taken off there.
+    /// Processes one submission of another thread. If its frame is short, it is the head of `frames`,
+    /// and is removed there.
     pub fn submitted(
         &mut self,
         streams: &mut Streams,
@@ -198,7 +264,7 @@ impl Core {
         };
         match kind {
             FrameKind::Answer(CallKey { incoming, .. }) => {
-                // The one step that decides between answered and cancelled (R-CAN-11).
+                // The only place that decides between answered and cancelled (R-CAN-11).
                 let Some((id, entry)) = self.end_incoming(exchange, incoming) else {
                     return;
                 };
@@ -247,7 +313,7 @@ impl Core {
         }
     }
 
-    /// Writes a notification that may be neither dropped nor joined with another.
+    /// Writes a notification that may be neither dropped nor replaced by a newer one.
     fn notify(&mut self, exchange: &mut Exchange, frame: Encoded<'_>) {
         if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
             self.overrun = true;
@@ -256,7 +322,7 @@ impl Core {
         }
     }
 
-    /// Lets time pass; gives the reason when it ends the connection.
+    /// Fires the timers that are due; returns the reason if one of them ends the connection.
     pub fn expire(
         &mut self,
         streams: &mut Streams,
@@ -311,12 +377,12 @@ impl Core {
         None
     }
 
-    /// A request of this side is over. Whether it was there.
+    /// Removes a pending request of this side; returns whether it was pending.
     pub fn forget(&mut self, key: RequestKey) -> bool {
         self.pending.remove(key, &mut self.timers).is_some()
     }
 
-    /// One timer that is due.
+    /// Takes one timer that is due.
     fn next_timer(&mut self, now: Instant) -> Option<Timer> {
         let request = self.pending.poll(now);
         request.or_else(|| self.timers.poll(now))
@@ -329,7 +395,7 @@ impl Core {
         request.into_iter().chain(other).min()
     }
 
-    /// Forgets every timer: nothing waits for time any more.
+    /// Cancels every timer.
     pub fn stop_timers(&mut self) {
         self.pending.stop_timers();
         self.timers = TimerWheel::new(self.begun);
@@ -337,7 +403,7 @@ impl Core {
         self.stall = Stall::default();
     }
 
-    /// Writes the progress that was held back, where there is room again.
+    /// Writes progress that was held back, as far as there is room again.
     fn release_held(&mut self, exchange: &mut Exchange, now: Instant) {
         let is_there = |exchange: &Exchange, key| {
             let entry = exchange.incoming.get(key);
@@ -364,29 +430,50 @@ impl Core {
         }
     }
 
-    /// What is true at the end of every turn; the reason to close, if there is one.
+    /// Updates the budget with what this connection holds now.
+    #[cfg(feature = "net")]
+    pub fn count(&mut self, streams: &Streams) {
+        let mut sums = Sums::default();
+        streams.iter().for_each(|(_, stream)| sums.add(stream));
+        self.note(sums);
+    }
+
+    fn note(
+        &mut self,
+        Sums {
+            output, waiting, ..
+        }: Sums,
+    ) {
+        let share = Share {
+            requests: self.in_flight,
+            calls: self.calls,
+            kept: self.introduced,
+            bytes: output + waiting + self.introduced,
+            ..Share::in_transit(output + waiting)
+        };
+        let config = &self.config;
+        self.note_requests(self.share.requests, share.requests);
+        config.budget.change(&mut self.share, share);
+    }
+
+    /// Restores the invariants at the end of every turn; returns the reason to close, if there is one.
     pub fn settle(
         &mut self,
         streams: &mut Streams,
         now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
-        let (mut output, mut waiting, mut longest) = (0, 0, 0);
-        for (id, Stream { reading, exchange }) in streams.iter_mut() {
-            self.release_held(exchange, now);
-            self.begin_waiting(id, exchange, host);
-            output += exchange.output.len();
-            waiting += reading.input.len() + exchange.waiting.bytes();
-            longest = longest.max(exchange.output.len());
+        let mut sums = Sums::default();
+        for (id, stream) in streams.iter_mut() {
+            self.release_held(&mut stream.exchange, now);
+            self.begin_waiting(id, &mut stream.exchange, host);
+            sums.add(stream);
         }
+        self.note(sums);
+        let Sums {
+            output, longest, ..
+        } = sums;
         self.shared().set_output_bytes(output);
-        let share = Share {
-            requests: self.in_flight,
-            bytes: output + waiting,
-            calls: self.calls,
-        };
-        let config = &self.config;
-        config.budget.change(&mut self.share, share);
         self.watch_stall(streams, longest, now);
         if self.overrun {
             return Some(ConnectionError::Stalled);
@@ -394,8 +481,8 @@ impl Core {
         self.drained(streams)
     }
 
-    /// Whether the driver made room, by taking output, for something that waits: there is
-    /// something to do before any timer.
+    /// Whether the driver, by writing output, has made room for something that waits, so that there is
+    /// work to do before any timer fires.
     pub fn has_room_for_more(&self, streams: &Streams) -> bool {
         let backed_up = self.shared().output_bytes() > self.limits().output_cap_bytes;
         let mut output = 0;
@@ -409,18 +496,19 @@ impl Core {
         backed_up && output <= self.limits().output_cap_bytes || self.drained(streams).is_some()
     }
 
-    /// This connection holds nothing any more.
+    /// Gives back everything that this connection counts in the budget.
     pub fn release_share(&mut self) {
         let config = &self.config;
         let share = Share {
             calls: self.calls,
             ..Share::default()
         };
+        self.note_requests(self.share.requests, share.requests);
         config.budget.change(&mut self.share, share);
     }
 }
 
-/// Tells the peer that nobody waits any more for a request of this side.
+/// Tells the peer that a request of this side is cancelled.
 fn cancelled(exchange: Option<&mut Exchange>, key: RequestKey, reason: Option<&str>) {
     let Some(exchange) = exchange else { return };
     exchange.write(|out| {

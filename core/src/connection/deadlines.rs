@@ -1,26 +1,25 @@
-//! When the requests of this side are due, in the usual case.
+//! The deadlines of this side's requests, in the usual case.
 //!
-//! Nearly all requests of a connection wait equally long, so that each is due after the one before
-//! it, and a queue is all it takes: no place has to be found for a new one, and none left by one
-//! that is over, which is passed over when it comes to the front. What is due out of turn goes to
-//! the timer wheel.
+//! Nearly all requests of a connection wait equally long, so each is due after the one before it, and a
+//! queue suffices: insertion needs no search, and a finished request is not removed but skipped when it
+//! reaches the front. Deadlines out of order go to the timer wheel.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::correlate::RequestKey;
 
-/// Deadlines of requests, the next one first.
+/// Deadlines of requests, earliest first.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     line: VecDeque<(Instant, RequestKey)>,
 }
 
-/// How many of those that are over may stand in the line beside as many as are not.
+/// How many finished requests the queue may hold beyond the number of pending ones.
 const SLACK: usize = 64;
 
 impl Deadlines {
-    /// Adds a request; `false` when it is due out of turn.
+    /// Adds a request; `false` if its deadline is earlier than the last one in the queue.
     #[inline]
     pub fn push(&mut self, due: Instant, key: RequestKey) -> bool {
         let in_turn = self.line.back().is_none_or(|(last, _)| *last <= due);
@@ -30,20 +29,20 @@ impl Deadlines {
         in_turn
     }
 
-    /// When the first one is due.
+    /// The earliest deadline.
     #[inline]
     pub fn first(&self) -> Option<Instant> {
         self.line.front().map(|(due, _)| *due)
     }
 
-    /// Takes a request that is due.
+    /// Takes a request that is due at `now`.
     pub fn pop(&mut self, now: Instant) -> Option<RequestKey> {
         self.first().filter(|due| *due <= now)?;
         self.line.pop_front().map(|(_, key)| key)
     }
 
-    /// A request is over: drops it and its like from the front, and from everywhere when there
-    /// are too many of them, which costs each request a look or two.
+    /// Removes finished requests from the front, and from the whole queue if there are too many. The
+    /// amortised cost per request is constant.
     #[inline]
     pub fn tidy(&mut self, pending: usize, is_pending: impl Fn(RequestKey) -> bool) {
         while self.line.front().is_some_and(|(_, key)| !is_pending(*key)) {
@@ -54,7 +53,7 @@ impl Deadlines {
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all deadlines.
     pub fn clear(&mut self) {
         self.line = VecDeque::new();
     }

@@ -1,4 +1,4 @@
-//! Ending in good order: what is in flight is finished, nothing new is begun.
+//! Graceful shutdown: requests in flight are finished, no new ones begin.
 
 use std::time::{Duration, Instant};
 
@@ -12,22 +12,22 @@ use crate::error::ConnectionError;
 use crate::limits::later;
 use crate::mcp::ErrorKind;
 
-/// A drain under way.
+/// A drain in progress.
 #[derive(Debug)]
 pub(super) struct Drain {
     reason: ConnectionError,
-    /// When it is over at the latest.
+    /// When the grace period ends.
     until: Instant,
 }
 
 impl Connection {
-    /// Finishes what is in flight and then closes, after `grace` at the latest.
+    /// Finishes requests in flight, then closes; after `grace` at the latest.
     ///
-    /// From now on requests (those that wait for room, too) are refused in both directions: the peer's with
-    /// [`ErrorKind::ShuttingDown`], this side's with `reason`. Pings,
-    /// answers, cancels and notifications go on. The connection closes when nothing is in flight
-    /// and the driver has taken all output; whoever still waits then, or when the grace period is
-    /// over, learns `reason`. A second drain can only shorten the first.
+    /// From now on new requests and those that wait for room are refused: the peer's with
+    /// [`ErrorKind::ShuttingDown`], this side's with `reason`. Pings, answers, cancellations and
+    /// notifications continue. The connection closes when no request is in flight and the driver has
+    /// written all output. Requests of this side that are pending when the grace period ends fail with
+    /// `reason`. A second drain can only shorten the first.
     pub fn drain(
         &mut self,
         now: Instant,
@@ -46,7 +46,7 @@ impl Connection {
         self.settle(now, host);
     }
 
-    /// Whether [`drain`](Self::drain) was called.
+    /// Whether the connection is draining: see [`drain`](Self::drain).
     pub fn is_draining(&self) -> bool {
         self.core.drain.is_some()
     }
@@ -64,7 +64,7 @@ impl Core {
         self.timers.insert(until, Timer::Drain);
     }
 
-    /// The reason to close for, once nothing is left to be finished.
+    /// The reason to close, once no request is in flight and all output is written.
     pub fn drained(&self, streams: &Streams) -> Option<ConnectionError> {
         let drain = self.drain.as_ref()?;
         let idle = |(_, Stream { exchange, .. }): (_, &Stream)| {
@@ -73,7 +73,7 @@ impl Core {
         (self.pending.is_empty() && streams.iter().all(idle)).then(|| drain.reason.clone())
     }
 
-    /// The reason to close for, now that a grace period is over.
+    /// The reason to close, if the grace period is over.
     pub fn drain_timed_out(&self, now: Instant) -> Option<ConnectionError> {
         let drain = self.drain.as_ref().filter(|drain| drain.until <= now)?;
         Some(drain.reason.clone())

@@ -1,5 +1,5 @@
-//! What other threads hold of a connection: the slab of pending requests and the submission
-//! queue. Cloning is one reference count; nothing here waits for the driver.
+//! Access to a connection from other threads: the table of pending requests and the submission queue.
+//! Cloning a handle increments one reference count. No method waits for the driver.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +12,7 @@ use super::queue::{FrameKind, Place, Request, Submission, is_long};
 use super::replies::Replies;
 use super::response::{Opened, Response};
 use super::shared::Shared;
+use super::source::Source;
 use super::{params, scratch};
 use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
@@ -22,16 +23,17 @@ use crate::message::RequestId;
 /// One notification of progress on a request of this side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
-    /// How far; strictly increases (R-PRG-02).
+    /// Amount done so far; strictly increases (R-PRG-02).
     pub progress: f64,
-    /// How far in all, when known.
+    /// Amount to be done in total, if known.
     pub total: Option<f64>,
-    /// A sentence for people.
+    /// A message for people.
     pub message: Option<&'a str>,
 }
 
 impl Progress<'_> {
-    /// As the params of a notification that no request in flight carries; `meta` is its `_meta`.
+    /// Returns the params of a progress notification for a request that is no longer in flight; `meta`
+    /// is the notification's `_meta`, a JSON object.
     #[cfg(feature = "server")]
     pub(crate) fn to_params(self, token: RequestId<'_>, meta: &str) -> String {
         let mut params = serde_json::json!({ "progress": self.progress });
@@ -50,29 +52,29 @@ impl Progress<'_> {
     }
 }
 
-/// Called on the driver's thread for each progress notification, before the answer is handed
-/// over and never after. Must not block.
+/// Callback for progress notifications. Called on the driver's thread, only before the answer is handed
+/// over. Must not block.
 pub type ProgressFn = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// Called on the driver's thread with each part of an action's answer, raw JSON, before the answer
-/// is handed over and never after. Must not block.
+/// Callback for the parts of an action's answer, each raw JSON. Called on the driver's thread, only
+/// before the answer is handed over. Must not block.
 pub type PartialFn = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How one action is to be treated.
+/// Options of one action.
 #[derive(Clone, Default)]
 pub struct ActOptions {
-    /// The tool or namespace that is asked.
+    /// The tool or namespace that the action is addressed to.
     pub tool: Option<Box<str>>,
     /// The process or state that the action belongs to.
     pub context: Option<Box<str>>,
-    /// More members of its metadata: a JSON object.
+    /// Further members of the action's metadata: a JSON object.
     pub metadata: Option<Box<str>>,
-    /// How long to wait without news; [`Limits::request_timeout`](crate::limits::Limits) when
-    /// `None`. Parts of the answer start it again.
+    /// How long to wait for the answer; [`Limits::request_timeout`](crate::limits::Limits) when `None`.
+    /// Each part of the answer restarts the time.
     pub timeout: Option<Duration>,
-    /// Takes the parts of the answer.
+    /// Receives the parts of the answer.
     pub partial: Option<PartialFn>,
-    /// Asks for the answer in parts.
+    /// Whether to request the answer in parts.
     pub streamed: bool,
 }
 
@@ -87,21 +89,21 @@ impl std::fmt::Debug for ActOptions {
     }
 }
 
-/// How one request is to be treated.
+/// Options of one request.
 #[derive(Clone, Default)]
 pub struct RequestOptions {
-    /// How long to wait without news; [`Limits::request_timeout`](crate::limits::Limits) when
-    /// `None`. Progress starts it again.
+    /// How long to wait for the answer; [`Limits::request_timeout`](crate::limits::Limits) when `None`.
+    /// Each progress notification whose `progress` increases restarts the time.
     pub timeout: Option<Duration>,
-    /// How long to wait in all, whatever the progress. When `None`, the longer of
+    /// How long to wait in total, regardless of progress. When `None`, the longer of
     /// [`Limits::max_request_timeout`](crate::limits::Limits) and `timeout`.
     pub max_timeout: Option<Duration>,
-    /// Asks the peer for progress, and receives it.
+    /// Requests progress notifications from the peer and receives them.
     pub progress: Option<ProgressFn>,
-    /// More `_meta` members: a JSON object.
+    /// Further `_meta` members: a JSON object. A member that `params` has too gets the value given here.
     pub meta: Option<Box<str>>,
-    /// The peer's request on whose behalf this one is made: it goes out on that one's stream
-    /// (R-HTP-08).
+    /// The peer's request on whose behalf this request is made. This request is sent on the stream of
+    /// that one (R-HTP-08).
     pub within: Option<CallKey>,
 }
 
@@ -115,18 +117,19 @@ impl std::fmt::Debug for RequestOptions {
     }
 }
 
-/// What the peer said of itself when the connection opened. Display only (R-MET-07).
+/// What the peer declared about itself when the connection opened. For display only: nothing in it is
+/// verified (R-MET-07).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Peer {
-    /// Its `Implementation`, a JSON object; empty when it named none.
+    /// The peer's `Implementation`, a JSON object; empty if it sent none.
     pub implementation: Box<str>,
-    /// Its capabilities, a JSON object.
+    /// The peer's capabilities, a JSON object.
     pub capabilities: Box<str>,
-    /// The server's instructions.
+    /// The server's instructions for the model.
     pub instructions: Option<Box<str>>,
 }
 
-/// A cloneable, thread-safe way to a connection.
+/// A cloneable handle to a connection, for use from any thread.
 #[derive(Clone)]
 pub struct Handle {
     pub(super) shared: Arc<Shared>,
@@ -138,87 +141,97 @@ impl Handle {
         Self { shared }
     }
 
-    /// What this side brought to the connection.
+    /// The configuration of this side.
     pub fn config(&self) -> &Arc<Config> {
         &self.shared.config
     }
 
-    /// Who the peer is, as its carrier has verified: see
-    /// [`Connection::set_principal`](super::Connection::set_principal). What the peer says of
-    /// itself is no proof (R-MET-07).
+    /// The verified peer, as text; `None` if nobody verified it. See
+    /// [`Connection::set_principal`](super::Connection::set_principal). What the peer declares about
+    /// itself proves nothing (R-MET-07).
     pub fn principal(&self) -> Option<&str> {
         self.verified().map(Principal::as_str)
     }
 
-    /// The same, with what was granted to it.
+    /// The source that limits count against: the principal if known, else the source that the transport
+    /// set.
+    pub fn source(&self) -> Source {
+        self.shared.source().or_principal(self.verified())
+    }
+
+    /// The verified peer with the scopes granted to it; `None` if nobody verified it.
     pub fn verified(&self) -> Option<&Principal> {
         self.shared.principal.get()
     }
 
-    /// How often the driver has taken what was submitted.
+    /// How many times the driver has taken submissions.
     #[cfg(feature = "server")]
     pub(crate) fn taken(&self) -> u64 {
         self.shared.queue.taken()
     }
 
-    /// Whether both lead to one connection.
+    /// Whether both handles belong to the same connection.
     #[cfg(feature = "server")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// The revision in force; `None` before the connection is open. On a server, the one that
-    /// the handshake settled, if there was one: stateless requests carry their own.
+    /// The revision in force; `None` until the connection is open. On a server, the revision of the
+    /// handshake, if there was one: stateless requests carry their own.
     pub fn revision(&self) -> Option<Revision> {
         self.shared.revision()
     }
 
-    /// What the peer said of itself, once the connection is open.
+    /// What the peer declared about itself, once the connection is open.
     pub fn peer(&self) -> Option<&Peer> {
         self.shared.peer.get()
     }
 
-    /// Whether the connection has ended; every pending request knows by then.
+    /// Whether the connection has ended. Its pending requests fail with [`RequestError::Closed`].
     pub fn is_closed(&self) -> bool {
         self.shared.closed.get().is_some()
     }
 
-    /// Why the connection ended.
+    /// Why the connection ended; `None` while it is open.
     pub fn close_reason(&self) -> Option<&ConnectionError> {
         self.shared.closed.get()
     }
 
-    /// Answers nobody waited for, and frames that were no messages, since the start.
+    /// Number of frames received so far that were of no use, such as late answers and invalid messages.
     pub fn stray_count(&self) -> u64 {
         self.shared.strays.load(Ordering::Relaxed)
     }
 
-    /// The least severe log messages that a peer of the handshake era wants (R-LOG-02).
+    /// The least severe level of log messages that a peer of the handshake era wants (R-LOG-02).
     pub fn log_level(&self) -> LogLevel {
         self.shared.log_level()
     }
 
-    /// Sets the same, when the peer asks for it.
+    /// Sets the level of log messages, when the peer asks for it.
     pub fn set_log_level(&self, level: LogLevel) {
         self.shared.set_log_level(level);
     }
 
-    /// Requests of this side that wait for an answer.
+    /// Number of requests of this side that wait for an answer.
     pub fn pending_count(&self) -> usize {
         self.shared.outgoing.pending_count()
     }
 
-    /// Ends when the connection is open, with its revision, or has failed.
+    /// Waits until the connection is open; resolves to its revision, or to the reason why it failed.
     pub fn opened(&self) -> Opened<'_> {
         Opened::new(self)
     }
 
-    /// Sends a request. `params` is a JSON object; the `_meta` that the revision wants is
-    /// added. The result is found in the message that the future gives.
+    /// Sends a request. `params` is a JSON object; the `_meta` members that the revision requires are
+    /// added. The returned future resolves to the answer's message, which holds the result.
     ///
     /// # Errors
-    /// At once when the connection is not open, has ended or is about to, when too many requests
-    /// wait for an answer or too many bytes for the peer to read them.
+    /// Returned at once, and nothing is sent:
+    /// - [`RequestError::Closed`] if the connection has ended or is shutting down;
+    /// - [`RequestError::Overloaded`] if too many requests wait for an answer, or too many bytes for
+    ///   the peer to read them;
+    /// - [`RequestError::Misuse`] if the connection is not open yet, if `params` or `meta` is not a
+    ///   JSON object, or if `_meta` has a trace context or baggage that is not valid.
     pub fn request(
         &self,
         method: &str,
@@ -245,12 +258,13 @@ impl Handle {
     }
 
     /// Sends a request of the action dialect, on a connection that was
-    /// [opened](super::Opening::Actions) for it. `params` is a JSON object. The answer is the
-    /// message that the future gives, whether it tells of success or not: see
-    /// [`decode`](crate::action::decode).
+    /// [opened](super::Opening::Actions) for it. `params` is a JSON object. The returned future
+    /// resolves to the answer's message, whether the action succeeded or failed;
+    /// [`decode`](crate::action::decode) reads it.
     ///
     /// # Errors
-    /// As [`request`](Self::request).
+    /// Like [`request`](Self::request); also [`RequestError::Misuse`] if the connection was not opened
+    /// for actions.
     pub fn act(
         &self,
         action: &str,
@@ -279,7 +293,7 @@ impl Handle {
         Ok(response)
     }
 
-    /// A place for one more request of this side.
+    /// Registers one more request of this side, if the connection and its limits allow it.
     fn register(&self) -> Result<(RequestKey, Response), RequestError> {
         if let Some(reason) = self.close_reason().or_else(|| self.shared.drain_reason()) {
             return Err(RequestError::Closed(reason.clone()));
@@ -303,11 +317,11 @@ impl Handle {
         }
     }
 
-    /// Sends a notification. When the peer has stopped reading and the output is at its cap, the
+    /// Sends a notification. If the peer has stopped reading and the output is at its cap, the
     /// connection ends instead.
     ///
     /// # Errors
-    /// When `params` is no JSON object; nothing is sent.
+    /// If `params` is not a JSON object; nothing is sent then.
     pub fn notify(&self, method: &str, params: Option<&str>) -> Result<(), RequestError> {
         let mut frame = scratch::take();
         params::notification(&mut frame, method, params)?;
@@ -316,44 +330,45 @@ impl Handle {
         Ok(())
     }
 
-    /// A batch of answers and notifications for calls, to be submitted at once.
+    /// Starts a batch of answers and notifications for calls, which are submitted together.
     pub fn replies(&self) -> Replies {
         Replies::new(self.clone())
     }
 
-    /// Sends away who reads the stream of a call.
+    /// Ends the stream of a call early; its client may reconnect for the rest after `retry`.
     #[cfg(feature = "server")]
     pub(crate) fn release(&self, key: CallKey, retry: Duration) {
         self.submit(Submission::Release { key, retry });
     }
 
-    /// Closes the connection once everything queued is written.
+    /// Closes the connection once the driver has processed what was submitted before. Queued output may
+    /// still be written.
     pub fn close(&self) {
         self.submit(Submission::Close);
     }
 
-    /// Finishes what is in flight, for at most `grace`, and then closes. See
+    /// Finishes requests in flight, for at most `grace`, then closes the connection. See
     /// [`Connection::drain`](super::Connection::drain).
     pub fn drain(&self, grace: Duration) {
         self.shared.drain(&ConnectionError::ShuttingDown);
         self.submit(Submission::Drain(grace));
     }
 
-    /// How many handles of the connection there are, this one counted.
+    /// Number of handles of this connection, this one included.
     #[cfg(feature = "http")]
     pub(super) fn count(&self) -> usize {
         let count = Arc::strong_count(&self.shared);
-        // What was done by those that are gone is seen from here on.
+        // Makes visible what was done through handles that have been dropped since.
         std::sync::atomic::fence(Ordering::Acquire);
         count
     }
 
-    /// Whether no further request is taken.
+    /// Whether the connection is shutting down and refuses new requests.
     pub fn is_draining(&self) -> bool {
         self.shared.drain_reason().is_some()
     }
 
-    /// Hands over one frame, a scratch buffer.
+    /// Submits one frame, encoded in a scratch buffer, which is given back if the frame is short.
     fn submit_frame(&self, frame: Vec<u8>, submission: impl FnOnce(Place) -> Submission) {
         if is_long(frame.len()) {
             return self.submit(submission(Place::Own(frame.into())));

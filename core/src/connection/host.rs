@@ -1,4 +1,4 @@
-//! The application's side of a connection, called on the driver's thread.
+//! The interface that an application implements to serve a connection. Called on the driver's thread.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::message::{
     Dialect, Envelope, Field, Frame, Message, MessageRef, OwnedId, RequestId, encode::ErrorId,
 };
 
-/// One stream of a connection: a pipe, socket or WebSocket has one, HTTP one per exchange.
+/// One stream of a connection. A pipe, socket or WebSocket has one stream; HTTP has one per exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamId {
     pub(crate) index: u32,
@@ -29,14 +29,14 @@ pub struct StreamId {
 }
 
 impl StreamId {
-    /// The first stream that a connection opens, the only one on a pipe.
+    /// The first stream that a connection opens; on a pipe, the only one.
     pub const FIRST: Self = Self {
         index: 0,
         generation: 0,
     };
 }
 
-/// One request of the peer in flight: the stream it came on, and its slot and generation there.
+/// Key of one request of the peer in flight: its stream, and its slot and generation there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallKey {
     pub(crate) stream: StreamId,
@@ -44,7 +44,7 @@ pub struct CallKey {
 }
 
 impl CallKey {
-    /// The stream it came on.
+    /// The stream on which the request arrived.
     pub fn stream(self) -> StreamId {
         self.stream
     }
@@ -53,107 +53,109 @@ impl CallKey {
 /// A request of the peer, borrowed from the input buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// The frame and its spans.
+    /// The frame and the positions of its members.
     pub message: MessageRef<'a>,
-    /// The method, when some revision defines it; it is defined in `revision` then.
+    /// The method, if a revision defines it. It is then defined in `revision`, too.
     pub method: Option<Method>,
-    /// The revision that this request is served in.
+    /// The revision in which this request is served.
     pub revision: Revision,
 }
 
-/// What becomes of a request.
+/// How the host handled a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// The answer is written.
+    /// The host has written the answer.
     Answered,
-    /// It leaves the driver's thread in the batch of this turn, marked with a number of the
-    /// host's own, and is answered through [`Replies`](super::Replies).
+    /// The request is passed to [`Host::dispatch`] in the batch of this turn, with a number that the
+    /// host chose. It is answered later through [`Replies`](super::Replies).
     Deferred(u32),
 }
 
-/// What arrived and concerned nobody.
+/// Why something that arrived was of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stray {
     /// An answer that nobody waits for: late, repeated, cancelled or forged.
     Answer,
-    /// A frame that is no valid message.
+    /// A frame that is not a valid message.
     BadFrame,
-    /// A frame longer than the limit, discarded.
+    /// A frame longer than the limit, or one for which there was no room; it was discarded.
     Oversize,
-    /// A valid message that this side cannot receive at this point.
+    /// A valid message that this side cannot accept at this point.
     Unexpected,
-    /// A cancel of an id that several streams of the session have in flight: it ended none.
+    /// A cancellation of an id that several streams of the session have in flight. It cancelled none of
+    /// them.
     Cancel,
 }
 
-/// What a program does with the requests and events of a connection.
+/// Handles the requests and events of a connection.
 ///
-/// All methods are called on the driver's thread and must not block: what takes time is
-/// deferred.
+/// All methods are called on the driver's thread and must not block; defer what takes time.
 pub trait Host {
-    /// A request that the protocol layer does not answer itself.
+    /// Handles a request that the protocol layer does not answer itself.
     fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition;
 
-    /// Whether what the carrier says of a request, in headers for example, fits the request.
-    /// Asked before anything else is made of it.
+    /// Checks that what the transport says about a request, for example in HTTP headers, agrees with
+    /// the request. Called before the request is processed in any other way.
     ///
     /// # Errors
-    /// What does not fit: the kind of the error that answers it, and a sentence.
+    /// The kind of error to answer with, and a message that says what disagrees.
     fn fits(&mut self, message: &MessageRef<'_>) -> Result<(), (ErrorKind, String)> {
         let _ = message;
         Ok(())
     }
 
-    /// Whether requests of that method come here which the protocol layer answers otherwise: the
-    /// handshake, pings and discovery. It settles the revision of a handshake in any case.
+    /// Whether requests of `method` are passed to [`request`](Self::request) although the protocol
+    /// layer could answer them: `initialize`, `ping` and `server/discover`. The protocol layer settles
+    /// the revision of an `initialize` in any case.
     fn opens(&self, method: Method) -> bool {
         let _ = method;
         false
     }
 
-    /// The requests deferred in one turn, once per turn.
+    /// Receives the requests that were deferred in one turn, in one call per turn.
     fn dispatch(&mut self, batch: Batch);
 
-    /// A deferred request was cancelled, or its connection ended: what it answers is discarded.
+    /// Reports that a deferred request was cancelled, timed out or lost its stream; any answer to it is
+    /// discarded.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>);
 
-    /// A notification that the protocol layer has dealt with: a cancel, or progress.
+    /// Reports a notification that the protocol layer has processed: a cancellation or progress.
     fn overheard(&mut self, message: MessageRef<'_>) {
         let _ = message;
     }
 
-    /// A notification that the protocol layer does not consume itself.
+    /// Receives a notification that the protocol layer does not process itself.
     fn notification(&mut self, message: MessageRef<'_>) {
         let _ = message;
     }
 
-    /// The connection is open, in that revision.
+    /// Reports that the connection is open, in `revision`.
     fn opened(&mut self, revision: Revision) {
         let _ = revision;
     }
 
-    /// No further request is begun, and what is in flight is to end: what would stay open for
-    /// ever is to be answered now.
+    /// Reports that the connection is shutting down: no further request is accepted. Requests that
+    /// would otherwise stay open for ever must be answered now.
     fn draining(&mut self) {}
 
-    /// The connection has ended. Called once.
+    /// Reports that the connection has ended. Called once.
     fn closed(&mut self, reason: &ConnectionError) {
         let _ = reason;
     }
 
-    /// Something arrived that concerned nobody. `frame` may be cut short.
+    /// Reports a frame that was of no use. `frame` may be cut short or empty.
     fn stray(&mut self, what: Stray, frame: &[u8]) {
         let _ = (what, frame);
     }
 }
 
-/// Answers one request at once, from the driver's thread.
+/// Answers one request immediately, on the driver's thread.
 #[derive(Debug)]
 pub struct Answer<'a> {
     pub(crate) output: &'a mut Output,
     pub(crate) id: RequestId<'a>,
-    /// The request, where it is known to be more than its id.
+    /// The request's message; `None` if only its id is known.
     pub(crate) message: Option<MessageRef<'a>>,
     pub(crate) revision: Revision,
     pub(crate) config: &'a Config,
@@ -162,20 +164,21 @@ pub struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Has `watch` look at what is answered here.
+    /// Sets the watch that inspects, and may change, what is answered here.
     #[must_use]
     pub fn watched(mut self, watch: Option<Arc<dyn Watch>>) -> Self {
         self.watch = watch;
         self
     }
 
-    /// Who asks, where the request itself has proven it.
+    /// Who sent the request, if the request itself carried proof of it.
     #[cfg(feature = "server")]
     pub(crate) fn principal(&self) -> Option<&Principal> {
         self.watch.as_ref()?.principal()
     }
 
-    /// Whether the request came by itself, with a carrier that has a word for how it was answered.
+    /// Whether the stream carries this one exchange, as over HTTP, so that the transport can report how
+    /// the request was answered (HTTP status).
     #[cfg(feature = "server")]
     pub(crate) fn is_exchange(&self) -> bool {
         self.wire.framing == crate::frame::Framing::Whole
@@ -207,7 +210,7 @@ impl Answer<'_> {
         })
     }
 
-    /// The same, where it matters what the error is about.
+    /// Answers with an error whose [`Failure`] also names what the error is about.
     pub fn refuse(self, failure: Failure<'_>) -> Disposition {
         let (id, revision, config) = (self.id, self.revision, self.config);
         let watch = self.watch.clone();
@@ -230,7 +233,7 @@ impl Answer<'_> {
         })
     }
 
-    /// Answers an action with an error of its dialect; nothing else is answered so.
+    /// Answers an action with an error of the action dialect. For actions only.
     pub(crate) fn action_error(self, error: &ActionError<'_>) -> Disposition {
         let watch = self.watch.clone();
         self.write(|out, dialect| {
@@ -253,11 +256,11 @@ impl Answer<'_> {
         })
     }
 
-    /// Answers an action with `data`, a JSON object; nothing else is answered so.
+    /// Answers an action with `data`, a JSON object. For actions only.
     #[cfg(feature = "server")]
     pub(crate) fn action_data(self, data: &str) -> Disposition {
         if let Some(watch) = &self.watch {
-            // It is the server's own: nothing to be changed, but to be written down.
+            // The server's own data is not subject to change; the watch only records the answer.
             let _ = watch.result(data);
         }
         self.write(|out, dialect| {
@@ -265,7 +268,7 @@ impl Answer<'_> {
         })
     }
 
-    /// Writes one frame; `open` leaves that of an action without its end.
+    /// Writes one frame. For an action, `open` leaves out the frame's end, which is added here.
     fn write(self, open: impl FnOnce(&mut Vec<u8>, Dialect)) -> Disposition {
         let Self {
             output,
@@ -289,7 +292,7 @@ impl Answer<'_> {
     }
 }
 
-/// Where an answer goes: everything that is needed to write it from another thread.
+/// Where an answer goes: what is needed to write it from another thread.
 #[derive(Clone, Debug)]
 pub struct ReplyTo {
     pub(crate) key: CallKey,
@@ -297,18 +300,18 @@ pub struct ReplyTo {
     pub(crate) dialect: Dialect,
     pub(crate) id: OwnedId,
     pub(crate) progress_token: Option<OwnedId>,
-    /// The level that the request itself asks for, where the revision has it so.
+    /// The log level that the request asks for, in revisions in which requests carry it.
     pub(crate) log_level: Option<Option<LogLevel>>,
     pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 impl ReplyTo {
-    /// The request in flight.
+    /// The key of the request in flight.
     pub fn key(&self) -> CallKey {
         self.key
     }
 
-    /// The revision that the request is served in.
+    /// The revision in which the request is served.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -318,33 +321,33 @@ impl ReplyTo {
         self.id.as_ref()
     }
 
-    /// The language that the request is answered in.
+    /// The dialect in which the request is answered.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Who asks, where the request itself has proven it.
+    /// Who sent the request, if the request itself carried proof of it.
     #[cfg(feature = "server")]
     pub fn principal(&self) -> Option<&Principal> {
         self.watch.as_ref()?.principal()
     }
 
-    /// The token under which the peer asked for progress.
+    /// The token with which the peer requested progress.
     #[cfg(feature = "server")]
     pub(crate) fn progress_token(&self) -> Option<RequestId<'_>> {
         self.progress_token.as_ref().map(OwnedId::as_ref)
     }
 
-    /// Whether the peer asked for progress.
+    /// Whether the peer requested progress.
     pub fn wants_progress(&self) -> bool {
         self.progress_token.is_some()
     }
 }
 
-/// The requests deferred in one turn: one block of bytes and a record for each.
+/// The requests deferred in one turn: one block of bytes, and a record per request whose frame is a
+/// range of the block.
 ///
-/// The block is a copy when the turn's bytes are few, and the reader's own block, handed over,
-/// when they are many; each record's frame is a range of it.
+/// If the turn read few bytes, the block is a copy; if many, it is the input buffer's own block.
 #[derive(Debug)]
 pub struct Batch {
     pub(crate) block: Bytes,
@@ -365,7 +368,7 @@ pub(crate) struct Record {
 }
 
 impl Batch {
-    /// Has `watch` say of each request who looks at its answer.
+    /// Sets, for each request, the watch that inspects its answer.
     pub fn watch(
         &mut self,
         mut watch: impl FnMut(&Incoming<'_>, CallKey) -> Option<Arc<dyn Watch>>,
@@ -383,17 +386,17 @@ impl Batch {
         }
     }
 
-    /// How many requests.
+    /// Number of requests.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none; a host never sees such a batch.
+    /// Whether the batch is empty. A host never receives an empty batch.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Request `index`; `None` if there are not so many.
+    /// Request number `index`; `None` if there are fewer.
     pub fn call(&self, index: usize) -> Option<Call> {
         let record = self.records.get(index)?;
         let (start, len) = (record.start as usize, record.len as usize);
@@ -404,7 +407,7 @@ impl Batch {
             revision: record.revision,
             dialect: view.dialect(),
             id: view.echo()?.to_owned(),
-            // Whoever reads a stream wants all that comes.
+            // A client that reads a stream always wants progress.
             progress_token: match view.dialect() {
                 Dialect::ActionStream => Some(RequestId::NONE.to_owned()),
                 _ => view.progress_token().map(|token| token.to_owned()),
@@ -427,13 +430,13 @@ impl Batch {
         })
     }
 
-    /// Takes those out that the host marked with `target`.
+    /// Removes and returns the requests that the host marked with `target`.
     #[cfg(feature = "server")]
     pub(crate) fn take(&mut self, target: u32) -> Vec<Call> {
         self.take_those(|record| record.target == target)
     }
 
-    /// Takes one out.
+    /// Removes and returns one request.
     #[cfg(feature = "server")]
     pub(crate) fn take_one(&mut self, key: CallKey) -> Option<Call> {
         self.take_those(|record| record.key == key).pop()
@@ -450,12 +453,12 @@ impl Batch {
         calls
     }
 
-    /// All of them, in the order of arrival, made one by one.
+    /// All requests in the order of arrival, created one by one; owns the batch.
     pub fn into_calls(self) -> impl Iterator<Item = Call> + Send {
         (0..self.len()).filter_map(move |index| self.call(index))
     }
 
-    /// All of them, in the order of arrival.
+    /// All requests in the order of arrival, created one by one.
     pub fn calls(&self) -> impl Iterator<Item = Call> {
         (0..self.len()).filter_map(|index| self.call(index))
     }
@@ -464,14 +467,14 @@ impl Batch {
 /// A deferred request.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The request's frame and spans; shares the batch's block.
+    /// The request's frame and the positions of its members; shares the batch's block.
     pub message: Message,
-    /// Where its answer goes.
+    /// Where the answer goes.
     pub reply: ReplyTo,
-    /// The method, when some revision defines it.
+    /// The method, if a revision defines it.
     pub method: Option<Method>,
-    /// The host's own number, from [`Disposition::Deferred`].
+    /// The number that the host chose in [`Disposition::Deferred`].
     pub target: u32,
-    /// Cancelled when the peer gives up or the connection ends.
+    /// Cancelled when the peer cancels the request, its time is up or the connection ends.
     pub cancel: CancelToken,
 }

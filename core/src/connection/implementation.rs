@@ -1,12 +1,12 @@
-//! What one side says that it is.
+//! How a program describes itself to its peer.
 
 use std::fmt;
 use std::ops::Deref;
 
 use crate::json::reader;
 
-/// Name, version and more of a program: a JSON object (`Implementation` in the schema), whose name
-/// is read once.
+/// Name, version and other details of a program, as a JSON object (`Implementation` in the schema). The
+/// name is parsed once.
 #[derive(Clone, Debug)]
 pub struct Implementation {
     json: Box<str>,
@@ -14,7 +14,7 @@ pub struct Implementation {
 }
 
 impl Implementation {
-    /// The name in it, if it has one.
+    /// The `name` member, if there is one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

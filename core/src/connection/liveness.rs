@@ -1,7 +1,8 @@
-//! Whether the peer is still there, and whether the connection is still of use.
+//! Keepalive and idle timeout: whether the peer still responds, and whether the connection is still
+//! used.
 //!
-//! Both clocks are one timer each that is looked at when it fires and set again from what
-//! happened meanwhile, so traffic costs a store.
+//! Each of the two has one timer. When a timer fires, it is set again according to what happened
+//! meanwhile, so received traffic only costs storing a timestamp.
 
 use std::time::Instant;
 
@@ -16,15 +17,15 @@ use crate::limits::later;
 use crate::mcp::{Method, Revision};
 use crate::message::encode;
 
-/// What is known of the peer's life.
+/// State of the keepalive and the idle timeout.
 #[derive(Debug)]
 pub(super) struct Liveness {
     /// When something last arrived.
     heard: Instant,
-    /// When something last happened: arrived, or was in flight.
+    /// When something last arrived or was in flight.
     active: Instant,
     watching: bool,
-    /// The ping under way, and since when.
+    /// The ping that is not answered yet, and when it was sent.
     asked: Option<(RequestKey, Instant)>,
 }
 
@@ -38,7 +39,7 @@ impl Liveness {
         }
     }
 
-    /// Something arrived.
+    /// Records that something arrived.
     pub fn note(&mut self, now: Instant) {
         self.heard = now;
         self.active = now;
@@ -46,7 +47,7 @@ impl Liveness {
 }
 
 impl Core {
-    /// Starts the clocks, once.
+    /// Starts both timers, on the first call only.
     pub(super) fn watch_liveness(&mut self, now: Instant) {
         if std::mem::replace(&mut self.liveness.watching, true) {
             return;
@@ -63,7 +64,8 @@ impl Core {
         }
     }
 
-    /// The keepalive's clock fired: asks for a sign of life, or has waited for one long enough.
+    /// Handles the keepalive timer: sends a ping, or ends the connection if a ping got no sign of life
+    /// in time.
     pub(super) fn silent(
         &mut self,
         streams: &mut Streams,
@@ -93,23 +95,23 @@ impl Core {
         None
     }
 
-    /// Whether this side may ask with `ping` (R-PNG-03).
+    /// Whether the revision lets this side send `ping` (R-PNG-03).
     fn pings(&self) -> bool {
         let defined = |revision: Revision| Method::Ping.defined(revision, self.config.side);
         self.handle.revision().is_some_and(defined)
     }
 
-    /// Whether that is the ping under way.
+    /// Whether `key` is the ping that is not answered yet.
     pub(super) fn is_ping(&self, key: RequestKey) -> bool {
         self.liveness.asked.is_some_and(|(asked, _)| asked == key)
     }
 
-    /// Whether this answers the ping under way.
+    /// Handles the answer to a ping; returns whether it was one.
     pub(super) fn ping_answered(&mut self, key: RequestKey) -> bool {
         self.is_ping(key) && self.shared().outgoing.cancel(key)
     }
 
-    /// The idle clock fired.
+    /// Handles the idle timer.
     pub(super) fn idle(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
         let timeout = self.limits().idle_timeout?;
         let busy = |(_, Stream { exchange, .. }): (_, &Stream)| {

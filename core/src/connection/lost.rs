@@ -1,4 +1,4 @@
-//! Requests of this side whose carrier failed, where each travels on its own (HTTP).
+//! Requests of this side that their transport lost, where each request travels on its own (HTTP).
 
 use std::time::Instant;
 
@@ -15,9 +15,9 @@ impl Connection {
         RequestKey::from_wire(id).is_some_and(waits)
     }
 
-    /// Whoever waits for that request learns `error`; the connection goes on, unless it was not
-    /// open yet: then what does not lead to an older revision ends it. Does nothing when nobody
-    /// waits.
+    /// Fails a pending request of this side with `error`; `id` is its id on the wire. Does nothing if
+    /// the request is not pending. An open connection continues. While the connection opens, the loss
+    /// ends it unless the error allows falling back to an older revision.
     pub fn lose(&mut self, id: u64, error: RequestError, now: Instant, host: &mut dyn Host) {
         let Some(key) = RequestKey::from_wire(id) else {
             return;
@@ -27,7 +27,7 @@ impl Connection {
         {
             self.core.opening_lost(first, error, now, host);
         } else if self.core.forget(key) {
-            // Losing here means that another outcome came first.
+            // An error here means that the request had ended before.
             let _ = self.core.shared().outgoing.complete(key, Err(error));
         }
         self.settle(now, host);

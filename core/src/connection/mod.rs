@@ -1,7 +1,7 @@
 //! The protocol state machine of one connection: both sides, both eras, one to many streams.
 //!
-//! Sans-IO: a driver puts bytes in and takes bytes out, and says what time it is; the
-//! application is a [`Host`], called on the driver's thread; other threads hold a [`Handle`].
+//! Sans-IO: a driver passes bytes in, takes bytes out and supplies the clock. The application
+//! implements [`Host`], whose methods run on the driver's thread. Other threads use a [`Handle`].
 //!
 //! ```text
 //!   driver                          Connection                              other threads
@@ -10,16 +10,19 @@
 //!   the clock                     ─▶ handle_timeout, poll_timeout
 //! ```
 //!
-//! Exactly one thread drives a connection, so the race between an answer and a cancellation is
-//! decided where it looks at the table of requests in flight, and nowhere else (R-CAN-11).
+//! Exactly one thread drives a connection. That thread decides every race between an answer and a
+//! cancellation, in one place: when it looks up the request in the table of requests in flight
+//! (R-CAN-11).
 
 mod actions;
 mod admission;
 mod answer;
 mod budget;
 mod bundle;
+mod by_source;
 mod config;
 mod core;
+mod crowd;
 mod deadlines;
 mod drain;
 mod handle;
@@ -45,6 +48,7 @@ mod scratch;
 mod session;
 mod shared;
 mod sleep;
+mod source;
 mod stall;
 mod stream;
 mod streams;
@@ -60,9 +64,13 @@ pub use self::answer::ResultWriter;
 #[cfg(feature = "server")]
 pub(crate) use self::answer::object as answer_object;
 pub use self::budget::Budget;
+#[cfg(any(feature = "server", feature = "net"))]
+pub(crate) use self::budget::Held;
 #[cfg(feature = "server")]
 pub(crate) use self::bundle::BATCH;
 pub use self::bundle::Bundle;
+#[cfg(feature = "http")]
+pub(crate) use self::by_source::BySource;
 pub use self::config::{Config, Opening};
 pub use self::handle::{ActOptions, Handle, PartialFn, Peer, Progress, ProgressFn, RequestOptions};
 pub use self::host::{
@@ -72,11 +80,12 @@ pub use self::implementation::Implementation;
 #[cfg(feature = "server")]
 pub(crate) use self::pace::Pace;
 pub use self::polled::{Event, Polled};
-pub use self::principal::Principal;
+pub use self::principal::{Principal, PrincipalKind};
 pub use self::replies::Replies;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
+pub use self::source::Source;
 pub use self::trace::{Direction, Trace, redact};
 #[cfg(feature = "server")]
 pub(crate) use self::trace::{is_secret, mask_with};
@@ -95,13 +104,13 @@ use crate::error::ConnectionError;
 pub struct Connection {
     core: Core,
     streams: Streams,
-    /// Empty between two looks at the queue; keeps its room.
+    /// Empty between calls of `handle_submissions`; kept for its capacity.
     submitted: Submitted,
 }
 
 impl Connection {
-    /// A connection that has not begun. On a client, the first
-    /// [`handle_submissions`](Self::handle_submissions) writes the opening.
+    /// Creates a connection without streams that has exchanged nothing yet. On a client, the first
+    /// [`handle_submissions`](Self::handle_submissions) writes the opening request.
     pub fn new(config: Arc<Config>, now: Instant) -> Self {
         Self {
             core: Core::new(Handle::new(config), now),
@@ -110,33 +119,38 @@ impl Connection {
         }
     }
 
-    /// A way to this connection for other threads.
+    /// Returns a handle to this connection for other threads.
     pub fn handle(&self) -> Handle {
         self.core.handle.clone()
     }
 
-    /// Says how to rouse the driver when a [`Handle`] has submitted something.
+    /// Sets the callback that wakes the driver when a [`Handle`] has submitted something. Only the
+    /// first call counts.
     pub fn set_wake(&self, wake: Arc<dyn Wake>) {
         self.core.shared().set_wake(wake);
     }
 
-    /// Says who the peer is, as the carrier has verified (a token, a certificate, the owner of a
-    /// socket); nobody knows on a pipe. Only the first call counts.
+    /// Sets who the peer is, as verified by the transport (a token, a certificate, the owner of a
+    /// socket). Do not call it on a pipe, where nobody verifies the peer. Only the first call counts.
     pub fn set_principal(&mut self, principal: impl Into<Principal>) {
         let _ = self.core.shared().principal.set(principal.into());
     }
 
-    /// Adds a stream.
+    /// Sets the source that the requests of this connection count against. One source gets at most
+    /// three quarters of the requests in flight that the [`Budget`] allows.
+    pub fn set_source(&mut self, source: &Source) {
+        self.core.set_source(source);
+    }
+
+    /// Opens a stream.
     pub fn open_stream(&mut self, framing: Framing) -> StreamId {
         let id = self.streams.open(Stream::new(framing, &self.core.config));
-        if self.streams.are_many() {
-            self.core.session.get_or_insert_default();
-        }
+        self.core.is_session |= self.streams.are_many();
         id
     }
 
-    /// Says that nothing but actions comes on that stream, as its carrier knows, and how they are
-    /// answered: `streamed` ones in parts (R-ACT-24).
+    /// Declares that the stream carries only action requests, as a transport may know in advance.
+    /// `streamed` says whether they are answered in parts (R-ACT-24).
     pub fn expect_actions(&mut self, stream: StreamId, streamed: bool) {
         let speech = &mut self.streams[stream].exchange.speech;
         speech.only = Some(match streamed {
@@ -145,8 +159,8 @@ impl Connection {
         });
     }
 
-    /// Closes a stream: what is in flight on it is cancelled, and what was not written is gone.
-    /// The first stays open as long as the connection does.
+    /// Closes a stream: cancels its requests in flight and discards its unwritten output. Closing the
+    /// first stream does nothing: that one stays open as long as the connection.
     pub fn close_stream(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         if stream == StreamId::FIRST {
             return;
@@ -158,19 +172,19 @@ impl Connection {
         }
     }
 
-    /// Whether everything that came on that stream is answered; `true` of one that is closed.
+    /// Whether every request that arrived on the stream is answered. `true` if the stream is closed.
     pub fn is_answered(&self, stream: StreamId) -> bool {
         let stream = self.streams.get(stream);
         stream.is_none_or(|stream| stream.exchange.incoming.is_empty())
     }
 
-    /// The streams whose readers a handler has sent away since the last time, and how soon each
-    /// may come back for the rest (R-SSE-07). Never the first.
+    /// Takes the streams that handlers have ended early since the last call, each with the time after
+    /// which its client may reconnect for the rest (R-SSE-07). Never contains the first stream.
     pub fn take_released(&mut self) -> Vec<(StreamId, Duration)> {
         std::mem::take(&mut self.core.released)
     }
 
-    /// Where the driver puts what it read.
+    /// The buffer that the driver reads into.
     ///
     /// # Panics
     /// If the stream is not open on this connection, as with every method that takes one.
@@ -178,13 +192,27 @@ impl Connection {
         &mut self.streams[stream].reading.input
     }
 
-    /// What the driver is to write.
+    /// The bytes that the driver has to write.
     pub fn output(&mut self, stream: StreamId) -> &mut Output {
         &mut self.streams[stream].exchange.output
     }
 
-    /// Whether the driver may read on. `false` only above the hard cap of the output, after the
-    /// end of the input and after the connection ended.
+    /// The budget that this connection counts against.
+    #[cfg(feature = "http")]
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.core.config.budget
+    }
+
+    /// Subtracts from the budget the output that the driver has written since the last turn.
+    #[cfg(feature = "net")]
+    pub(crate) fn recount(&mut self) {
+        if !self.is_closed() {
+            self.core.count(&self.streams);
+        }
+    }
+
+    /// Whether the driver may read. `false` while the output is above its hard cap
+    /// (`Limits::output_cap_bytes`), after the end of the input and after the connection has ended.
     pub fn wants_read(&self, stream: StreamId) -> bool {
         let stream = &self.streams[stream];
         !stream.reading.ended
@@ -192,24 +220,36 @@ impl Connection {
             && stream.exchange.output.len() <= self.core.config.limits.output_cap_bytes
     }
 
-    /// Looks at what was read: answers what the protocol layer answers, hands the rest to the
-    /// host.
+    /// Processes what was read: answers what the protocol layer answers itself, and passes the rest to
+    /// `host`.
     pub fn receive(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         receive::receive(&mut self.core, &mut self.streams, stream, now, host);
         self.settle(now, host);
+        if self.core.has_much() {
+            self.give_way(stream, now, host);
+        }
     }
 
-    /// The input has ended in good order. A last message without its terminator is taken
-    /// (R-STD-03). A client's connection ends here; a server's goes on until what is in flight
-    /// is answered, or its driver closes it.
+    /// Refuses a large message that has not fully arrived if there is no room for the rest of it.
+    #[cold]
+    fn give_way(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        if self.core.is_short_of_room(&self.streams, stream) {
+            receive::give_way(&mut self.core, &mut self.streams, stream, host);
+            self.settle(now, host);
+        }
+    }
+
+    /// Processes the end of the input. A complete last message without its terminator is accepted
+    /// (R-STD-03). The connection stays open, so that requests in flight can be answered: the driver
+    /// then drains or closes it.
     pub fn receive_end(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         receive::end(&mut self.core, &mut self.streams, stream, now, host);
         self.settle(now, host);
     }
 
-    /// Takes over what other threads submitted since the last time.
+    /// Processes what other threads have submitted since the last call.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         self.core.watch_liveness(now);
@@ -236,7 +276,7 @@ impl Connection {
         self.settle(now, host);
     }
 
-    /// Lets time pass.
+    /// Fires the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
         if let Some(reason) = self.core.expire(&mut self.streams, now, host) {
@@ -245,7 +285,8 @@ impl Connection {
         self.settle(now, host);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    /// When to call [`handle_timeout`](Self::handle_timeout) next; `None` if no timer is set. May be in
+    /// the past: then call it at once.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if !self.is_closed() && self.core.has_room_for_more(&self.streams) {
             return Some(self.core.begun);
@@ -253,7 +294,7 @@ impl Connection {
         self.core.next_deadline()
     }
 
-    /// Requests of the peer that are not yet answered.
+    /// Number of requests of the peer that are not answered yet.
     pub fn in_flight(&self) -> usize {
         self.streams
             .iter()
@@ -261,8 +302,8 @@ impl Connection {
             .sum()
     }
 
-    /// Ends the connection: every waiter and every deferred request learns it. What is queued
-    /// may still be written. Only the first call counts.
+    /// Ends the connection: fails every pending request of this side and cancels every request of the
+    /// peer. Output that is queued may still be written. Only the first call counts.
     pub fn close(&mut self, reason: ConnectionError, host: &mut dyn Host) {
         if self.is_closed() {
             return;

@@ -21,12 +21,12 @@ use super::stream::Exchange;
 use crate::correlate::{RequestKey, TimerKey};
 use crate::error::{ConnectionError, PeerError, RequestError};
 use crate::json::{reader, string};
-use crate::limits::later;
+use crate::limits::{MAX_INTRODUCTION_BYTES, later};
 use crate::mcp::code::{HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::mcp::{Era, ErrorKind, Method, Revision, Revisions, Side, meta};
 use crate::message::{Kind, MessageRef, RequestId, encode};
 
-/// How far a client's opening is. A server's is told by its revision alone.
+/// Progress of a client's opening. A server has no phases: its opening is done once it has a revision.
 #[derive(Debug, Default)]
 pub(crate) enum Phase {
     #[default]
@@ -41,15 +41,15 @@ pub(crate) struct Step {
     key: RequestKey,
     timer: TimerKey,
     asked: Revision,
-    /// The server has contradicted itself before: what it says now is the last word.
+    /// The server has already contradicted itself once: its next answer is final.
     again: bool,
 }
 
-/// Who answers a handshake.
+/// Who answers an `initialize`.
 pub(super) enum Opened {
-    /// It is answered.
+    /// The protocol layer has answered it.
     Answered,
-    /// The host; the connection is open by now.
+    /// The host answers it; the connection is open by now.
     ByHost,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn discovered(config: &Config, revision: Revision, result: &mut Resul
 }
 
 impl Core {
-    /// Begins the opening of a client, once.
+    /// Begins the opening of a client; does nothing on a server or when called again.
     pub(super) fn begin(&mut self, exchange: &mut Exchange, now: Instant, host: &mut dyn Host) {
         if self.config.side != Side::Client || !matches!(self.phase, Phase::Idle) {
             return;
@@ -137,7 +137,8 @@ impl Core {
         now: Instant,
     ) -> Result<(), ConnectionError> {
         let limits = &self.config.limits;
-        // Without a handshake to fall back to, giving up early gains nothing.
+        // Without a handshake to fall back to, giving up early gains nothing: wait as long as a
+        // handshake may take.
         let falls_back = !again && self.config.revisions.newest(Era::Handshake).is_some();
         let wait = match falls_back {
             true => limits.probe_timeout,
@@ -188,7 +189,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether this answers the step under way; if so it is dealt with.
+    /// Processes an answer to the step under way; returns whether `key` was that step's request.
     pub(super) fn opening_answered(
         &mut self,
         exchange: &mut Exchange,
@@ -243,7 +244,7 @@ impl Core {
         self.offered(exchange, step, offered, now)
     }
 
-    /// The probe was answered with an error.
+    /// Processes an error that answers the probe.
     fn probe_refused(
         &mut self,
         exchange: &mut Exchange,
@@ -252,8 +253,8 @@ impl Core {
         now: Instant,
     ) -> Result<(), ConnectionError> {
         if error.code != UNSUPPORTED_VERSION {
-            // R-ERA-07: another modern error means a modern server that wants something else;
-            // anything else means an older one.
+            // R-ERA-07: these errors of the stateless era mean a server of that era that wants
+            // something else; any other error means an older server.
             if matches!(error.code, MISSING_CLIENT_CAPABILITY | HEADER_MISMATCH) {
                 let why = format!("{} ({})", error.message, error.code);
                 return Err(ConnectionError::Handshake(why.into()));
@@ -263,13 +264,14 @@ impl Core {
         let data = error.data.unwrap_or_default();
         let offered = revisions(reader::find(&data, "supported"));
         if offered.is_some_and(|offered| offered.contains(step.asked)) && !step.again {
-            // It contradicts itself: it may have been a matter of the moment.
+            // The server refuses a revision that it lists as supported: the cause may be temporary.
             return self.probe(exchange, step.asked, true, now);
         }
         self.offered(exchange, step, offered, now)
     }
 
-    /// The server does not speak what it was asked for, but, if it says so, these.
+    /// The server does not speak the revision asked for; `offered` are those it listed, if it listed
+    /// any.
     fn offered(
         &mut self,
         exchange: &mut Exchange,
@@ -351,8 +353,8 @@ impl Core {
         Ok(())
     }
 
-    /// The stateless revision that a server speaks instead of the handshake: one that was only slow
-    /// to answer the probe is in that era for good.
+    /// The stateless revision to use with a server that refuses `initialize` as an unsupported version:
+    /// its answer to the probe was only slow.
     fn spoken_instead(&self, step: &Step, error: &PeerError) -> Option<Revision> {
         if step.again || error.code != UNSUPPORTED_VERSION {
             return None;
@@ -365,12 +367,12 @@ impl Core {
         common.find(|r| r.era() == Era::Stateless)
     }
 
-    /// Whether that is the request of the step under way.
+    /// Whether `key` is the request of the step under way.
     pub(super) fn is_opening(&self, key: RequestKey) -> bool {
         matches!(&self.phase, Phase::Probing(step) | Phase::Initializing(step) if step.key == key)
     }
 
-    /// The carrier has lost the request of the step under way, or its answer.
+    /// The transport has lost the request of the step under way, or its answer.
     pub(super) fn opening_lost(
         &mut self,
         exchange: &mut Exchange,
@@ -408,7 +410,8 @@ impl Core {
         }
     }
 
-    /// The step's time is up: a probe gives way to the handshake, a handshake fails.
+    /// The time for the step is up: a first probe falls back to the handshake, if this side speaks one;
+    /// any other step fails.
     pub(super) fn opening_timed_out(
         &mut self,
         exchange: &mut Exchange,
@@ -423,8 +426,9 @@ impl Core {
             return Ok(());
         }
         self.shared().outgoing.cancel(key);
+        let older = self.config.handshake().is_some();
         match std::mem::replace(&mut self.phase, Phase::Done) {
-            Phase::Probing(step) if !step.again => {
+            Phase::Probing(step) if !step.again && older => {
                 if let Err(reason) = self.fall_back(exchange, &step, now) {
                     self.fail(reason, host);
                 }
@@ -439,7 +443,7 @@ impl Core {
         }
     }
 
-    /// `initialize`, on a server (R-LIF-04, R-LIF-10).
+    /// Handles `initialize` on a server (R-LIF-04, R-LIF-10).
     pub(super) fn initialize(
         &mut self,
         exchange: &mut Exchange,
@@ -509,7 +513,8 @@ impl Core {
                     string::append(out, revision.name())
                 });
                 result.raw("capabilities", config.capabilities(revision));
-                // R-LIF-08: as the client has it.
+                // R-LIF-08: under a lenient profile, a client that sent no clientInfo gets no
+                // serverInfo.
                 if is_named || !overlay.lenient {
                     result.raw("serverInfo", &config.implementation);
                 }
@@ -520,10 +525,11 @@ impl Core {
         }
         exchange.unreadable = revision.rules().unreadable_id;
         let peer = Peer {
-            implementation: member("clientInfo").unwrap_or_default().into(),
-            capabilities: member("capabilities").unwrap_or("{}").into(),
+            implementation: what_fits(member("clientInfo").unwrap_or_default()),
+            capabilities: what_fits(member("capabilities").unwrap_or("{}")),
             instructions: None,
         };
+        self.introduced = peer.implementation.len() + peer.capabilities.len();
         self.opened(revision, peer, host);
         match by_host {
             true => Opened::ByHost,
@@ -532,7 +538,31 @@ impl Core {
     }
 }
 
-/// The known revisions of an array of version strings.
+/// What is kept of `capabilities` or `clientInfo`, a JSON object. Of an object that is too long, keeps
+/// the members that fit, in their order.
+fn what_fits(object: &str) -> Box<str> {
+    if object.len() <= MAX_INTRODUCTION_BYTES {
+        return object.into();
+    }
+    let mut kept = String::from("{");
+    for (key, value) in reader::members(object) {
+        // Two quotes, a colon, a comma and the closing brace.
+        if kept.len() + key.raw().len() + value.len() + 5 > MAX_INTRODUCTION_BYTES {
+            continue;
+        }
+        if kept.len() > 1 {
+            kept.push(',');
+        }
+        kept.push('"');
+        kept.push_str(key.raw());
+        kept.push_str("\":");
+        kept.push_str(value);
+    }
+    kept.push('}');
+    kept.into()
+}
+
+/// The known revisions in a JSON array of version strings.
 fn revisions(array: Option<&str>) -> Option<Revisions> {
     let array = array.filter(|array| array.starts_with('['))?;
     let names = reader::elements(array).filter_map(reader::as_str);
@@ -542,7 +572,7 @@ fn revisions(array: Option<&str>) -> Option<Revisions> {
 fn discovered_peer(result: &str) -> Peer {
     let info = reader::find(result, "_meta").and_then(|own| reader::find(own, meta::SERVER_INFO));
     Peer {
-        // F-42: an earlier text had it beside the capabilities.
+        // F-42: an earlier draft had the server's info beside the capabilities.
         implementation: info
             .or_else(|| reader::find(result, "serverInfo"))
             .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! A bound on how long the handler of a request may take: when it is over, the request is answered
-//! without it.
+//! A time limit for the handler of a request: when it has passed, the request is answered without the
+//! handler.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::stream::Exchange;
 use crate::mcp::Revision;
 use crate::message::{OwnedId, RequestId};
 
-/// What is known of a request that may be answered without its handler.
+/// What is needed to answer a request without its handler.
 pub(crate) struct Overdue {
     pub key: CallKey,
     id: OwnedId,
@@ -31,8 +31,8 @@ impl fmt::Debug for Overdue {
 }
 
 impl Handle {
-    /// Has a request of the peer answered by `answer`, on the driver's thread, unless it is answered
-    /// within `limit` from now. Its handler is cancelled then.
+    /// Sets a time limit for a request of the peer. If the request is not answered within `limit` from
+    /// now, its handler is cancelled and `answer` answers it on the driver's thread.
     pub fn limit(
         &self,
         (key, id, revision): (CallKey, RequestId<'_>, Revision),
@@ -50,7 +50,7 @@ impl Handle {
 }
 
 impl Core {
-    /// The time of a request of the peer is over.
+    /// Answers a request of the peer whose time limit has passed.
     pub(super) fn overdue(&mut self, exchange: &mut Exchange, key: CallKey, host: &mut dyn Host) {
         let Some((id, entry)) = self.end_incoming(exchange, key.incoming) else {
             return;
@@ -68,7 +68,7 @@ impl Core {
             self.overdue_action(exchange, key.stream, (id, underway), answered, host);
         } else if let Some(overdue) = late {
             let answer = exchange.answer(&self.config, overdue.id.as_ref(), overdue.revision);
-            // There is nothing left to defer it to.
+            // The request is no longer in flight, so it cannot be deferred.
             let _ = (overdue.answer)(answer);
         }
         const WHY: Option<&str> = Some("it took too long");

@@ -1,20 +1,20 @@
-//! How fast something may happen: a token bucket, on the clock that the driver brings.
+//! A token bucket on the driver's clock.
 
 use std::time::{Duration, Instant};
 
 use crate::limits::Rate;
 
-/// What is left of a [`Rate`].
+/// The state of a token bucket with a [`Rate`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     rate: Rate,
-    /// Whole ones, and parts of one.
+    /// Tokens left, with fractions.
     left: f64,
     since: Instant,
 }
 
 impl Pace {
-    /// One that may begin with a full burst.
+    /// Creates a full bucket.
     pub fn new(rate: Rate, now: Instant) -> Self {
         Self {
             rate,
@@ -23,7 +23,7 @@ impl Pace {
         }
     }
 
-    /// Takes one, if there is one.
+    /// Takes one token; returns whether there was one.
     pub fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.since);
         let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
@@ -36,19 +36,20 @@ impl Pace {
         taken
     }
 
-    /// Whether there is all that may be had at once.
+    /// Tokens missing to a full bucket, in thousandths.
     #[cfg(feature = "server")]
-    pub fn is_full(&self, now: Instant) -> bool {
+    pub fn missing(&self, now: Instant) -> u128 {
         let passed = now.saturating_duration_since(self.since);
         let gained = passed.as_secs_f64() * f64::from(self.rate.per_second);
-        self.left + gained >= f64::from(self.rate.burst.max(1))
+        let missing = f64::from(self.rate.burst.max(1)) - self.left - gained;
+        (missing.max(0.0) * 1000.0) as u128
     }
 
-    /// How long from when it was asked last until there is one again.
+    /// How long, counted from the last `take`, until there is a token again.
     pub fn wait(&self) -> Duration {
         let missing = (1.0 - self.left).max(0.0);
         let seconds = missing / f64::from(self.rate.per_second.max(1));
-        // A little more, so that rounding does not wake anybody too early.
+        // Slightly longer, so that rounding wakes nobody too early.
         Duration::from_secs_f64(seconds) + Duration::from_micros(1)
     }
 }

@@ -1,4 +1,4 @@
-//! The frame of a request or notification of this side, with the `_meta` that its revision wants.
+//! Encodes the requests and notifications of this side, with the `_meta` that the revision requires.
 
 use super::config::Config;
 use super::handle::RequestOptions;
@@ -9,8 +9,8 @@ use crate::json::{number, reader, string, validate_head, writer};
 use crate::limits::Limits;
 use crate::mcp::{Era, Method, Revision, Side, meta, trace_context};
 
-/// The `_meta` members that every request of this side carries in a revision, one behind the
-/// other; `None` where there are none.
+/// The `_meta` members that every request of this side carries in `revision`, separated by commas;
+/// `None` if there are none.
 pub(crate) fn envelope(config: &Config, revision: Revision) -> Option<Box<[u8]>> {
     if revision.era() == Era::Handshake || config.side == Side::Server {
         return None;
@@ -27,11 +27,12 @@ pub(crate) fn envelope(config: &Config, revision: Revision) -> Option<Box<[u8]>>
     Some(out.into())
 }
 
-/// Appends one request, with its revision's [`envelope`]. The progress token is the request's own
+/// Appends one request with the [`envelope`] of its revision. The progress token is the request's own
 /// id, which is unique among the active requests (R-PRG-01).
 ///
 /// # Errors
-/// When `params` or the options' `_meta` is not a JSON object.
+/// If `params` or the options' `_meta` is not a JSON object, or a trace context or baggage in `_meta`
+/// is not valid.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     envelope: Option<&[u8]>,
@@ -61,7 +62,7 @@ pub(crate) fn request(
             out.extend_from_slice(b",\"params\":{");
             theirs = append_all_but_meta(out, params);
         }
-        // What is there is opened again.
+        // The params were copied: reopen the object to add `_meta`.
         Some(_) => {
             out.pop();
             let end = out.trim_ascii_end().len();
@@ -74,7 +75,11 @@ pub(crate) fn request(
     }
     out.extend_from_slice(b"\"_meta\":{");
     let start = out.len();
-    for (name, value) in theirs.into_iter().chain(own).flat_map(reader::members) {
+    let theirs = theirs.into_iter().flat_map(reader::members);
+    let owns = || own.into_iter().flat_map(reader::members);
+    // A member that both have is written once, with the options' value.
+    let theirs = theirs.filter(|(name, _)| owns().all(|(own, _)| own != *name));
+    for (name, value) in theirs.chain(owns()) {
         let name = name.raw();
         if reader::as_str(value).is_some_and(|value| !trace_context::is_valid(name, &value)) {
             return Err(RequestError::Misuse(
@@ -106,7 +111,7 @@ pub(crate) fn request(
 /// Appends one notification.
 ///
 /// # Errors
-/// When `params` is not a JSON object.
+/// If `params` is not a JSON object.
 pub(crate) fn notification(
     out: &mut Vec<u8>,
     method: &str,
@@ -121,7 +126,7 @@ pub(crate) fn notification(
 
 fn append_method(out: &mut Vec<u8>, method: &str) {
     match Method::parse(method) {
-        // None of these needs escaping.
+        // No known name needs escaping.
         Some(method) => {
             out.push(b'"');
             out.extend_from_slice(method.name().as_bytes());
@@ -131,10 +136,10 @@ fn append_method(out: &mut Vec<u8>, method: &str) {
     }
 }
 
-/// Room for what stands around params: their name, and the usual `_meta`.
+/// Bytes to reserve for what surrounds the params: their name and the usual `_meta`.
 const TRAILER_BYTES: usize = 1024;
 
-/// Appends `params` as the next member; gives them back without the whitespace around them.
+/// Appends `params` as the next member; returns them without surrounding whitespace.
 pub(super) fn append_params<'a>(
     out: &mut Vec<u8>,
     params: Option<&'a str>,
@@ -142,11 +147,11 @@ pub(super) fn append_params<'a>(
     let Some(params) = params.map(str::trim_ascii) else {
         return Ok(None);
     };
-    // In one piece, what follows included: large params are not to be moved.
+    // Reserves room for everything that follows, so that large params are not moved.
     out.reserve(params.len() + PADDING + TRAILER_BYTES);
     out.extend_from_slice(b",\"params\":");
     let start = out.len();
-    // They are checked where they are copied to, because there is room for padding behind them.
+    // Validated at the destination, because that has room for padding behind them.
     out.extend_from_slice(params.as_bytes());
     out.extend_from_slice(&[0; PADDING]);
     let copied = out.get(start..).unwrap_or_default();
@@ -161,14 +166,14 @@ pub(super) fn append_params<'a>(
     Ok(Some(params))
 }
 
-/// Whether a member of that object may be its `_meta`; errs on the side of `true`.
+/// Whether the object may have a member `_meta`; may be `true` without one, never `false` with one.
 fn may_hold_meta(params: &str) -> bool {
     let bytes = params.as_bytes();
     memchr::memchr2_iter(b'\\', b'_', bytes)
         .any(|at| matches!(bytes.get(at..), Some([b'\\', ..] | [b'_', b'm', b'e', ..])))
 }
 
-/// Appends the members of `params`, each followed by a comma, but for `_meta`, which is the answer.
+/// Appends the members of `params`, each followed by a comma, except `_meta`, whose value is returned.
 fn append_all_but_meta<'a>(out: &mut Vec<u8>, params: &'a str) -> Option<&'a str> {
     let mut theirs = None;
     for (name, value) in reader::members(params) {
@@ -183,7 +188,7 @@ fn append_all_but_meta<'a>(out: &mut Vec<u8>, params: &'a str) -> Option<&'a str
     theirs
 }
 
-/// Whether the engine writes that `_meta` member itself.
+/// Whether the engine writes this `_meta` member itself.
 fn engine_key(name: &str) -> bool {
     matches!(
         name,
@@ -271,5 +276,20 @@ mod tests {
             let refused = notification(&mut out, "ping", Some(params));
             assert!(matches!(refused, Err(RequestError::Misuse(_))), "{params}");
         }
+    }
+
+    #[test]
+    fn a_meta_member_of_params_and_options_is_written_once() {
+        let options = RequestOptions {
+            meta: Some(r#"{"\u0062":3,"c":4}"#.into()),
+            ..RequestOptions::default()
+        };
+        let (mut out, key) = (Vec::new(), RequestKey::from_wire(7).unwrap());
+        let params = Some(r#"{"_meta":{"a":1,"b":2}}"#);
+        request(&mut out, None, key, "m", params, &options).unwrap();
+        let meta = r#"{"a":1,"\u0062":3,"c":4}"#;
+        let expected =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"_meta":{meta}}}}}"#);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

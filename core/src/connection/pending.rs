@@ -1,4 +1,4 @@
-//! What the driver's side keeps of this side's own requests: deadlines and progress.
+//! This side's requests on the driver's side: deadlines and progress.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -15,49 +15,49 @@ use crate::json::{number, reader};
 use crate::limits::later;
 use crate::message::{Field, MessageRef};
 
-/// Timers of one connection.
+/// The timers of a connection.
 #[derive(Debug)]
 pub(crate) enum Timer {
-    /// The soft or hard deadline of a request.
+    /// A request of this side may be overdue.
     Request(RequestKey),
-    /// The step of the handshake under way.
+    /// The current step of the opening takes too long.
     Opening(RequestKey),
-    /// The peer has taken nothing of an output above its cap.
+    /// The peer may have taken nothing of a long output since the timer was set.
     Stall,
-    /// A grace period.
+    /// A drain's grace period is over.
     Drain,
-    /// Nothing was heard for so long.
+    /// Time to check whether the peer has sent anything (keepalive).
     Silence,
-    /// Nothing happened for so long.
+    /// Time to check whether the connection is idle.
     Idle,
-    /// Progress that was held back may go on.
+    /// Progress that was held back may be sent.
     Report,
-    /// A handler sleeps.
+    /// A sleeping handler is to be woken.
     Sleep(Alarm),
-    /// A request of the peer is to be answered by now.
+    /// A request of the peer has reached its time limit.
     Overdue(CallKey),
-    /// The requests that came as one on that stream are to be answered by now.
+    /// The batch of requests (`batch/execute`) with that hidden stream has reached its time limit.
     Bundle(StreamId),
 }
 
 struct Own {
-    /// The stream that it went out on.
+    /// The stream on which the request was sent.
     on: StreamId,
-    /// Its timer, if it is not in the line of deadlines.
+    /// The timer, if the deadline is not in `Pending::deadlines`.
     timer: Option<TimerKey>,
     begun: Instant,
-    /// When there was news of it last.
+    /// When the request was sent or last made progress.
     news: Instant,
-    /// How long to wait without news.
+    /// How long to wait without progress.
     timeout: Duration,
-    /// How long to wait in all, whatever the news (R-CAN-09).
+    /// How long to wait in total, regardless of progress (R-CAN-09).
     max_timeout: Duration,
     progress: Option<ProgressFn>,
     partial: Option<PartialFn>,
     last: f64,
 }
 
-/// The requests of this side that were written and not yet answered.
+/// The requests of this side that were sent and are not answered yet.
 #[derive(Default)]
 pub(crate) struct Pending {
     requests: Beside<Own>,
@@ -81,7 +81,7 @@ impl Pending {
         self.requests.insert(request.key, own);
     }
 
-    /// The request is over. The stream that it went out on, if it was there.
+    /// Removes a request that is over; returns the stream on which it was sent, if it was pending.
     pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> Option<StreamId> {
         let own = self.requests.remove(key)?;
         if let Some(timer) = own.timer {
@@ -93,12 +93,12 @@ impl Pending {
         Some(own.on)
     }
 
-    /// Whether that request was written and is not over.
+    /// Whether the request was sent and is still pending.
     pub fn contains(&self, key: RequestKey) -> bool {
         self.requests.contains(key)
     }
 
-    /// Sets the clock on a request.
+    /// Sets the deadline of a request; returns its timer if it does not fit the queue of deadlines.
     fn arm(
         &mut self,
         due: Instant,
@@ -111,22 +111,23 @@ impl Pending {
         }
     }
 
-    /// When the next of those is due that are no timers of the wheel.
+    /// The earliest deadline that is not a timer of the wheel.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first()
     }
 
-    /// One of those that is due.
+    /// Takes one request whose deadline, not a timer of the wheel, has passed.
     pub fn poll(&mut self, now: Instant) -> Option<Timer> {
         self.deadlines.pop(now).map(Timer::Request)
     }
 
-    /// Nothing is due any more.
+    /// Forgets the deadlines that are not timers of the wheel.
     pub fn stop_timers(&mut self) {
         self.deadlines.clear();
     }
 
-    /// A request's timer fired. If it timed out, the stream on which the peer is to be told.
+    /// Handles a deadline that has passed: sets the next one if there was progress, else fails the
+    /// request. Returns the stream on which to tell the peer, if the request timed out.
     pub fn expire(
         &mut self,
         key: RequestKey,
@@ -149,7 +150,7 @@ impl Pending {
         late.is_ok().then_some(on)
     }
 
-    /// A progress notification. Whether it belonged to a request that waits for it.
+    /// Handles a progress notification. Returns whether it names a pending request and increases.
     pub fn progress(&mut self, message: &MessageRef<'_>, now: Instant) -> bool {
         let token = message.raw(Field::Progress).and_then(number::as_u64);
         let own = token
@@ -162,11 +163,11 @@ impl Pending {
         let Some(progress) = value("progress") else {
             return false;
         };
-        own.news = now;
-        // R-PRG-02: what does not increase is no news.
+        // R-PRG-02: progress that does not increase is not reported and leaves the deadline as it is.
         if progress <= own.last {
             return false;
         }
+        own.news = now;
         own.last = progress;
         if let Some(report) = &own.progress {
             let sentence = reader::find(params, "message").and_then(reader::as_str);
@@ -175,18 +176,18 @@ impl Pending {
                 total: value("total"),
                 message: sentence.as_deref(),
             };
-            // A report that panics takes nothing along.
+            // A callback that panics affects nothing else.
             let _ = catch_unwind(AssertUnwindSafe(|| report(news)));
         }
         true
     }
 
-    /// The one request that waits, if it is one.
+    /// The pending request, if there is exactly one.
     pub fn only(&self) -> Option<RequestKey> {
         self.requests.only()
     }
 
-    /// A part of the answer of an action: raw JSON. Whether somebody waits for the rest.
+    /// Handles a part of an action's answer, raw JSON. Returns whether the action is still pending.
     pub fn part(&mut self, key: RequestKey, data: &str, now: Instant) -> bool {
         let Some(own) = self.requests.get_mut(key) else {
             return false;

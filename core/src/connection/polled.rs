@@ -1,4 +1,4 @@
-//! A connection that is asked what happened, for programs that would rather ask than be called.
+//! A connection that queues events for the program to poll, instead of calling a host.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -16,37 +16,37 @@ use crate::error::{ConnectionError, RequestError};
 use crate::mcp::Revision;
 use crate::message::{Message, MessageRef};
 
-/// Something that happened. Numbers are those that [`Polled::request`] gave.
+/// An event of a connection. `number` is what [`Polled::request`] returned.
 #[derive(Debug)]
 pub enum Event {
-    /// The connection is open, in that revision.
+    /// The connection is open, in this revision.
     Opened(Revision),
-    /// A request of the peer, to be answered through [`Replies`](super::Replies).
+    /// A request of the peer; answer it through [`Replies`](super::Replies).
     Request(Box<Call>),
-    /// A request of the peer was cancelled, for that reason: nobody waits for its answer.
+    /// A request of the peer was cancelled, possibly with a reason. Any answer to it is discarded.
     Cancelled(CallKey, Option<String>),
-    /// A notification that the engine does not deal with itself.
+    /// A notification that the protocol layer does not process itself.
     Notification(Message),
-    /// How far a request of this side is.
+    /// Progress of a request of this side.
     Progress {
-        /// Which one.
+        /// The request's number.
         number: u64,
-        /// How much is done.
+        /// Amount done so far.
         progress: f64,
-        /// Of how much, when that is known.
+        /// Amount to be done in total, if known.
         total: Option<f64>,
-        /// A sentence for people.
+        /// A message for people.
         message: Option<String>,
     },
-    /// A request of this side is over.
+    /// A request of this side is over: its number, and the answer or why there is none.
     Answered(u64, Result<Message, RequestError>),
-    /// A frame that concerned nobody.
+    /// A frame that was of no use.
     Stray(Stray, Vec<u8>),
-    /// The connection has ended. The last event.
+    /// The connection has ended. Only `Answered` events of requests that were pending may follow.
     Closed(ConnectionError),
 }
 
-/// A [`Connection`] of one stream that keeps what happens until it is asked.
+/// A [`Connection`] with one stream that queues events until the program asks for them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -88,16 +88,16 @@ pub struct Polled {
     told: Arc<Mutex<Told>>,
 }
 
-/// What is told of this side's requests while they are under way, by whoever tells it.
+/// News of this side's pending requests, stored by their callbacks and wakers.
 #[derive(Debug, Default)]
 struct Told {
     progress: Vec<(u64, Event)>,
-    /// The numbers of those that may be over. Nothing is told of them afterwards.
+    /// The numbers of requests that may be over. No news follows for those.
     over: Vec<u64>,
 }
 
 impl Polled {
-    /// A connection that has not begun.
+    /// Creates a connection that has exchanged nothing yet.
     pub fn new(config: Arc<Config>, framing: Framing, now: Instant) -> Self {
         let mut connection = Connection::new(config, now);
         Self {
@@ -110,45 +110,47 @@ impl Polled {
         }
     }
 
-    /// The connection itself, for what is asked of it and changes nothing.
+    /// The connection itself, to read its state.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// What answers, notifies and closes.
+    /// The handle, to answer, notify and close.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Whether more may be fed: `false` while too much is to be written.
+    /// Whether more bytes may be fed; `false` while too much output is not written, after the end of
+    /// the input and after the connection has ended.
     pub fn wants_read(&self) -> bool {
         self.connection.wants_read(self.stream)
     }
 
-    /// Takes bytes that came.
+    /// Processes bytes that the peer has sent.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) {
         self.connection.input(self.stream).extend(bytes);
         self.connection.receive(self.stream, now, &mut self.seen);
     }
 
-    /// Nothing more comes.
+    /// Processes the end of the input.
     pub fn feed_end(&mut self, now: Instant) {
         let (stream, seen) = (self.stream, &mut self.seen);
         self.connection.receive_end(stream, now, seen);
     }
 
-    /// Lets time pass; [`Connection::poll_timeout`] says when to.
+    /// Fires the timers that are due; call it when [`Connection::poll_timeout`] says so.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now, &mut self.seen);
     }
 
-    /// What is to be written, with what was submitted until now.
+    /// The bytes to write, including everything submitted so far.
     pub fn output(&mut self, now: Instant) -> &mut Output {
         self.connection.handle_submissions(now, &mut self.seen);
         self.connection.output(self.stream)
     }
 
-    /// The next thing that happened, in order.
+    /// The next event. Events are in order, but progress and answers come after everything else that
+    /// was processed since the last call.
     pub fn next_event(&mut self) -> Option<Event> {
         let Told { progress, over } = std::mem::take(&mut *lock(&self.told));
         let asked = &self.asked;
@@ -159,11 +161,11 @@ impl Polled {
         self.seen.0.pop_front()
     }
 
-    /// Sends a request, whose progress becomes events if `reports` says so; gives its number, of
-    /// 53 bits.
+    /// Sends a request and returns its number, which fits 53 bits. If `reports` is set, its progress
+    /// becomes events.
     ///
     /// # Errors
-    /// What keeps it from being sent.
+    /// As [`Handle::request`].
     pub fn request(
         &mut self,
         method: &str,
@@ -192,14 +194,15 @@ impl Polled {
         Ok(key)
     }
 
-    /// Gives up on a request of this side; nothing more is heard of it.
+    /// Cancels a request of this side if it is pending. It gets no `Answered` event then; progress that
+    /// is queued already may still be returned.
     pub fn cancel(&mut self, number: u64, reason: Option<&str>) {
         if let Some(response) = self.asked.remove(&number) {
             response.cancel(reason);
         }
     }
 
-    /// Finds out what became of a request of this side.
+    /// Checks whether a request of this side is over.
     fn poll(&mut self, number: u64) {
         let waker = Waker::from(Arc::new(Over(number, self.told.clone())));
         let Some(response) = self.asked.get_mut(&number) else {
@@ -220,7 +223,7 @@ impl std::task::Wake for Over {
     }
 }
 
-/// What the connection called its host for.
+/// The host that turns the connection's calls into events.
 #[derive(Debug, Default)]
 struct Seen(VecDeque<Event>);
 
@@ -256,7 +259,7 @@ impl Host for Seen {
     }
 }
 
-/// Both lists are whole whenever somebody else may take them.
+/// Locks despite poisoning: both lists are consistent whenever the lock is free.
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
     told.lock().unwrap_or_else(PoisonError::into_inner)
 }

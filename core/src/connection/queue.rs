@@ -1,17 +1,20 @@
-//! What other threads have submitted and the driver has not taken over.
+//! The queue of what other threads have submitted and the driver has not taken yet.
 //!
 //! ```text
 //!   threads ── push ─▶  submissions: [ frame 90 | request 130 | sleep | frame … ]
 //!                       bytes:       [ ……90…… | ……130…… ]
-//!   driver  ◀─ take ──  both at once, for its own, which are empty
+//!   driver  ◀─ take ──  swaps both for its own, which are empty
 //! ```
 //!
-//! Small frames are copied one behind the other, so that in steady state submitting allocates
-//! nothing; a long one travels as a block of its own. All that happens under the lock is that
-//! copy, and for the driver an exchange: nobody encodes, decodes or calls anything foreign there.
+//! Short frames are copied into one buffer, so that submitting does not allocate in steady state; a
+//! long frame travels as a block of its own. The lock is held only for that copy and, by the driver,
+//! for the swap: no encoding, decoding or foreign code runs under it.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(all(test, loom))]
+mod models;
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,31 +26,33 @@ use super::overdue::Overdue;
 use super::sleep::Alarm;
 use crate::correlate::RequestKey;
 use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
+use crate::sync::atomic::AtomicUsize;
+use crate::sync::{Mutex, MutexGuard};
 
-/// Something for the driver to do.
+/// A task for the driver.
 #[derive(Debug)]
 pub(crate) enum Submission {
     /// One encoded frame.
     Frame { frame: Place, kind: FrameKind },
     /// One encoded request of this side.
     Request { frame: Place, request: Request },
-    /// The caller of a request gave up.
+    /// Tell the peer that the caller of a request has cancelled it.
     Cancelled {
         key: RequestKey,
         reason: Option<Box<str>>,
     },
-    /// Rouse a handler that sleeps.
+    /// Wake a sleeping handler after `duration`.
     Sleep { alarm: Alarm, duration: Duration },
-    /// Serve requests that came as one.
+    /// Serve the requests of a batch (`batch/execute`).
     Bundle(Box<Bundle>),
-    /// Answer a request of the peer if its handler has not after so long.
+    /// Answer a request of the peer if its handler has not done so within `limit`.
     Limit { limit: Duration, overdue: Overdue },
-    /// End the stream of a call whose client comes back for the rest, after so long.
+    /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     #[cfg(feature = "server")]
     Release { key: CallKey, retry: Duration },
-    /// Close once everything queued is written.
+    /// Close the connection.
     Close,
-    /// Finish what is in flight, for so long, then close.
+    /// Finish requests in flight, for at most this long, then close.
     Drain(Duration),
 }
 
@@ -55,16 +60,16 @@ pub(crate) enum Submission {
 pub(crate) enum FrameKind {
     Answer(CallKey),
     Progress(CallKey),
-    /// A notification on behalf of a call that stays open.
+    /// A notification on behalf of a call that is not answered yet.
     Event(CallKey),
-    /// A log message, on behalf of a call or of none; shed under back-pressure.
+    /// A log message, on behalf of a call or of none; dropped under back-pressure.
     Log(Option<CallKey>),
     Notification,
 }
 
 pub(crate) struct Request {
     pub key: RequestKey,
-    /// The stream that it goes out on.
+    /// The stream to send the request on.
     pub on: StreamId,
     pub timeout: Duration,
     pub max_timeout: Duration,
@@ -75,9 +80,9 @@ pub(crate) struct Request {
 /// Where the bytes of a submitted frame are.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// So many bytes, behind those of the frame before.
+    /// In the shared buffer, after the frame before: this many bytes.
     Next(usize),
-    /// Here.
+    /// In a block of its own.
     Own(Bytes),
 }
 
@@ -87,7 +92,7 @@ pub(crate) enum Encoded<'a> {
     Own(Bytes),
 }
 
-/// Submissions in their order, and the bytes of their small frames.
+/// Submissions in order, and the bytes of their short frames.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub submissions: Vec<Submission>,
@@ -97,7 +102,7 @@ pub(crate) struct Batch {
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
-    /// Bytes submitted that the driver has not dealt with.
+    /// Bytes submitted that the driver has not processed.
     bytes: AtomicUsize,
 }
 
@@ -106,23 +111,23 @@ struct Waiting {
     batch: Batch,
     bytes: usize,
     closed: bool,
-    /// How often the driver has taken what waited.
+    /// How many times the driver has taken submissions.
     taken: u64,
 }
 
 impl Queue {
-    /// Bytes submitted that the driver has not dealt with.
+    /// Bytes submitted that the driver has not processed.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
 
-    /// Whether nothing waits to be taken.
+    /// Whether no submission is queued.
     pub fn is_empty(&self) -> bool {
         self.lock().batch.submissions.is_empty()
     }
 
-    /// Appends submissions whose frames, as far as they are [`Place::Next`], lie in `frames`.
-    /// Whether nothing waited before: then nobody has told the driver.
+    /// Appends submissions; `frames` holds the bytes of those whose frame is [`Place::Next`]. Returns
+    /// whether the queue was empty: then the driver has not been woken yet.
     #[inline]
     pub fn push(&self, frames: &[u8], submissions: impl IntoIterator<Item = Submission>) -> bool {
         self.add(frames, |into| {
@@ -132,7 +137,7 @@ impl Queue {
         })
     }
 
-    /// The same for one.
+    /// Appends one submission; see [`push`](Self::push).
     #[inline]
     pub fn push_one(&self, frame: &[u8], submission: Submission) -> bool {
         self.add(frame, |into| {
@@ -142,7 +147,7 @@ impl Queue {
         })
     }
 
-    /// Appends what `add` does; it says how many bytes that holds.
+    /// Appends what `add` adds; `add` returns how many bytes that holds.
     #[inline]
     fn add(&self, frames: &[u8], add: impl FnOnce(&mut Vec<Submission>) -> usize) -> bool {
         let mut waiting = self.lock();
@@ -158,7 +163,8 @@ impl Queue {
         first
     }
 
-    /// The driver has dealt with `batch` and takes what waits now, if anything does.
+    /// Takes everything queued, in exchange for `batch`, which the driver has processed. Returns
+    /// whether there was anything.
     pub fn take(&self, batch: &mut Batch) -> bool {
         batch.clear();
         let mut waiting = self.lock();
@@ -169,15 +175,15 @@ impl Queue {
         !batch.submissions.is_empty()
     }
 
-    /// How often the driver has taken what waited. While that stays the same, what was submitted
-    /// since is still here; and who reads it sees to it that the driver, when it takes that, knows
-    /// of everything done before.
+    /// How many times the driver has taken submissions. While the count is unchanged, everything
+    /// submitted since is still queued, and when the driver takes it, it sees everything that the
+    /// reader of the count did before.
     #[cfg(feature = "server")]
     pub fn taken(&self) -> u64 {
         self.lock().taken
     }
 
-    /// Nobody takes anything any more: drops what waits, and whatever is submitted later.
+    /// Closes the queue: drops what is queued and whatever is submitted later.
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
@@ -187,13 +193,13 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing that is done under the lock panics half way.
+        // Nothing done under the lock can panic half way.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Batch {
-    /// Empties it; room is kept up to a bound.
+    /// Empties the batch; keeps capacity up to a bound.
     fn clear(&mut self) {
         self.submissions.clear();
         self.bytes.clear();
@@ -204,7 +210,7 @@ impl Batch {
 }
 
 impl Submission {
-    /// Bytes it holds for the peer.
+    /// Bytes of its frame.
     fn len(&self) -> usize {
         match self {
             Self::Frame { frame, .. } | Self::Request { frame, .. } => frame.len(),
@@ -221,7 +227,7 @@ impl Place {
         }
     }
 
-    /// The bytes, of which those of small frames are taken off the head of `next`.
+    /// Returns the bytes; those of a short frame are removed from the head of `next`.
     pub fn find<'a>(self, next: &mut &'a [u8]) -> Encoded<'a> {
         match self {
             Self::Next(len) => {

@@ -1,7 +1,8 @@
-//! From the bytes of one stream to messages, and what becomes of each.
+//! Splits the bytes of one stream into messages and handles each.
 
 use std::time::Instant;
 
+use super::admission::RETRY_AFTER;
 use super::core::Core;
 use super::host::{Batch, Host, Record, Stray, StreamId};
 use super::session::Elsewhere;
@@ -9,10 +10,11 @@ use super::stream::{Exchange, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
 use super::watch;
+use crate::action::ErrorType;
 use crate::correlate::RequestKey;
 use crate::frame::{Event, Framing};
 use crate::json::DecodeError;
-use crate::limits::COPY_OUT_BYTES;
+use crate::limits::{COPY_OUT_BYTES, SMALL_BYTES};
 use crate::mcp::profile::Failure;
 use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{
@@ -20,17 +22,17 @@ use crate::message::{
     encode::{self, ErrorId},
 };
 
-/// What one look at the input has gathered for later.
+/// What one pass over the input collects, to be processed at its end.
 #[derive(Default)]
 pub(super) struct Turn {
     pub stream: StreamId,
-    /// Deferred requests; their frames are ranges of the input from where the turn began.
+    /// Deferred requests. Their frames are ranges of the input, counted from the start of the pass.
     pub records: Vec<Record>,
-    /// Large answers, which leave with the block instead of being copied.
+    /// Large answers: key, start, length, envelope. They leave with the block instead of being copied.
     pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
-    /// Cancels of requests that are not in flight on this stream.
+    /// Cancellations of requests that are not in flight on this stream.
     pub elsewhere: Vec<Elsewhere>,
-    /// Where the frame at hand begins.
+    /// Start of the current frame in the input.
     pub at: usize,
 }
 
@@ -71,11 +73,11 @@ pub(super) fn receive(
     let elsewhere = std::mem::take(&mut turn.elsewhere);
     finish(core, reading, turn, host);
     for cancel in elsewhere {
-        core.cancel_elsewhere(streams, cancel, now, host);
+        core.cancel_elsewhere(streams, cancel, host);
     }
 }
 
-/// A last message without its terminator is a message if it is whole (R-STD-03).
+/// Handles the end of the input. Accepts a complete last message without its terminator (R-STD-03).
 pub(super) fn end(
     core: &mut Core,
     streams: &mut Streams,
@@ -104,7 +106,28 @@ pub(super) fn end(
     }
 }
 
-/// The turn is over: what was gathered leaves with the bytes, and the input is consumed.
+/// Makes room when all connections together hold too much: refuses a large message that has not fully
+/// arrived, and shrinks the input buffer.
+#[cold]
+pub(super) fn give_way(core: &mut Core, streams: &mut Streams, id: StreamId, host: &mut dyn Host) {
+    let Some(Stream { reading, exchange }) = streams.get_mut(id) else {
+        return;
+    };
+    let input = &mut reading.input;
+    if input.len() > SMALL_BYTES {
+        let Some(prefix) = reading.deframer.give_up(input.filled()) else {
+            return;
+        };
+        let head = input.padded().get(prefix.start..);
+        let head = head.and_then(|buf| Frame::new(buf, prefix.len()));
+        core.crowded_out(exchange, head, host);
+        input.consume(reading.deframer.drain());
+    }
+    input.shrink();
+}
+
+/// Ends the pass: takes the bytes of what was collected out of the input, completes the answers and
+/// dispatches the requests.
 fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, host: &mut dyn Host) {
     let Turn {
         records,
@@ -115,13 +138,15 @@ fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, hos
     if records.is_empty() && answers.is_empty() {
         return reading.input.consume(at);
     }
-    // What is one message is handed over as it is.
+    let held = reading.input.held();
+    // A stream that carries a single message hands over its block without a copy.
     let block = if at > COPY_OUT_BYTES || reading.deframer.is_whole() {
-        reading.input.take_block(at)
+        let block = reading.input.take_block(at);
+        core.config.budget.counted(block, held)
     } else {
         let block = reading.input.copy_block(at);
         reading.input.consume(at);
-        block
+        core.config.budget.counted(block, at)
     };
     for (key, start, len, envelope) in answers {
         let Some(message) = Message::from_block(block.slice(start..), len, envelope) else {
@@ -137,7 +162,7 @@ fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, hos
 }
 
 impl Core {
-    /// One frame of a stream.
+    /// Handles one frame of a stream.
     fn frame(
         &mut self,
         exchange: &mut Exchange,
@@ -199,7 +224,7 @@ impl Core {
         }
     }
 
-    /// An array: several messages where the revision has batches, else no message (R-BAT).
+    /// Handles a JSON array: a batch if the revision has batches, else an invalid message (R-BAT).
     fn batch(
         &mut self,
         exchange: &mut Exchange,
@@ -251,7 +276,7 @@ impl Core {
         turn.at = begin;
     }
 
-    /// An element of a batch that cannot be one. A client never answers such a thing.
+    /// Refuses an element that may not be part of a batch. A client does not answer it.
     fn reject(
         &self,
         exchange: &mut Exchange,
@@ -266,7 +291,7 @@ impl Core {
         }
     }
 
-    /// Broken JSON: the error carries the id when a whole one stood before the fault.
+    /// Answers broken JSON. The error carries the request's id if it stood whole before the fault.
     fn syntax_error(
         &mut self,
         exchange: &mut Exchange,
@@ -282,7 +307,7 @@ impl Core {
         self.refuse(exchange, id, error.code().into(), &error.to_string());
     }
 
-    /// A line over the limit; its bytes are discarded as they arrive.
+    /// Refuses a message longer than the limit; the rest of it is discarded as it arrives.
     fn oversize(&mut self, exchange: &mut Exchange, head: Option<Frame<'_>>, host: &mut dyn Host) {
         self.stray(Stray::Oversize, b"", host);
         let limit = self.config.limits.max_message_bytes;
@@ -292,7 +317,7 @@ impl Core {
         }
         let mut envelope = Envelope::new();
         if let Some(head) = head {
-            // It breaks off, so this fails; what it saw before is of use.
+            // The message breaks off, so decoding fails; the members before the break are still of use.
             let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
             self.bad_answer(MessageRef::new(head, &envelope), "it is too long");
         }
@@ -303,7 +328,38 @@ impl Core {
         }
     }
 
-    /// An error for a frame that is no request.
+    /// Refuses a message that has not fully arrived because there is no room for the rest, which is
+    /// discarded as it arrives.
+    fn crowded_out(
+        &mut self,
+        exchange: &mut Exchange,
+        head: Option<Frame<'_>>,
+        host: &mut dyn Host,
+    ) {
+        self.stray(Stray::Oversize, b"", host);
+        let why = "there is no room for a message of this length now: try again later";
+        let details = Some("{\"retry_after_seconds\":1}");
+        let kind = ErrorType::RateLimitExceeded;
+        if self.unfinished_action(exchange, head, (kind, why, details)) {
+            return;
+        }
+        let mut envelope = Envelope::new();
+        if let Some(head) = head {
+            // The message breaks off, so decoding fails; the members before the break are still of use.
+            let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
+            self.bad_answer(MessageRef::new(head, &envelope), "there is no room for it");
+        }
+        if self.config.side == Side::Server && envelope.invites_answer() {
+            let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
+            self.refuse_kind(
+                exchange,
+                id,
+                (ErrorKind::Overloaded, why, Some(RETRY_AFTER)),
+            );
+        }
+    }
+
+    /// Answers a frame that cannot be served as a request with an error.
     pub(super) fn refuse(
         &self,
         exchange: &mut Exchange,
@@ -311,11 +367,6 @@ impl Core {
         code: i64,
         why: &str,
     ) {
-        let id = match (id, exchange.unreadable) {
-            (Some(id), _) => ErrorId::Id(id),
-            (None, UnreadableId::Null) => ErrorId::Null,
-            (None, UnreadableId::Omitted) => ErrorId::Omit,
-        };
         let kind = [
             ErrorKind::Parse,
             ErrorKind::InvalidRequest,
@@ -323,19 +374,30 @@ impl Core {
         ]
         .into_iter()
         .find(|kind| kind.code(self.fallback()) == code);
-        let spelt = kind.map(|kind| {
-            let failure = Failure {
-                kind,
-                about: "",
-                why,
-                data: None,
-            };
-            self.config.profile.spell(self.fallback(), failure)
-        });
-        exchange.write(|out| match &spelt {
-            Some(spelt) => watch::write(out, id, spelt),
-            None => encode::error(out, id, code, why, None),
-        });
+        match kind {
+            Some(kind) => self.refuse_kind(exchange, id, (kind, why, None)),
+            None => {
+                let id = error_id(exchange, id);
+                exchange.write(|out| encode::error(out, id, code, why, None));
+            }
+        }
+    }
+
+    fn refuse_kind(
+        &self,
+        exchange: &mut Exchange,
+        id: Option<message::RequestId<'_>>,
+        (kind, why, data): (ErrorKind, &str, Option<&str>),
+    ) {
+        let id = error_id(exchange, id);
+        let failure = Failure {
+            kind,
+            about: "",
+            why,
+            data,
+        };
+        let spelt = self.config.profile.spell(self.fallback(), failure);
+        exchange.write(|out| watch::write(out, id, &spelt));
     }
 
     pub(super) fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {
@@ -345,8 +407,17 @@ impl Core {
         host.stray(what, frame);
     }
 
-    /// The revision to word an error in when the frame names none.
+    /// The revision in which to word an error when the frame names none.
     pub(super) fn fallback(&self) -> Revision {
         self.handle.revision().unwrap_or(Revision::V2025_11_25)
+    }
+}
+
+/// The form of an error's id, for a request whose id is known (`Some`) or unreadable (`None`).
+fn error_id<'a>(exchange: &Exchange, id: Option<message::RequestId<'a>>) -> ErrorId<'a> {
+    match (id, exchange.unreadable) {
+        (Some(id), _) => ErrorId::Id(id),
+        (None, UnreadableId::Null) => ErrorId::Null,
+        (None, UnreadableId::Omitted) => ErrorId::Omit,
     }
 }

@@ -1,5 +1,5 @@
-//! A connection that serves one peer after another: where each is there for one request only, as
-//! over HTTP in 2026-07-28, making a connection costs more than the request.
+//! Reuse of one connection for several peers in turn. Where a peer sends a single request, as over HTTP
+//! in 2026-07-28, creating a connection would cost more than the request.
 
 use std::time::Instant;
 
@@ -11,15 +11,15 @@ use super::{Connection, Framing};
 use crate::mcp::Side;
 
 impl Connection {
-    /// How many [`Handle`](super::Handle)s there are.
+    /// Number of [`Handle`](super::Handle)s.
     pub(crate) fn handles(&self) -> usize {
         self.core.handle.count()
     }
 
-    /// Makes the connection of a server as good as new, with one stream; its principal stays.
-    /// Whether it could: not when anything is left of what it has served. That nobody but its
-    /// driver and its host holds a [`Handle`](super::Handle) is for the caller to have seen, by
-    /// [`handles`](Self::handles).
+    /// Resets a server's connection for another peer, with one stream; the principal stays. Returns
+    /// whether it was reset: not if anything is left of what it has served. The caller must have
+    /// checked, with [`handles`](Self::handles), that only the driver and the host hold a
+    /// [`Handle`](super::Handle).
     pub(crate) fn renew(&mut self, framing: Framing, now: Instant) -> bool {
         if !self.core.is_blank() || self.streams.are_many() {
             return false;
@@ -35,7 +35,7 @@ impl Connection {
 }
 
 impl Core {
-    /// Whether nothing is left of what was served.
+    /// Whether nothing is left of what the connection has served.
     fn is_blank(&self) -> bool {
         let shared = self.shared();
         self.config.side == Side::Server

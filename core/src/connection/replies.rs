@@ -1,4 +1,4 @@
-//! Answers, progress and log messages written on other threads, handed over in one piece.
+//! Answers, progress and log messages, written on any thread and handed to the driver together.
 
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -21,11 +21,11 @@ use crate::mcp::{ErrorKind, LogLevel, Method};
 use crate::message::Dialect;
 use crate::message::encode::{self, ErrorId};
 
-/// A batch of answers and notifications under way to the driver. Nothing is sent before
-/// [`submit`](Self::submit) (or the drop, which submits).
+/// A batch of answers and notifications for calls. Nothing is sent before [`submit`](Self::submit);
+/// dropping the batch submits it.
 ///
-/// Order is kept: progress written before an answer goes out before it. What belongs to a
-/// request that is answered or cancelled already is discarded by the driver.
+/// Order is kept: progress written before an answer is sent before it. The driver discards what belongs
+/// to a request that is already answered or cancelled.
 #[derive(Debug)]
 pub struct Replies {
     handle: Handle,
@@ -33,7 +33,7 @@ pub struct Replies {
     items: SmallVec<[Item; 2]>,
 }
 
-/// One frame.
+/// One frame of the batch.
 struct Item {
     len: usize,
     kind: FrameKind,
@@ -48,23 +48,25 @@ impl Replies {
         }
     }
 
-    /// Bytes not yet submitted.
+    /// Number of bytes not submitted yet.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing is to be submitted.
+    /// Whether there is nothing to submit.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     fn push(&mut self, kind: FrameKind, write: impl FnOnce(&mut Vec<u8>, &Handle)) {
-        let before = self.bytes.len();
-        write(&mut self.bytes, &self.handle);
-        self.items.push(Item {
-            len: self.bytes.len() - before,
-            kind,
-        });
+        let part = Part {
+            start: self.bytes.len(),
+            bytes: &mut self.bytes,
+        };
+        write(part.bytes, &self.handle);
+        let len = part.bytes.len() - part.start;
+        std::mem::forget(part);
+        self.items.push(Item { len, kind });
     }
 
     /// Answers with a result object.
@@ -84,7 +86,7 @@ impl Replies {
         });
     }
 
-    /// Answers with a result that is complete: a JSON object, to which nothing is added.
+    /// Answers with a complete result, a JSON object to which nothing is added.
     pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
         if to.dialect != Dialect::Rpc {
             return self.push(FrameKind::Answer(to.key), |out, handle| {
@@ -104,7 +106,7 @@ impl Replies {
         });
     }
 
-    /// Answers with an error of a neutral kind.
+    /// Answers with an error of a kind, whose code depends on the revision and the profile.
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
         let failure = Failure {
             kind,
@@ -124,7 +126,7 @@ impl Replies {
         self.spelt(to, &spelt);
     }
 
-    /// Answers with an error of a code of the application's own.
+    /// Answers with an error under a code that the application chose.
     pub fn error_code(&mut self, to: &ReplyTo, code: i64, message: &str, data: Option<&str>) {
         let spelt = Spelt {
             code,
@@ -147,13 +149,13 @@ impl Replies {
         });
     }
 
-    /// Reports progress, if the peer asked for it. Under back-pressure only the newest is kept
-    /// (R-PRG-05), and none while more than the output's cap is on the way.
+    /// Reports progress, if the peer requested it. Under back-pressure only the newest report is kept
+    /// (R-PRG-05). Reports are dropped while more bytes than the output's cap are queued for the peer.
     pub fn progress(&mut self, to: &ReplyTo, progress: Progress<'_>) {
         let Some(token) = &to.progress_token else {
             return;
         };
-        // What is no number has no place in JSON.
+        // JSON has no form for infinities and NaN.
         if self.handle.shared.is_backed_up() || !progress.progress.is_finite() {
             return;
         }
@@ -191,9 +193,9 @@ impl Replies {
         });
     }
 
-    /// Sends a part of the answer of an action that is answered as a stream; nothing to others,
-    /// who get the whole. `data` is JSON. When the peer has stopped reading and the output is at
-    /// its cap, the connection ends instead (R-ACT-24).
+    /// Sends a part of the answer to an action that is answered as a stream; does nothing for other
+    /// calls, which get the whole answer. `data` is JSON. If the peer has stopped reading and the
+    /// output is at its cap, the connection ends instead (R-ACT-24).
     pub fn partial(&mut self, to: &ReplyTo, data: &str) {
         if to.dialect == Dialect::ActionStream {
             self.push(FrameKind::Event(to.key), |out, _| {
@@ -202,15 +204,16 @@ impl Replies {
         }
     }
 
-    /// Sends a notification on behalf of a call that is not yet answered; `params` is a JSON
-    /// object. When the peer has stopped reading and the output is at its cap, the connection
-    /// ends instead.
+    /// Sends a notification on behalf of a call that is not answered yet; `params` is a JSON object. If
+    /// the peer has stopped reading and the output is at its cap, the connection ends instead.
     #[cfg(feature = "server")]
     pub(crate) fn notification(&mut self, to: &ReplyTo, method: Method, params: &str) {
         self.notify(to, method.name(), Some(params));
     }
 
-    /// The same for any method. `params` is a JSON object on one line, which is not looked at.
+    /// Sends a notification of any method on behalf of a call that is not answered yet; does nothing
+    /// for an action. `params` is a JSON object on one line, which is not validated. If the peer has
+    /// stopped reading and the output is at its cap, the connection ends instead.
     pub fn notify(&mut self, to: &ReplyTo, method: &str, params: Option<&str>) {
         if to.dialect == Dialect::Rpc {
             self.push(FrameKind::Event(to.key), |out, _| {
@@ -219,9 +222,9 @@ impl Replies {
         }
     }
 
-    /// Sends a log message on behalf of a call, if the peer wants messages of that level.
-    /// `data` is JSON; the values of members whose names speak of secrets are masked (R-LOG-05).
-    /// Shed under back-pressure.
+    /// Sends a log message on behalf of a call, if the peer wants messages of that level. `data` is
+    /// JSON; the values of members whose names suggest secrets are masked (R-LOG-05). Dropped under
+    /// back-pressure.
     pub fn log(&mut self, to: &ReplyTo, level: LogLevel, logger: Option<&str>, data: &str) {
         let least = to
             .log_level
@@ -234,12 +237,12 @@ impl Replies {
         }
     }
 
-    /// Hands everything to the driver.
+    /// Hands all frames to the driver.
     pub fn submit(&mut self) {
         self.hand_over(|wake| wake.wake());
     }
 
-    /// The same, as the last act of a handler: see [`Wake::wake_soon`].
+    /// Like [`submit`](Self::submit), as the last act of a handler: see [`Wake::wake_soon`].
     pub fn submit_last(&mut self) {
         self.hand_over(|wake| wake.wake_soon());
     }
@@ -268,6 +271,18 @@ impl Replies {
     }
 }
 
+/// A frame being written. If its writer panics, the drop removes the incomplete frame.
+struct Part<'a> {
+    bytes: &'a mut Vec<u8>,
+    start: usize,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        self.bytes.truncate(self.start);
+    }
+}
+
 impl Drop for Replies {
     fn drop(&mut self) {
         self.submit();
@@ -275,7 +290,7 @@ impl Drop for Replies {
     }
 }
 
-/// What a part of a stream says of itself.
+/// The metadata of a part of a streamed answer.
 fn part_of(to: &ReplyTo) -> AnswerMetadata<'_> {
     AnswerMetadata {
         request_id: Some(to.id().raw()).filter(|id| !id.is_empty()),
@@ -283,30 +298,31 @@ fn part_of(to: &ReplyTo) -> AnswerMetadata<'_> {
     }
 }
 
-/// Has who watches the call look at its result, which begins at `at`.
+/// Passes the result that begins at `at` to the call's watch, if there is one.
 fn reviewed(out: &mut Vec<u8>, at: usize, to: &ReplyTo) {
     if let Some(watch) = &to.watch {
         watch::review(out, at, to.id(), watch.as_ref());
     }
 }
 
-/// Refers to the data of an action, whose answer begins at `at`, where they are too long for it.
+/// Replaces the data of an action's answer, which begins at `at`, by a reference if they are too long.
 fn referred(out: &mut Vec<u8>, at: usize, to: &ReplyTo, handle: &Handle) {
     #[cfg(feature = "server")]
     if let Some(references) = &handle.config().references {
         let whose = to.principal().or_else(|| handle.verified());
-        references.refer(out, at, to.dialect, whose.map(Principal::as_str));
+        let asked = (to.dialect, whose.map(Principal::as_str));
+        references.refer(out, at, asked, &handle.config().budget);
     }
     #[cfg(not(feature = "server"))]
     let _ = (out, at, to, handle);
 }
 
-/// Whole numbers without a fraction, as people write progress.
+/// Appends a number; whole numbers without a fraction.
 fn append_f64(out: &mut Vec<u8>, value: f64) {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         number::append(out, value as i64);
     } else {
-        // Writing to a vector does not fail; a number that is none becomes null.
+        // Writing to a vector cannot fail; NaN becomes `null`.
         let _ = serde_json::to_writer(out, &value);
     }
 }

@@ -1,4 +1,4 @@
-//! Whole messages: the peer's requests and notifications, and the answers to ours.
+//! Handles whole messages: requests and notifications of the peer, and answers to this side's requests.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Side, revision::Unr
 use crate::message::{Field, Kind, Message, MessageRef, RequestId};
 
 impl Core {
-    /// A request of the peer.
+    /// Handles a request of the peer.
     pub(super) fn request(
         &mut self,
         exchange: &mut Exchange,
@@ -32,7 +32,7 @@ impl Core {
     ) {
         let Some(id) = message.id() else { return };
         let Ok(vacant) = exchange.incoming.check(&id) else {
-            // R-RPC-05: the one in flight is untouched.
+            // R-RPC-05: the request in flight is not affected.
             return self.refuse(
                 exchange,
                 Some(id),
@@ -46,20 +46,18 @@ impl Core {
             answer.error(kind, &why, None);
             return;
         }
-        let session = self.session.as_mut();
-        let unwanted = session.is_some_and(|session| session.arrives(id, now));
         let method = method_of(&message);
         let revision = match self.revision_of(exchange, &message, id, method) {
             Ok(revision) => revision,
             Err(()) => return,
         };
         if revision.era() == Era::Stateless && self.config.side == Side::Client {
-            // R-RPC-15, R-RPC-16: such a server sends no requests, and gets no answers.
+            // R-RPC-15, R-RPC-16: a server of the stateless era sends no requests, and gets no answers.
             return self.stray(Stray::Unexpected, message.bytes(), host);
         }
         let answer = exchange.answer(&self.config, id, revision);
         let unknown = |answer: Answer<'_>| {
-            // A method that is no Unicode string is unknown like any other.
+            // A method that is not valid Unicode is unknown like any other.
             let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
             answer.refuse(Failure {
                 kind: ErrorKind::MethodNotFound,
@@ -96,7 +94,6 @@ impl Core {
             _ if self.is_asking_too_fast(now) => {
                 return super::admission::refuse(exchange.answer(&self.config, id, revision));
             }
-            _ if unwanted => return self.answer_cancelled(exchange, id),
             _ => {}
         }
         let request = Incoming {
@@ -107,8 +104,9 @@ impl Core {
         self.admit(exchange, turn, request, (id, Some(vacant)), host);
     }
 
-    /// The revision that a request is served in: its own envelope decides, then the handshake
-    /// (R-ERA-02, R-ERA-03). `Err` when the request is refused, which is answered here.
+    /// The revision in which to serve a request: its own envelope decides, else the handshake
+    /// (R-ERA-02, R-ERA-03). `Err` if the request is refused; a server has answered it then, a client
+    /// does not answer.
     fn revision_of(
         &mut self,
         exchange: &mut Exchange,
@@ -118,7 +116,7 @@ impl Core {
     ) -> Result<Revision, ()> {
         let negotiated = self.handle.revision();
         if self.config.side == Side::Client {
-            // A ping is answered from the first moment on (R-PNG-01).
+            // A client answers pings before the connection is open (R-PNG-01).
             let unsettled = match method {
                 Some(Method::Ping) => self.config.revisions.newest(Era::Handshake),
                 _ => None,
@@ -212,7 +210,7 @@ impl Core {
         }
     }
 
-    /// A notification of the peer. Nothing here is ever answered (R-RPC-11).
+    /// Handles a notification of the peer. Notifications are never answered (R-RPC-11).
     pub(super) fn notification(
         &mut self,
         exchange: &mut Exchange,
@@ -233,8 +231,8 @@ impl Core {
         host.overheard(message);
     }
 
-    /// The peer gave up on a request. Unknown, finished and malformed ones are ignored
-    /// (R-CAN-04); what the request still answers is discarded.
+    /// Cancels a request of the peer. Cancellations of unknown or finished requests and malformed ones
+    /// are ignored (R-CAN-04); a later answer to the cancelled request is discarded.
     fn peer_cancelled(
         &mut self,
         exchange: &mut Exchange,
@@ -251,7 +249,7 @@ impl Core {
             .and_then(|params| reader::find(params, "reason"));
         let reason = reason.and_then(reader::as_str);
         let Some(incoming) = exchange.incoming.find(&id) else {
-            if self.session.is_some() {
+            if self.is_session {
                 turn.elsewhere.push(Elsewhere {
                     id: id.to_owned(),
                     reason: reason.map(Box::from),
@@ -266,7 +264,7 @@ impl Core {
         let dispatched = turn.records.len();
         turn.records.retain(|record| record.key != key);
         if turn.records.len() < dispatched {
-            // It came in this very turn: nobody has seen it.
+            // The request arrived in this very turn: the host has not received it yet.
             self.end_incoming(exchange, incoming);
         } else {
             let reason = reason.as_deref();
@@ -275,7 +273,7 @@ impl Core {
         self.answer_cancelled(exchange, id);
     }
 
-    /// An answer of the peer, to a request of this side or to none.
+    /// Handles an answer of the peer.
     pub(super) fn answer(
         &mut self,
         exchange: &mut Exchange,
@@ -302,7 +300,7 @@ impl Core {
                 let (at, len) = (turn.at, message.bytes().len());
                 return turn.answers.push((key, at, len, *message.envelope()));
             }
-            // Nobody decodes an answer again, so it needs no padding.
+            // An answer is not decoded again, so it needs no padding.
             _ => {
                 let block = Bytes::copy_from_slice(message.bytes());
                 Ok(Message::from_bytes(block, *message.envelope()))
@@ -313,15 +311,15 @@ impl Core {
         }
     }
 
-    /// A frame that is no message, but so much of an answer that its request can be told: nobody
-    /// is to wait for a better one.
+    /// Fails the pending request that an invalid answer names, if its id can be read, so that its
+    /// caller does not wait for a better answer.
     pub(super) fn bad_answer(&mut self, message: MessageRef<'_>, why: &'static str) {
         if message.envelope().invites_answer() || message.method().is_some() {
             return;
         }
         let key = self.own_key(&message);
         if let Some(key) = key.filter(|key| self.pending.remove(*key, &mut self.timers).is_some()) {
-            // Losing here means that another outcome came first.
+            // An error here means that the request had ended before.
             let _ = self
                 .shared()
                 .outgoing
@@ -329,7 +327,7 @@ impl Core {
         }
     }
 
-    /// The request of this side that an answer's id names.
+    /// The request of this side that the answer's id names.
     fn own_key(&self, message: &MessageRef<'_>) -> Option<RequestKey> {
         let token = message.raw_bytes(Field::Id)?;
         RequestKey::from_token(token).or_else(|| {
@@ -341,14 +339,14 @@ impl Core {
     }
 }
 
-/// The method, if some revision defines it.
+/// The method, if a revision defines it.
 fn method_of(message: &MessageRef<'_>) -> Option<Method> {
     let known = message.raw_bytes(Field::Method).and_then(Method::of_token);
-    // Spelled with escapes, perhaps.
+    // The name may contain escapes.
     known.or_else(|| Method::parse(&message.method()?))
 }
 
-/// What the waiter learns of an error of the peer.
+/// The error that the caller of a request gets for an error of the peer.
 fn failure(error: PeerError) -> RequestError {
     match error.code {
         REQUEST_CANCELLED => RequestError::Cancelled(Some(error.message)), // R-ERR-27
@@ -356,7 +354,7 @@ fn failure(error: PeerError) -> RequestError {
     }
 }
 
-/// The peer's error, whatever its shape.
+/// Reads the peer's error; replaces missing members by defaults.
 pub(super) fn peer_error(message: &MessageRef<'_>) -> PeerError {
     let error = message.error().unwrap_or("{}");
     let text = reader::find(error, "message")
@@ -371,7 +369,7 @@ pub(super) fn peer_error(message: &MessageRef<'_>) -> PeerError {
     }
 }
 
-/// Whether the log level that an envelope asks for, if it does, is one.
+/// Whether the log level in the envelope is a known one; `true` if there is none.
 fn has_known_level(message: &MessageRef<'_>) -> bool {
     let known = |raw| reader::as_str(raw).is_some_and(|name| LogLevel::parse(&name).is_some());
     message.raw(Field::LogLevel).is_none_or(known)

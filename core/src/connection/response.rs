@@ -1,4 +1,4 @@
-//! What a caller waits for: the connection to open, a request to be answered.
+//! The futures that callers await: for a connection to open, and for the answer to a request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use crate::error::RequestError;
 use crate::mcp::Revision;
 use crate::message::Message;
 
-/// The end of opening. See [`Handle::opened`].
+/// Future that completes when the connection is open or has failed. See [`Handle::opened`].
 ///
 /// # Cancel safety
 /// May be dropped at any time.
@@ -50,10 +50,10 @@ impl Future for Opened<'_> {
     }
 }
 
-/// The answer to come to one request. See [`Handle::request`].
+/// Future of the answer to one request. See [`Handle::request`].
 ///
 /// # Cancel safety
-/// Dropping it cancels the request: the peer is told, a late answer is discarded.
+/// Dropping it cancels the request: the peer is told, and a late answer is discarded.
 #[derive(Debug)]
 #[must_use = "dropping the response cancels the request"]
 pub struct Response {
@@ -72,7 +72,7 @@ impl Response {
         self.key
     }
 
-    /// Gives up and tells the peer why. Does nothing when the answer is there already.
+    /// Cancels the request and tells the peer why. Does nothing if the answer has arrived already.
     pub fn cancel(mut self, reason: Option<&str>) {
         self.give_up(reason);
     }

@@ -1,5 +1,4 @@
-//! The buffers of a thread: in one its frames are encoded before they are handed over, in another what such
-//! a frame is made of.
+//! Two reusable buffers per thread: one to encode a frame, one for an intermediate value of that frame.
 
 use std::cell::Cell;
 
@@ -7,11 +6,11 @@ use crate::limits::KEEP_BYTES;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    /// For who takes a buffer while another is in use.
+    /// The buffer to take while the first one is in use.
     static SECOND: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// An empty buffer, with room if it was used before.
+/// Takes an empty buffer, with capacity if one was given back before.
 #[inline]
 pub(super) fn take() -> Vec<u8> {
     let spare = SPARE.try_with(Cell::take).unwrap_or_default();
@@ -21,12 +20,12 @@ pub(super) fn take() -> Vec<u8> {
     }
 }
 
-/// Gives a buffer back, unless it grew beyond what is worth keeping.
+/// Gives a buffer back; a buffer that has grown too large is dropped.
 #[inline]
 pub(super) fn put(mut buffer: Vec<u8>) {
     if buffer.capacity() <= KEEP_BYTES {
         buffer.clear();
-        // A thread that ends keeps none.
+        // While the thread ends, nothing is kept.
         let other = SPARE.try_with(|spare| spare.replace(buffer));
         if let Ok(other) = other
             && other.capacity() > 0

@@ -1,76 +1,31 @@
-//! Cancels across the streams of one session.
+//! Cancellation across the streams of one session.
 //!
-//! Where a session has many streams, as over HTTP, a cancel comes on another stream than its
-//! request. It applies when exactly one stream has that id in flight; when several have, as with
-//! clients that number every request alike, nobody can tell which was meant, and none ends.
-//! One that overtook its request is kept for a moment, unless the session knows the id: then it
-//! came too late, and a later request of the same id has nothing to do with it.
-
-use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
-use std::time::Instant;
+//! In a session with many streams, as over HTTP, a cancellation arrives on another stream than its
+//! request. It applies if exactly one stream has that id in flight. If several have it, as with clients
+//! that number every request alike, the cancellation is ambiguous and cancels none of them. A
+//! cancellation of an id that is not in flight is ignored (R-CAN-04): if it were remembered, it would
+//! cancel a later request with the same id, whose caller waits for an answer.
 
 use super::core::Core;
 use super::host::{CallKey, Host, Stray};
 use super::stream::Exchange;
 use super::streams::Streams;
-use crate::limits::{EARLY_CANCEL, MAX_EARLY_CANCELS, MAX_KNOWN_IDS, later};
 use crate::mcp::code::REQUEST_CANCELLED;
 use crate::message::{OwnedId, RequestId};
 
-/// A cancel whose request is not in flight on its own stream.
+/// A cancellation whose request is not in flight on the stream where the cancellation arrived.
 #[derive(Debug)]
 pub(super) struct Elsewhere {
     pub id: OwnedId,
     pub reason: Option<Box<str>>,
 }
 
-/// What a session remembers of ids, as seeded hashes: of a foreseeable size, whatever they are.
-#[derive(Debug, Default)]
-pub(super) struct Session {
-    hasher: RandomState,
-    /// Requests that came, the last ones.
-    known: VecDeque<u64>,
-    /// Cancels that came before their requests, and how long each is kept.
-    early: VecDeque<(Instant, u64)>,
-}
-
-impl Session {
-    /// A request came. Whether it was cancelled before.
-    pub fn arrives(&mut self, id: RequestId<'_>, now: Instant) -> bool {
-        let hash = self.hasher.hash_one(id);
-        if self.known.len() >= MAX_KNOWN_IDS {
-            self.known.pop_front();
-        }
-        self.known.push_back(hash);
-        self.forget(now);
-        let found = self.early.iter().position(|(_, early)| *early == hash);
-        found.and_then(|at| self.early.remove(at)).is_some()
-    }
-
-    /// A cancel came of an id that no stream has in flight.
-    fn cancels(&mut self, id: RequestId<'_>, now: Instant) {
-        let hash = self.hasher.hash_one(id);
-        self.forget(now);
-        if !self.known.contains(&hash) && self.early.len() < MAX_EARLY_CANCELS {
-            self.early.push_back((later(now, EARLY_CANCEL), hash));
-        }
-    }
-
-    fn forget(&mut self, now: Instant) {
-        while self.early.front().is_some_and(|(until, _)| *until <= now) {
-            self.early.pop_front();
-        }
-    }
-}
-
 impl Core {
-    /// Looks on all streams for the request that a cancel names.
+    /// Searches all streams for the request that a cancellation names, and cancels it.
     pub(super) fn cancel_elsewhere(
         &mut self,
         streams: &mut Streams,
         Elsewhere { id, reason }: Elsewhere,
-        now: Instant,
         host: &mut dyn Host,
     ) {
         let id = id.as_ref();
@@ -92,16 +47,12 @@ impl Core {
                 self.cancel_incoming(exchange, key, reason, reason, host);
                 self.answer_cancelled(exchange, id);
             }
-            (None, _) => {
-                if let Some(session) = &mut self.session {
-                    session.cancels(id, now);
-                }
-            }
+            (None, _) => {}
             (Some(_), Some(_)) => self.stray(Stray::Cancel, b"", host),
         }
     }
 
-    /// The one answer to a cancelled request, for peers that expect it (R-ERR-27).
+    /// Writes the error for a cancelled request, for peers that expect one (R-ERR-27).
     pub(super) fn answer_cancelled(&self, exchange: &mut Exchange, id: RequestId<'_>) {
         let profile = self.handle.revision().map(|_| self.config.profile);
         let own = profile.is_some_and(|profile| profile.overlay().answers_cancelled);

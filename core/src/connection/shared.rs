@@ -1,4 +1,4 @@
-//! What the driver of a connection and the threads with a handle have in common.
+//! The state shared by the driver of a connection and its handles.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,46 +9,50 @@ use super::handle::Peer;
 use super::params;
 use super::principal::Principal;
 use super::queue::{Queue, Submission};
+use super::source::Source;
 use crate::correlate::Outgoing;
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
 use crate::message::Message;
 
-/// Tells the parked driver of a connection that submissions wait.
+/// Wakes the parked driver of a connection.
 pub trait Wake: Send + Sync {
-    /// Called from any thread; must not block.
+    /// Wakes the driver because submissions wait. Called from any thread; must not block.
     fn wake(&self);
 
-    /// The same, as the last act of a handler: it may wait for the handlers queued right behind
-    /// this one, so that their answers leave in one piece.
+    /// Like [`wake`](Self::wake), called as the last act of a handler. An implementation may delay the
+    /// wake until the handlers queued right behind this one have run, so that their answers are sent
+    /// together.
     fn wake_soon(&self) {
         self.wake();
     }
 }
 
-/// What a peer of the handshake era is told that has not said what it wants.
+/// The log level for a peer of the handshake era that has not set one.
 pub(super) const FIRST_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 pub(crate) struct Shared {
     pub config: Arc<Config>,
     pub outgoing: Outgoing<Result<Message, RequestError>>,
     pub queue: Queue,
-    /// Bytes that the driver has taken over and the peer has not: as of the driver's last turn.
+    /// Bytes of output not written yet, as of the driver's last turn.
     output_bytes: AtomicUsize,
     wake: OnceLock<Arc<dyn Wake>>,
-    /// Index of the revision in force; `u8::MAX` before there is one.
+    /// Index of the revision in force; `u8::MAX` before the connection is open.
     revision: AtomicU8,
-    /// What every request carries in that revision. Set before it.
+    /// The `_meta` members of every request in that revision. Set before `revision`.
     envelope: OnceLock<Box<[u8]>>,
     pub peer: OnceLock<Peer>,
     pub closed: OnceLock<ConnectionError>,
-    /// Why no further request is taken, while what is in flight is finished.
+    /// Why the connection is shutting down; set while no new request is accepted.
     draining: OnceLock<ConnectionError>,
     pub openers: Mutex<Vec<Waker>>,
     pub strays: AtomicU64,
     log_level: AtomicU8,
-    /// Who the peer is, as its carrier has verified.
+    /// The peer as the transport has verified it.
     pub principal: OnceLock<Principal>,
+    /// The source that limits count against, as far as the transport knows it.
+    source: Mutex<Source>,
 }
 
 impl Shared {
@@ -68,14 +72,25 @@ impl Shared {
             strays: AtomicU64::new(0),
             log_level: AtomicU8::new(FIRST_LOG_LEVEL as u8),
             principal: OnceLock::new(),
+            source: Mutex::default(),
         }
+    }
+
+    pub fn source(&self) -> Source {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        source.clone()
+    }
+
+    pub fn set_source(&self, source: &Source) {
+        let mut own = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone_from(source);
     }
 
     pub fn revision(&self) -> Option<Revision> {
         Revision::from_index(self.revision.load(Ordering::Acquire))
     }
 
-    /// What every request of this side carries in the revision in force.
+    /// The `_meta` members of every request of this side in the revision in force.
     pub fn envelope(&self) -> Option<&[u8]> {
         self.envelope.get().map(|envelope| &**envelope)
     }
@@ -96,7 +111,8 @@ impl Shared {
         self.submit_frame(&[], submission);
     }
 
-    /// Submits one thing whose frame, if it is [`Place::Next`](super::queue::Place), is `frame`.
+    /// Submits one task; `frame` is its frame if that is [`Place::Next`](super::queue::Place). Wakes
+    /// the driver if the queue was empty.
     #[inline]
     pub fn submit_frame(&self, frame: &[u8], submission: Submission) {
         if self.closed.get().is_none()
@@ -107,8 +123,8 @@ impl Shared {
         }
     }
 
-    /// Submits frames that lie in `frames` one behind the other, and wakes the driver unless it
-    /// knows that something waits.
+    /// Submits tasks whose frames lie one after another in `frames`. Wakes the driver if the queue was
+    /// empty.
     #[inline]
     pub fn submit_frames(
         &self,
@@ -124,22 +140,23 @@ impl Shared {
         }
     }
 
-    /// Says how many bytes the peer has still to take.
+    /// Sets the number of bytes of output that are not written yet.
     pub fn set_output_bytes(&self, bytes: usize) {
         self.output_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// As it was last said.
+    /// Bytes of output not written yet, as last set.
     pub fn output_bytes(&self) -> usize {
         self.output_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes on the way to the peer.
+    /// Bytes on the way to the peer: submitted, or not written yet.
     pub fn queued_bytes(&self) -> usize {
         self.output_bytes() + self.queue.bytes()
     }
 
-    /// Whether more is on the way to the peer than may be: what can be left out is.
+    /// Whether so much is on the way to the peer that new requests fail and progress and log messages
+    /// are dropped.
     pub fn is_backed_up(&self) -> bool {
         self.queued_bytes() > self.config.limits.output_cap_bytes
     }
@@ -162,12 +179,12 @@ impl Shared {
         self.wake_openers();
     }
 
-    /// Takes no further request. The first reason stays.
+    /// Refuses requests from now on. Only the first reason counts.
     pub(crate) fn drain(&self, reason: &ConnectionError) {
         let _ = self.draining.set(reason.clone());
     }
 
-    /// Ends the connection for everyone who holds a handle. The first reason stays.
+    /// Ends the connection for every holder of a handle. Only the first reason counts.
     pub(crate) fn close(&self, reason: ConnectionError) {
         let reason = self.closed.get_or_init(|| reason).clone();
         self.outgoing

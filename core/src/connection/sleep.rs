@@ -1,4 +1,4 @@
-//! Waiting for time to pass, on the connection's own timers: for handlers without a runtime.
+//! A sleep for handlers that have no async runtime: it runs on the connection's own timers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::handle::Handle;
 use super::queue::Submission;
 
-/// Ends after a while. See [`Handle::sleep`].
+/// Future that completes after a while. See [`Handle::sleep`].
 ///
 /// # Cancel safety
-/// May be dropped at any time: the task is forgotten at once, the timer when its time has come.
+/// May be dropped at any time. The waker is dropped at once; the timer remains until it is due.
 #[derive(Debug)]
 pub struct Sleep {
     handle: Handle,
@@ -40,7 +40,8 @@ impl Drop for Sleep {
     }
 }
 
-/// What the driver keeps of it: dropped when the time has come, or will not come any more.
+/// The driver's half of a sleep. Dropping it ends the sleep, whether the timer fired or the connection
+/// was dropped.
 #[derive(Debug)]
 pub(crate) struct Alarm(Arc<Sleeper>);
 
@@ -56,8 +57,8 @@ impl Drop for Alarm {
 }
 
 impl Handle {
-    /// Ends after `duration`, or when the connection does; counted from the first poll, on the
-    /// timers of the connection's driver. Needs no runtime.
+    /// Completes after `duration`, or when the connection ends. The time counts from the first poll and
+    /// runs on the timers of the connection's driver; no async runtime is needed.
     pub fn sleep(&self, duration: Duration) -> Sleep {
         Sleep {
             handle: self.clone(),

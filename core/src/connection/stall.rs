@@ -1,4 +1,5 @@
-//! A peer that takes nothing while the output is above its cap.
+//! Disconnects a peer that reads nothing while its output is above its cap, or while its output is long
+//! and all connections together hold too much.
 
 use std::time::Instant;
 
@@ -7,14 +8,16 @@ use super::pending::Timer;
 use super::streams::Streams;
 use crate::correlate::TimerKey;
 use crate::error::ConnectionError;
-use crate::limits::later;
+use crate::limits::{KEEP_BYTES, later};
 
-/// The clock on such a peer.
+/// The timer that watches such a peer.
 #[derive(Debug, Default)]
 pub(super) struct Stall {
     timer: Option<TimerKey>,
-    /// Bytes the peer had taken when the clock began.
+    /// Bytes that the peer had taken when the timer started.
     taken: u64,
+    /// Whether the output was above its cap when the timer started.
+    above_cap: bool,
 }
 
 fn taken(streams: &Streams) -> u64 {
@@ -23,28 +26,40 @@ fn taken(streams: &Streams) -> u64 {
 }
 
 impl Core {
-    /// Starts or stops the clock; `longest` is the length of the longest output.
+    /// Starts or stops the timer; `longest` is the length of the longest output.
     pub(super) fn watch_stall(&mut self, streams: &Streams, longest: usize, now: Instant) {
-        let above = longest > self.limits().output_cap_bytes;
-        if above && self.stall.timer.is_none() {
+        let cap = self.limits().output_cap_bytes;
+        let above_cap = longest > cap;
+        let is_long = above_cap || longest > KEEP_BYTES;
+        if !is_long && self.stall.timer.is_none() {
+            return;
+        }
+        if (!is_long || above_cap != self.stall.above_cap)
+            && let Some(timer) = self.stall.timer.take()
+        {
+            self.timers.cancel(timer);
+        }
+        if is_long && self.stall.timer.is_none() {
             self.stall.taken = taken(streams);
+            self.stall.above_cap = above_cap;
             let deadline = later(now, self.limits().stall_timeout);
             self.stall.timer = Some(self.timers.insert(deadline, Timer::Stall));
-        } else if !above && let Some(timer) = self.stall.timer.take() {
-            self.timers.cancel(timer);
         }
     }
 
-    /// The time is up: a peer that took something meanwhile gets as much again.
+    /// Handles the timer: ends the connection if the peer has taken nothing; else starts the timer
+    /// again.
     pub(super) fn stalled(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
         self.stall.timer = None;
-        if taken(streams) == self.stall.taken {
-            return Some(ConnectionError::Stalled);
-        }
         let outputs = streams
             .iter()
             .map(|(_, stream)| stream.exchange.output.len());
-        self.watch_stall(streams, outputs.max().unwrap_or(0), now);
+        let longest = outputs.max().unwrap_or(0);
+        let too_much = longest > self.limits().output_cap_bytes || self.is_to_give_way();
+        if too_much && taken(streams) == self.stall.taken {
+            return Some(ConnectionError::Stalled);
+        }
+        self.watch_stall(streams, longest, now);
         None
     }
 }

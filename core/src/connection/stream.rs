@@ -1,4 +1,4 @@
-//! One stream of a connection: its bytes in and out and the requests in flight on it.
+//! One stream of a connection: its bytes in and out, and the requests in flight on it.
 
 use bytes::Bytes;
 
@@ -16,21 +16,21 @@ use crate::mcp::revision::UnreadableId;
 use crate::mcp::{Era, Revision};
 use crate::message::{MessageRef, OwnedId, RequestId};
 
-/// How frames leave on one stream.
+/// Frames the output of one stream.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// That of what the peer writes.
+    /// The framing that the peer uses.
     pub framing: Framing,
     trace: Option<Trace>,
 }
 
 impl Wire {
-    /// Nobody sees what goes out here.
+    /// Turns off tracing for this stream.
     pub fn hide(&mut self) {
         self.trace = None;
     }
 
-    /// Appends one framed message that `write` writes without its framing.
+    /// Appends one message, which `write` writes, with its framing.
     pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
         output.append_with(|out| {
             let begin = out.len();
@@ -52,7 +52,7 @@ impl Wire {
         });
     }
 
-    /// For what is written and not sent.
+    /// A wire for frames that are encoded but not sent.
     pub fn plain() -> Self {
         Self {
             framing: Framing::Whole,
@@ -60,7 +60,7 @@ impl Wire {
         }
     }
 
-    /// A way to answer that request here and now.
+    /// Returns what answers the request immediately.
     pub fn answer<'a>(
         &'a self,
         output: &'a mut Output,
@@ -79,7 +79,7 @@ impl Wire {
         }
     }
 
-    /// Queues one message that is encoded, without a copy when it is long.
+    /// Queues one encoded message; a long one without a copy.
     fn push(&self, output: &mut Output, frame: Bytes) {
         if let Some(trace) = &self.trace {
             trace.note(Direction::Out, &frame);
@@ -108,17 +108,17 @@ impl Wire {
     }
 }
 
-/// What is known of a request in flight.
+/// State of a request in flight.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub cancel: CancelToken,
-    /// The request itself, while it has not begun.
+    /// The request itself, while it waits to begin.
     pub waiting: Option<Box<Waiting>>,
     /// The newest progress notification that back-pressure held back (R-PRG-05).
     pub held: Option<Box<[u8]>>,
-    /// What happens if it is not answered in time.
+    /// The time limit of its handler: the timer, and how to answer when it fires.
     pub limit: Option<(TimerKey, Overdue)>,
-    /// What an action has beside all that.
+    /// Further state of an action.
     pub action: Option<Box<Underway>>,
 }
 
@@ -134,7 +134,7 @@ impl Entry {
     }
 }
 
-/// The reading half.
+/// The reading half of a stream.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub input: Input,
@@ -142,19 +142,19 @@ pub(crate) struct Reading {
     pub ended: bool,
 }
 
-/// The writing half, and what is in flight.
+/// The writing half of a stream, and its requests in flight.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub output: Output,
     pub wire: Wire,
     pub incoming: Incoming<OwnedId, Entry>,
-    /// Requests that have not begun.
+    /// Requests that wait to begin.
     pub waiting: Queue,
-    /// Requests whose newest progress is held back; those that have ended are still here.
+    /// Requests whose newest progress is held back; may still contain requests that have ended.
     pub held: Vec<IncomingKey>,
-    /// The form of an error's id when a frame's id cannot be read: that of the last envelope.
+    /// The form of an error's id when a frame's id cannot be read, according to the last envelope.
     pub unreadable: UnreadableId,
-    /// Which of the languages is spoken.
+    /// State of the dialects spoken on this stream.
     pub speech: Speech,
 }
 
@@ -174,7 +174,7 @@ impl Reading {
     }
 }
 
-/// The form of an error's id before there is an envelope.
+/// The form of an error's id before the first envelope.
 fn unreadable(config: &Config) -> UnreadableId {
     match config.revisions.newest(Era::Handshake) {
         Some(_) => UnreadableId::Null,
@@ -192,7 +192,7 @@ impl Stream {
                     framing,
                     trace: config.trace.clone(),
                 },
-                // Bounded by what they hold: `max_incoming` and `waiting_cap_bytes`.
+                // Bounded elsewhere: by `max_incoming` and `waiting_cap_bytes`.
                 incoming: Incoming::new(usize::MAX),
                 waiting: Queue::default(),
                 held: Vec::new(),
@@ -202,7 +202,7 @@ impl Stream {
         }
     }
 
-    /// Makes it as good as new, if nothing waits on it in either direction.
+    /// Resets the stream if nothing waits on it in either direction; returns whether it was reset.
     #[cfg(feature = "http")]
     pub fn renew(&mut self, framing: Framing, config: &Config) -> bool {
         let Self { reading, exchange } = self;
@@ -221,12 +221,13 @@ impl Stream {
 }
 
 impl Exchange {
-    /// Its one request is answered: nothing follows (R-HTP-08).
+    /// Whether the stream carries a single message whose requests are all answered: nothing may follow
+    /// then (R-HTP-08).
     pub fn is_over(&self) -> bool {
         self.wire.framing == Framing::Whole && self.incoming.is_empty()
     }
 
-    /// A way to answer that request here and now.
+    /// Returns what answers the request immediately.
     pub fn answer<'a>(
         &'a mut self,
         config: &'a Config,
@@ -244,7 +245,7 @@ impl Exchange {
         }
     }
 
-    /// The same for a request in whichever language it came.
+    /// Returns what answers a request of any dialect immediately.
     pub fn answer_to<'a>(
         &'a mut self,
         config: &'a Config,
@@ -263,7 +264,7 @@ impl Exchange {
         });
     }
 
-    /// Appends a frame that was submitted.
+    /// Appends a submitted frame.
     pub fn take_over(&mut self, frame: Encoded<'_>) {
         match frame {
             Encoded::Copied(frame) => self.append(frame),
@@ -271,7 +272,7 @@ impl Exchange {
         }
     }
 
-    /// The same for one that `end` brings to its end.
+    /// Appends a submitted frame that `end` completes.
     pub fn take_over_and(&mut self, frame: Encoded<'_>, end: impl FnOnce(&mut Vec<u8>)) {
         match frame {
             Encoded::Copied(frame) => self.write(|out| {

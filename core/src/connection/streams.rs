@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use super::host::StreamId;
 use super::stream::{Exchange, Stream};
 
-/// Streams by place. A place is used again when its stream is closed, under a new generation.
+/// Streams by index. The index of a closed stream is reused with a new generation.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     places: Vec<Place>,
@@ -32,6 +32,11 @@ impl Streams {
             index: self.places.len() as u32,
             generation: 0,
         };
+        if self.places.len() == self.places.capacity() {
+            // Most connections have one stream, idle sessions one stream and one free index: `Vec`
+            // would allocate four.
+            self.places.reserve_exact(self.places.len().max(1));
+        }
         self.places.push(Place {
             generation: 0,
             stream,
@@ -45,7 +50,7 @@ impl Streams {
             return None;
         }
         let stream = place.stream.take()?;
-        // A place whose generations are used up is not used again.
+        // An index whose generations are used up is not reused.
         if let Some(next) = place.generation.checked_add(1) {
             place.generation = next;
             self.free.push(id.index);
@@ -69,7 +74,7 @@ impl Streams {
         self.get_mut(id).map(|stream| &mut stream.exchange)
     }
 
-    /// The exchange of that stream or, where it is closed, of the first.
+    /// The exchange of that stream, or of the first stream if that one is closed.
     pub fn exchange_or_first(&mut self, id: StreamId) -> Option<&mut Exchange> {
         let open = self.get(id).is_some();
         self.exchange(if open { id } else { StreamId::FIRST })
@@ -89,7 +94,7 @@ impl Streams {
         })
     }
 
-    /// Whether there have been several at once: then this is a session.
+    /// Whether there has been more than one stream: then the connection is a session.
     pub fn are_many(&self) -> bool {
         self.places.len() > 1
     }

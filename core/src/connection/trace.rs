@@ -1,4 +1,4 @@
-//! An opt-in look at every frame of a connection, with secrets masked.
+//! An optional callback that sees every frame of a connection, with secrets masked.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::json::{DecodeErrorKind, reader, string};
 
-/// Which way a frame went.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the peer.
@@ -15,20 +15,20 @@ pub enum Direction {
     Out,
 }
 
-/// Called with every frame, on the driver's thread; must not block. Costs nothing when it is not
-/// set.
+/// Callback for every frame. Called on the driver's thread; must not block. A connection without one
+/// pays nothing.
 #[derive(Clone)]
 pub struct Trace(Arc<Report>);
 
 type Report = dyn Fn(Direction, &str) + Send + Sync;
 
 impl Trace {
-    /// Shows `report` each frame, [redacted](redact).
+    /// Passes each frame, [redacted](redact), to `report`.
     pub fn new(report: impl Fn(Direction, &str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(report))
     }
 
-    /// A report that panics takes nothing along.
+    /// Reports a frame. A callback that panics affects nothing else.
     pub(crate) fn note(&self, direction: Direction, frame: &[u8]) {
         let shown = match std::str::from_utf8(frame) {
             Ok(text) => match crate::json::validate(frame, MAX_DEPTH) {
@@ -50,11 +50,12 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// Deepest nesting that is shown.
+/// Deepest nesting that is shown; what lies deeper is replaced by its length.
 const MAX_DEPTH: usize = 64;
-/// Longest string that is shown whole, in bytes of its token.
+/// Longest string that is shown, in bytes of its JSON token; longer ones are replaced by their length.
 const MAX_STRING_BYTES: usize = 256;
-/// What a member's name holds, in lower case and without separators, when its value is a secret.
+/// A member's value is a secret if its name, in lower case and without separators, contains one of
+/// these.
 const SECRET: [&str; 9] = [
     "password",
     "passwd",
@@ -67,8 +68,8 @@ const SECRET: [&str; 9] = [
     "privatekey",
 ];
 
-/// JSON as it may be logged: the values of members whose names speak of secrets are masked (at
-/// any depth), long strings and what is nested deeply are cut. `progressToken` is no secret.
+/// Redacts JSON for a log: masks the values of members whose names suggest secrets, at any depth, and
+/// replaces long strings and deeply nested values by their length. `progressToken` is not a secret.
 pub fn redact(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len().min(4096));
     let cut = |out: &mut Vec<u8>, token: &str| match token.len() > MAX_STRING_BYTES {
@@ -79,8 +80,8 @@ pub fn redact(json: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// JSON whose secrets are masked as in [`redact`], and which is whole otherwise: what may be told
-/// the peer in a log message (R-LOG-05).
+/// Masks secrets as [`redact`] does and keeps everything else, for log messages to the peer (R-LOG-05).
+/// Nesting deeper than `MAX_DEPTH` is replaced, too.
 pub(super) fn mask(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len());
     value(&mut out, json.trim_ascii(), 0, &|out, token| {
@@ -89,7 +90,7 @@ pub(super) fn mask(json: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The same, and each string as `text` has it.
+/// Masks secrets like `mask`, and replaces each string by what `text` returns for it.
 #[cfg(feature = "server")]
 pub(crate) fn mask_with(json: &str, text: impl Fn(&str) -> String) -> String {
     let mut out = Vec::with_capacity(json.len());
@@ -100,7 +101,7 @@ pub(crate) fn mask_with(json: &str, text: impl Fn(&str) -> String) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Whether a name speaks of secrets.
+/// Whether a member of this name holds a secret.
 pub(crate) fn is_secret(name: &str) -> bool {
     let plain: String = name
         .chars()
@@ -113,7 +114,8 @@ pub(crate) fn is_secret(name: &str) -> bool {
             && SECRET.iter().any(|secret| plain.contains(secret))
 }
 
-/// Whether that is no secret whatever it is called, such as the number of tokens.
+/// Whether a value is never a secret, whatever its name: a literal, or a short number such as a count
+/// of tokens.
 fn is_count(json: &str) -> bool {
     matches!(json, "true" | "false" | "null") || json.len() < 16 && json.parse::<f64>().is_ok()
 }
@@ -168,7 +170,7 @@ mod tests {
         );
     }
 
-    /// R-LOG-05: all of a log message but its secrets.
+    /// R-LOG-05: a log message keeps everything but its secrets.
     #[test]
     fn what_is_logged_is_whole_but_for_its_secrets() {
         let long = "x".repeat(1000);

@@ -1,5 +1,5 @@
-//! Looking at what a request is answered with before it is written, where a server has a policy or
-//! speaks a profile. A request that nobody watches pays one look at an empty field.
+//! Inspection of answers before they are written, for a server with a policy or a profile. A request
+//! without a watch pays for one check of an empty field.
 
 use std::fmt;
 
@@ -10,39 +10,39 @@ use crate::mcp::profile::{Failure, Spelt};
 use crate::message::RequestId;
 use crate::message::encode::{self, ErrorId};
 
-/// Looks at the answer to one request, on the thread that writes it. Dropped at last, with or
-/// without an answer.
+/// Inspects the answer to one request, on the thread that writes it. Dropped when the request is over,
+/// whether it was answered or not.
 pub trait Watch: Send + Sync + fmt::Debug {
-    /// What the request names: a tool, a prompt, a URI; empty when it names nothing.
+    /// What the request names: a tool, a prompt or a URI; empty if it names nothing.
     fn about(&self) -> &str;
 
-    /// Who asks, where the request itself has proven it.
+    /// Who sent the request, if the request itself carried proof of it.
     fn principal(&self) -> Option<&Principal> {
         None
     }
 
-    /// A result, a JSON object, that is about to be written.
+    /// Inspects a result, a JSON object, before it is written.
     fn result(&self, object: &str) -> Verdict;
 
-    /// An error that is about to be written, as it goes out.
+    /// Inspects an error before it is written; returns its code, message and data as they are sent.
     fn error<'a>(&'a self, failure: Failure<'a>) -> Spelt<'a>;
 
-    /// The same for an error of a code of the application's own.
+    /// Inspects an error under a code that the application chose; returns it as it is sent.
     fn coded<'a>(&'a self, error: Spelt<'a>) -> Spelt<'a>;
 }
 
-/// What becomes of a result.
+/// What to do with a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is written as it is.
+    /// Write it unchanged.
     Keep,
-    /// That object is written instead.
+    /// Write this object instead.
     Replace(String),
-    /// The request is answered with an error: its kind, a sentence and the data, JSON.
+    /// Answer with an error: its kind, a message, and data as JSON.
     Refuse(ErrorKind, String, Option<String>),
 }
 
-/// Has `watch` look at the result that was written from `at` on, and writes what it says instead.
+/// Passes the result written at `at` to `watch`, and applies the verdict.
 pub(super) fn review(out: &mut Vec<u8>, at: usize, id: RequestId<'_>, watch: &dyn Watch) {
     let frame = out.get(at..).and_then(|frame| str::from_utf8(frame).ok());
     let result = frame.and_then(|frame| reader::find(frame, "result"));
@@ -65,7 +65,7 @@ pub(super) fn review(out: &mut Vec<u8>, at: usize, id: RequestId<'_>, watch: &dy
     }
 }
 
-/// Appends an error.
+/// Appends an error frame.
 pub(super) fn write(out: &mut Vec<u8>, id: ErrorId<'_>, error: &Spelt<'_>) {
     encode::error(out, id, error.code, &error.message, error.data.as_deref());
 }

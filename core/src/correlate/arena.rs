@@ -1,4 +1,4 @@
-//! Values of one owner under keys that are never reused.
+//! A table of values, for a single owner, whose keys are never reused.
 
 use super::key::{MAX_GENERATION, MAX_SLOTS, RequestKey};
 
@@ -7,7 +7,7 @@ use super::key::{MAX_GENERATION, MAX_SLOTS, RequestKey};
 #[derive(Debug)]
 pub(super) struct Arena<V> {
     slots: Vec<Slot<V>>,
-    /// The slot that was freed last + 1, or 0.
+    /// The slot freed last + 1, or 0.
     free: u32,
     len: usize,
     max: usize,
@@ -16,7 +16,7 @@ pub(super) struct Arena<V> {
 #[derive(Debug)]
 struct Slot<V> {
     generation: u64,
-    /// For a free slot: the one that was freed before it + 1, or 0.
+    /// For a free slot: the slot freed before it + 1, or 0.
     next: u32,
     value: Option<V>,
 }
@@ -40,7 +40,7 @@ impl<V> Arena<V> {
         self.free == 0 && self.slots.len() >= self.max
     }
 
-    /// Puts a value in; gives it back when the arena is full.
+    /// Inserts a value; returns it as `Err` if the arena is full.
     #[inline]
     pub(super) fn insert(&mut self, value: V) -> Result<RequestKey, V> {
         let index = match self.free.checked_sub(1) {
@@ -101,7 +101,7 @@ impl<V> Arena<V> {
         })
     }
 
-    /// Takes every value out, in no particular order.
+    /// Removes every value, in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestKey, V)> {
         (0..self.slots.len()).filter_map(|index| {
             let key = RequestKey::new(index as u32, self.slots[index].generation);

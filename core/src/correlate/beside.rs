@@ -1,9 +1,10 @@
-//! Values of one owner beside the slots of an [`Outgoing`](super::Outgoing).
+//! A side table of an [`Outgoing`](super::Outgoing), for a single owner.
 
 use super::key::RequestKey;
 
-/// A value for each of some requests, found by the slot of its key: an index and a compare.
-/// Grows to the largest number of simultaneous requests and allocates nothing after that.
+/// A value for each of some requests, found by the slot of the request's key: an index and a
+/// comparison. Grows to the largest number of simultaneous requests and allocates nothing after
+/// that.
 #[derive(Debug)]
 pub struct Beside<V> {
     slots: Vec<Option<(RequestKey, V)>>,
@@ -20,7 +21,7 @@ impl<V> Default for Beside<V> {
 }
 
 impl<V> Beside<V> {
-    /// Puts a value beside a request; it replaces whatever is left of an earlier use of the slot.
+    /// Stores a value for a request; replaces a value left from an earlier use of the slot.
     #[inline]
     pub fn insert(&mut self, key: RequestKey, value: V) {
         let index = key.slot() as usize;
@@ -31,7 +32,7 @@ impl<V> Beside<V> {
         self.len += usize::from(before.is_none());
     }
 
-    /// Whether there is a value of that request.
+    /// Whether the request has a value.
     #[inline]
     pub fn contains(&self, key: RequestKey) -> bool {
         let slot = self.slots.get(key.slot() as usize);
@@ -47,7 +48,7 @@ impl<V> Beside<V> {
         }
     }
 
-    /// Takes the value of a request.
+    /// Removes the value of a request.
     #[inline]
     pub fn remove(&mut self, key: RequestKey) -> Option<V> {
         let slot = self.slots.get_mut(key.slot() as usize)?;
@@ -56,18 +57,18 @@ impl<V> Beside<V> {
         Some(value)
     }
 
-    /// The one request that has a value; `None` when there are none or several.
+    /// The only request that has a value; `None` if there are none or several.
     pub fn only(&self) -> Option<RequestKey> {
         let mut all = self.slots.iter().flatten().map(|(key, _)| *key);
         all.next().filter(|_| self.len == 1)
     }
 
-    /// Values held.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Is there no value?
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

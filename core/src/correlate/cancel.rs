@@ -1,4 +1,4 @@
-//! Does anybody still want the answer?
+//! Cancellation of requests: whether an answer is still wanted.
 
 use std::future::Future;
 use std::mem;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll, Waker};
 
 use super::arena::Arena;
 use super::key::{MAX_SLOTS, RequestKey};
-use super::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard};
 
-/// Tells a handler, and what it started, that its request is no longer wanted.
+/// Tells a handler, and the work it started, that its request was cancelled.
 ///
-/// One word to hold; cloning counts a reference; asking is one load. A token allocates once,
-/// and again only for those that wait and for children. Cancelled stays cancelled, with the
-/// first reason (R-CAN-13).
+/// A token is one pointer; cloning it increments a reference count, and asking is one atomic load.
+/// A token allocates once, and again only for waiters and children. Once cancelled, it stays
+/// cancelled, with the first reason (R-CAN-13).
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     node: Arc<Node>,
@@ -22,16 +22,15 @@ pub struct CancelToken {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// Set once, under the lock of `waiting`: the reason, if one was given.
+    /// Set once, under the lock of `waiting`; holds the reason, if one was given.
     cancelled: OnceLock<Option<Arc<str>>>,
-    /// Made when somebody first waits: most requests are never cancelled and never asked.
+    /// Created by the first waiter or child: most requests have none and are never cancelled.
     waiting: Mutex<Option<Box<Waiting>>>,
-    /// Kept so that whoever cancels an ancestor reaches this node, though nobody else holds what
-    /// lies between.
+    /// Keeps the ancestors alive, so that a cancellation of any of them reaches this node.
     parent: Option<Arc<Node>>,
 }
 
-/// Who is told. Empty, and staying so, once the token is cancelled.
+/// Waiters and children of a token. Removed, and not created again, once the token is cancelled.
 #[derive(Debug)]
 struct Waiting {
     wakers: Arena<Waker>,
@@ -48,24 +47,24 @@ impl Default for Waiting {
 }
 
 impl CancelToken {
-    /// A token that nobody has cancelled.
+    /// A token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Has it been cancelled?
+    /// Whether the token was cancelled.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.node.cancelled.get().is_some()
     }
 
-    /// Why it was cancelled, if it was and a reason was given.
+    /// The reason, if the token was cancelled with one.
     pub fn reason(&self) -> Option<&str> {
         self.node.cancelled.get()?.as_deref()
     }
 
-    /// Cancels this token and every child, and wakes whoever waits. `false` when it was
-    /// cancelled before; the first reason stays.
+    /// Cancels this token and all its descendants, and wakes their waiters. Returns `false` if the
+    /// token was already cancelled; the first reason is kept.
     pub fn cancel(&self, reason: Option<&str>) -> bool {
         let reason = reason.map(Arc::from);
         let Some(waiting) = self.node.set(&reason) else {
@@ -82,7 +81,7 @@ impl CancelToken {
         true
     }
 
-    /// A token that is cancelled with this one, and may be cancelled without it.
+    /// A child token: cancelled when this one is, and can be cancelled on its own.
     pub fn child(&self) -> Self {
         let child = Self {
             node: Arc::new(Node {
@@ -112,11 +111,11 @@ impl CancelToken {
         waiting.as_ref().map_or(0, |waiting| waiting.children.len())
     }
 
-    /// Ends when the token is cancelled.
+    /// Completes when the token is cancelled.
     ///
     /// # Cancel safety
     ///
-    /// May be dropped at any time; it takes its waker along.
+    /// May be dropped at any time; dropping removes its waker.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled {
             token: self.clone(),
@@ -126,7 +125,7 @@ impl CancelToken {
 }
 
 impl Node {
-    /// Marks the node; what waited for that, unless it was marked before.
+    /// Marks the node as cancelled and returns its waiters; `None` if it was already marked.
     fn set(&self, reason: &Option<Arc<str>>) -> Option<Option<Box<Waiting>>> {
         let mut waiting = self.lock();
         self.cancelled.set(reason.clone()).ok()?;
@@ -134,13 +133,13 @@ impl Node {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<Waiting>>> {
-        // Every critical section leaves the lists whole, also when it panics.
+        // Every critical section keeps the lists consistent, even if it panics.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Node {
-    /// Step by step: a long line of children would be a deep recursion.
+    /// Iterative, because a long chain of children would recurse deeply.
     fn drop(&mut self) {
         let mut next = self.parent.take();
         while let Some(mut node) = next.and_then(Arc::into_inner) {
@@ -149,12 +148,12 @@ impl Drop for Node {
     }
 }
 
-/// Future of [`CancelToken::cancelled`]. It is `Unpin` and may be polled wherever it lies.
+/// Future of [`CancelToken::cancelled`]. It is `Unpin`, so it can be polled without pinning.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Cancelled {
     token: CancelToken,
-    /// Where the token keeps the waker.
+    /// The key of the waker in the token.
     place: Option<RequestKey>,
 }
 
@@ -188,7 +187,7 @@ impl Future for Cancelled {
                     this.place = Some(place);
                     None
                 }
-                // A million others wait: come back later.
+                // About a million others wait: poll again later.
                 Err(fresh) => {
                     fresh.wake_by_ref();
                     Some(fresh)

@@ -1,15 +1,16 @@
-//! Lists of values in chunks, from one pool.
+//! Linked lists of chunks of values, allocated from one pool.
 //!
 //! ```text
 //!   list ─▶ [ a b c . . . ] ─▶ [ d e f g h i ] ─▶ [ j k l m n o ]      only the first is not full
 //! ```
 //!
-//! Values lie side by side, chunk after chunk; what links the chunks is kept apart, and is small.
+//! Values are contiguous within a chunk; the links between chunks are stored separately and are
+//! small.
 
-/// Values of a chunk.
+/// Number of values in a chunk.
 const CHUNK: u32 = 32;
 
-/// All lists' values; memory grows to the largest number of chunks in use and is kept.
+/// The values of all lists. Memory grows to the largest number of chunks in use and is kept.
 #[derive(Debug)]
 pub(super) struct Chunks<V> {
     values: Vec<Option<V>>,
@@ -18,10 +19,10 @@ pub(super) struct Chunks<V> {
     free: u32,
 }
 
-/// What there is to know of a chunk.
+/// The metadata of a chunk.
 #[derive(Debug)]
 struct Head {
-    /// The next chunk of its list, or of the free ones, + 1, or 0.
+    /// The next chunk of its list, or of the free list, + 1; or 0.
     next: u32,
     len: u32,
 }
@@ -48,7 +49,7 @@ impl<V> Chunks<V> {
         }
     }
 
-    /// Adds a value to a list; its place.
+    /// Adds a value to a list; returns its place.
     #[inline]
     pub(super) fn push(&mut self, list: &mut List, value: V) -> u32 {
         let full = match list.0.checked_sub(1) {
@@ -66,7 +67,7 @@ impl<V> Chunks<V> {
         place
     }
 
-    /// Takes a value off a list.
+    /// Removes and returns a value of a list.
     #[inline]
     pub(super) fn pop(&mut self, list: &mut List) -> Option<V> {
         let chunk = list.0.checked_sub(1)?;
@@ -80,7 +81,8 @@ impl<V> Chunks<V> {
         value
     }
 
-    /// Takes the value at a place of `list` out; and the one that is there now, if any.
+    /// Removes the value at a place of `list`. Returns it, and the value moved to its place, if
+    /// any.
     #[inline]
     pub(super) fn remove(&mut self, list: &mut List, place: u32) -> (Option<V>, Option<&V>) {
         let last = self.pop(list);
@@ -97,7 +99,7 @@ impl<V> Chunks<V> {
         self.values.get(place as usize)?.as_ref()
     }
 
-    /// An empty chunk in front of `next`.
+    /// An empty chunk linked to `next`.
     fn make(&mut self, next: u32) -> u32 {
         let head = Head { next, len: 0 };
         match self.free.checked_sub(1) {

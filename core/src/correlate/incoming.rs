@@ -1,4 +1,4 @@
-//! Requests of the peer that are in flight, found by their id.
+//! Requests of the peer that are in flight, found by id.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -7,33 +7,33 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::arena::Arena;
 use super::key::RequestKey;
 
-/// Names one incoming request for ever, so an answer that comes too late finds nothing, even
-/// when the peer has used the same id again.
+/// Identifies one incoming request for ever, so that a late answer finds nothing, even if the peer
+/// has used the same id again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IncomingKey(RequestKey);
 
-/// Why an incoming request was not taken in.
+/// Why an incoming request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// A request with this id is in flight; it is untouched (R-RPC-05).
+    /// A request with this id is already in flight; it is unaffected (R-RPC-05).
     Duplicate(IncomingKey),
-    /// As many requests are in flight as the table admits.
+    /// The table's limit of requests in flight is reached.
     Full,
 }
 
-/// An id that no request in flight has, as of a look at the table.
+/// Proof that no request in flight had an id when [`Incoming::check`] was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Vacant {
-    /// Of the id; `None` where it was not needed to see that no request has it.
+    /// The hash of the id; `None` if it was not needed to see that no request has the id.
     hash: Option<u64>,
 }
 
-/// The requests of one stream that are not yet answered, with `D` for each.
+/// The unanswered requests of one stream, each with data `D`.
 ///
-/// `I` is the owned id. Its `Hash` and `Eq` say what makes two ids the same: the decoded value
-/// and its type, so `1` is not `"1"` (R-RPC-06). A borrowed id `Q` is looked up without being
-/// copied; it must hash as the `I` it equals. The hash is seeded, so a peer cannot choose ids
-/// that collide. Allocates only while it grows, but for what the ids themselves hold.
+/// `I` is the owned id. Its `Hash` and `Eq` define which ids are equal: those with the same decoded
+/// value and type, so `1` is not `"1"` (R-RPC-06). A borrowed id `Q` is looked up without a copy;
+/// it must hash like the `I` that it equals. The hash is seeded, so a peer cannot choose ids that
+/// collide. Allocates only while it grows, apart from what the ids themselves allocate.
 #[derive(Debug)]
 pub struct Incoming<I, D> {
     requests: Arena<Request<I, D>>,
@@ -58,11 +58,11 @@ impl<I, D> Incoming<I, D> {
         }
     }
 
-    /// Takes a request in.
+    /// Inserts a request.
     ///
     /// # Errors
     ///
-    /// [`Refused`], with nothing changed.
+    /// [`Refused`]; the table is unchanged.
     #[inline]
     pub fn insert<Q>(&mut self, id: Q, data: D) -> Result<IncomingKey, Refused>
     where
@@ -74,7 +74,7 @@ impl<I, D> Incoming<I, D> {
         }
     }
 
-    /// Whether a request with this id may come in: `Err` with the one that has it.
+    /// Checks that no request in flight has this id; otherwise `Err` with the request that has it.
     #[inline]
     pub fn check<Q>(&self, id: &Q) -> Result<Vacant, IncomingKey>
     where
@@ -90,11 +90,12 @@ impl<I, D> Incoming<I, D> {
         }
     }
 
-    /// Takes a request in whose id was [checked](Self::check), with nothing inserted since.
+    /// Inserts a request whose id was [checked](Self::check); no other request may have been
+    /// inserted since.
     ///
     /// # Errors
     ///
-    /// [`Refused::Full`], with nothing changed.
+    /// [`Refused::Full`]; the table is unchanged.
     #[inline]
     pub fn insert_vacant(
         &mut self,
@@ -118,12 +119,12 @@ impl<I, D> Incoming<I, D> {
         Ok(IncomingKey(key))
     }
 
-    /// Takes a request in that is not to be found by an id, of which there may be others with the
-    /// same one, or with none.
+    /// Inserts a request that cannot be found by id. Its id may be missing, or equal that of other
+    /// requests.
     ///
     /// # Errors
     ///
-    /// [`Refused::Full`], with nothing changed.
+    /// [`Refused::Full`]; the table is unchanged.
     pub fn insert_unnamed(&mut self, id: impl Into<I>, data: D) -> Result<IncomingKey, Refused> {
         let request = Request {
             hash: 0,
@@ -152,7 +153,7 @@ impl<I, D> Incoming<I, D> {
         self.by_id.find(hash, same).copied().map(IncomingKey)
     }
 
-    /// The id of a request in flight, as its raw token was kept.
+    /// The id of a request in flight, with its raw token.
     #[inline]
     pub fn id(&self, key: IncomingKey) -> Option<&I> {
         self.requests.get(key.0).map(|request| &request.id)
@@ -172,8 +173,8 @@ impl<I, D> Incoming<I, D> {
             .map(|request| &mut request.data)
     }
 
-    /// Ends a request: it was answered or cancelled. `None` when it has ended before. Whoever
-    /// gets `Some` is the one that may write its answer (R-CAN-11).
+    /// Ends a request that was answered or cancelled. `None` if it has already ended. Only the
+    /// caller that gets `Some` may write the answer (R-CAN-11).
     #[inline]
     pub fn remove(&mut self, key: IncomingKey) -> Option<(I, D)> {
         let request = self.requests.remove(key.0)?;
@@ -183,7 +184,7 @@ impl<I, D> Incoming<I, D> {
         Some((request.id, request.data))
     }
 
-    /// Ends every request and hands each to `end`.
+    /// Ends every request, and passes each to `end`.
     pub fn drain(&mut self, mut end: impl FnMut(I, D)) {
         self.by_id.clear();
         for (_, request) in self.requests.drain() {
@@ -197,12 +198,12 @@ impl<I, D> Incoming<I, D> {
         requests.map(|(key, request)| (IncomingKey(key), &request.id, &request.data))
     }
 
-    /// Requests in flight.
+    /// The number of requests in flight.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Is no request in flight?
+    /// Whether no request is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,19 +1,19 @@
-//! The id of a request of ours: the address of its slot, and which use of that slot it is.
+//! The id of an outgoing request: the index of its slot and the generation of that slot.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// Bits of a key that name the slot.
+/// Number of bits in a key that identify the slot.
 pub(super) const SLOT_BITS: u32 = 20;
 
-/// Most slots a table may have: all numbers of [`SLOT_BITS`] bits but zero.
+/// Most slots a table may have: every number of [`SLOT_BITS`] bits except zero.
 pub(super) const MAX_SLOTS: u32 = (1 << SLOT_BITS) - 1;
 
 /// Last generation of a slot. A slot that reaches it is retired: no id is ever used twice
 /// (R-RPC-04).
 pub(super) const MAX_GENERATION: u64 = (1 << (53 - SLOT_BITS)) - 1;
 
-/// Names one request of ours for ever: a slot and the generation of its use.
+/// Identifies one outgoing request for ever: a slot and the generation of its use.
 ///
 /// ```text
 ///   52            20 19           0
@@ -26,14 +26,14 @@ pub(super) const MAX_GENERATION: u64 = (1 << (53 - SLOT_BITS)) - 1;
 pub struct RequestKey(NonZeroU64);
 
 impl RequestKey {
-    /// The key a wire id stands for; `None` when this side cannot have made that id.
+    /// The key of a wire id; `None` if this side cannot have issued that id.
     #[inline]
     pub fn from_wire(id: u64) -> Option<Self> {
         let in_range = id >> 53 == 0 && id & u64::from(MAX_SLOTS) != 0;
         NonZeroU64::new(id).filter(|_| in_range).map(Self)
     }
 
-    /// The same for an id as it stands on the wire: digits, without leading zeros.
+    /// The key of a wire id given as text: digits without leading zeros.
     #[inline]
     pub fn from_token(token: &[u8]) -> Option<Self> {
         // 2^53 has sixteen digits, so nothing overflows.
@@ -61,7 +61,7 @@ impl RequestKey {
         self.0.get()
     }
 
-    /// The key of a slot in one of its generations; `slot` < [`MAX_SLOTS`].
+    /// The key of a slot in one of its generations; `slot` must be less than [`MAX_SLOTS`].
     #[inline]
     pub(super) fn new(slot: u32, generation: u64) -> Self {
         debug_assert!(slot < MAX_SLOTS && generation <= MAX_GENERATION);
@@ -79,13 +79,13 @@ impl RequestKey {
     }
 }
 
-/// The number that eight digits spell, the first one in the lowest byte; `None` when one is no
-/// digit. Neighbours are joined to pairs, pairs to fours, fours to the whole.
+/// The number spelled by eight digits, the first in the lowest byte; `None` if one is not a digit.
+/// Adjacent digits are combined to pairs, pairs to fours, fours to the result.
 #[inline]
 fn eight_digits(text: u64) -> Option<u64> {
     const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     const LOW: u64 = !HIGH;
-    // What is above 9 shows in the high half of its byte when 6 is added.
+    // Adding 6 carries values above 9 into the high half of their byte.
     let (high, with_six) = (text & HIGH, text.wrapping_add(LOW / 15 * 6) & HIGH);
     if high | (with_six >> 4) != 0x3333_3333_3333_3333 {
         return None;

@@ -1,15 +1,16 @@
-//! Who waits for what: requests sent and not yet answered, requests received and not yet
-//! answered, cancellation and deadlines.
+//! Request correlation: sent and received requests that are not yet answered, cancellation and
+//! deadlines.
 //!
-//! * [`Outgoing`]: lock-free, shared between threads; our request id *is* the slot's address.
-//! * [`OwnedOutgoing`]: the same for one owner, without atomics.
-//! * [`Beside`]: what one owner keeps of each outgoing request.
-//! * [`Incoming`]: the peer's requests, found by their id with its type.
-//! * [`CancelToken`]: what a handler asks whether anybody still wants its answer.
-//! * [`TimerWheel`]: every deadline of a connection; time is an argument.
+//! * [`Outgoing`]: lock-free, shared between threads; the request id encodes the slot's address.
+//! * [`OwnedOutgoing`]: the counterpart for a single owner, without atomics.
+//! * [`Beside`]: a side table with a value for each outgoing request, for a single owner.
+//! * [`Incoming`]: the peer's requests, found by id and type of id.
+//! * [`CancelToken`]: tells a handler whether its answer is still wanted.
+//! * [`TimerWheel`]: all deadlines of a connection; the time is passed as an argument.
 //!
-//! Every request ends exactly once. What decides is one compare-and-swap on the slot's word
-//! (R-CAN-11), so an answer, a cancel, a deadline and the loss of the connection may race freely.
+//! Every request ends exactly once. One compare-and-swap on the slot's word decides the outcome
+//! (R-CAN-11), so an answer, a cancellation, a deadline and the loss of the connection may race
+//! freely.
 
 mod arena;
 mod beside;
@@ -21,7 +22,6 @@ mod outgoing;
 mod owned;
 #[allow(unsafe_code)]
 mod slab;
-mod sync;
 #[cfg(test)]
 mod tests;
 mod wheel;

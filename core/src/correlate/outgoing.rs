@@ -1,4 +1,4 @@
-//! Requests of ours that wait for an outcome, shared between threads without a lock.
+//! Outgoing requests that wait for an outcome, shared between threads without locks.
 //!
 //! ```text
 //!  chunks   [64 slots] [128] [256] …        made when first needed, never moved, never given back
@@ -6,8 +6,8 @@
 //!  made     how many slots were ever handed out
 //! ```
 //!
-//! The free list is Treiber's stack (IBM RJ 5118, 1986) with a tag that counts the pops, so a
-//! slot that was popped and pushed back in between is noticed.
+//! The free list is Treiber's stack (IBM RJ 5118, 1986) with a tag that counts pops, to detect a
+//! slot that was popped and pushed back in between (the ABA problem).
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -16,23 +16,23 @@ use std::task::{Context, Poll};
 
 use super::key::{MAX_SLOTS, RequestKey, SLOT_BITS};
 use super::slab::Slot;
-use super::sync::AtomicU64;
+use crate::sync::atomic::AtomicU64;
 
 /// Slots of the first chunk; each further chunk has twice as many.
 const FIRST_CHUNK: u32 = 64;
 /// Enough chunks for [`MAX_SLOTS`].
 const CHUNKS: usize = (SLOT_BITS - FIRST_CHUNK.ilog2() + 1) as usize;
-/// In `free` and `made`: nothing is registered any more.
+/// Flag in `free` and `made`: no more requests are registered.
 const CLOSED: u64 = 1 << 63;
-/// In `free`: one pop.
+/// One pop in the tag of `free`.
 const TAG: u64 = 1 << SLOT_BITS;
-/// In `free`: the top slot + 1, or 0.
+/// Mask in `free`: the top slot + 1, or 0.
 const TOP: u64 = MAX_SLOTS as u64;
 
 /// Why a request was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unregistered {
-    /// As many requests are pending as the table admits.
+    /// The table's limit of pending requests is reached.
     Full,
     /// The table was closed.
     Closed,
@@ -49,13 +49,13 @@ impl fmt::Display for Unregistered {
 
 impl std::error::Error for Unregistered {}
 
-/// Requests of this side that wait for an outcome `T`.
+/// Outgoing requests that wait for an outcome `T`.
 ///
-/// Each registered request ends exactly once: the first [`complete`](Self::complete) (an answer,
-/// a deadline, somebody else's cancel), or its waiter's [`cancel`](Self::cancel), or
-/// [`close`](Self::close). Whatever comes later learns that it is late. All methods are
-/// lock-free, may be called from any thread, and allocate only while the table grows to its
-/// largest number of simultaneous requests.
+/// Each registered request ends exactly once: by the first [`complete`](Self::complete) (an answer,
+/// a deadline, a cancellation by another thread), by its waiter's [`cancel`](Self::cancel), or by
+/// [`close`](Self::close). Later calls learn that they are late. All methods are lock-free, may be
+/// called from any thread, and allocate only while the table grows to its largest number of
+/// simultaneous requests.
 pub struct Outgoing<T> {
     free: AtomicU64,
     made: AtomicU64,
@@ -63,7 +63,7 @@ pub struct Outgoing<T> {
     chunks: [OnceLock<Box<[Entry<T>]>>; CHUNKS],
 }
 
-/// A slot and its place in the free list, on cache lines of its own.
+/// A slot and its link in the free list, on cache lines of its own.
 #[repr(align(64))]
 struct Entry<T> {
     slot: Slot<T>,
@@ -83,8 +83,9 @@ impl<T> Outgoing<T> {
         }
     }
 
-    /// Starts a request. Its key, as a number, is the id on the wire. The caller becomes the
-    /// waiter: it [`poll`](Self::poll)s until the outcome is there, or [`cancel`](Self::cancel)s.
+    /// Starts a request. The number of its key is the id on the wire. The caller becomes the
+    /// waiter: it must [`poll`](Self::poll) until the outcome is there, or
+    /// [`cancel`](Self::cancel).
     ///
     /// # Errors
     ///
@@ -105,8 +106,8 @@ impl<T> Outgoing<T> {
     ///
     /// # Errors
     ///
-    /// Gives `outcome` back when the key is a stray: never registered, cancelled, settled
-    /// already, or of an earlier use of its slot.
+    /// Returns `outcome` if the key is stray: never registered, cancelled, already settled, or of
+    /// an earlier use of its slot.
     #[inline]
     pub fn complete(&self, key: RequestKey, outcome: T) -> Result<(), T> {
         match self.entry(key.slot()) {
@@ -118,10 +119,11 @@ impl<T> Outgoing<T> {
         }
     }
 
-    /// The waiter gives up. `true`: the request was still pending, so the peer ought to be told;
-    /// `false`: it was settled, and its outcome is dropped. Either way the key is void.
+    /// Ends a request for its waiter. `true`: the request was still pending, so the peer should be
+    /// notified; `false`: it was settled, and its outcome is dropped. In both cases the key becomes
+    /// invalid.
     ///
-    /// Only the waiter may do this: a waiter that another thread cancels is not woken. To end a
+    /// Only the waiter may call this: a waiter cancelled by another thread is not woken. To end a
     /// request from elsewhere, [`complete`](Self::complete) it with an error.
     #[inline]
     pub fn cancel(&self, key: RequestKey) -> bool {
@@ -131,12 +133,12 @@ impl<T> Outgoing<T> {
         })
     }
 
-    /// The outcome, once; before it is there, `Pending`, and `cx` is woken when it comes. After
-    /// that the key is void. Any [`Waker`](std::task::Waker) will do: a task's, a parked
-    /// thread's, or one that posts to a queue.
+    /// Returns the outcome, once; the key is invalid after that. Until the outcome is there,
+    /// returns `Pending` and wakes `cx` when it comes. Any [`Waker`](std::task::Waker) will do:
+    /// that of a task, of a parked thread, or one that posts to a queue.
     ///
-    /// `Ready(None)` means that nothing waits under this key (void, or polled by another thread
-    /// at this moment).
+    /// `Ready(None)` means that nothing waits under this key: it is invalid, or another thread is
+    /// polling it at this moment.
     #[inline]
     pub fn poll(&self, key: RequestKey, cx: &mut Context<'_>) -> Poll<Option<T>> {
         match self.entry(key.slot()) {
@@ -148,12 +150,12 @@ impl<T> Outgoing<T> {
         }
     }
 
-    /// Admits no further request and settles every pending one with what `outcome` makes (which
-    /// is dropped where another outcome came first). Takes time in proportion to the largest
+    /// Accepts no more requests, and settles every pending one with a value made by `outcome`; the
+    /// value is dropped if another outcome came first. Takes time proportional to the largest
     /// number of simultaneous requests so far.
     pub fn close(&self, outcome: impl Fn() -> T) {
-        // A registration takes its slot off `free` or `made` either before this (then the loop
-        // finds it, free or pending) or after (then it sees the mark).
+        // A registration takes its slot off `free` or `made` either before this, and the loop then
+        // finds the slot free or pending, or after this, and then sees the flag.
         self.free.fetch_or(CLOSED, AcqRel);
         let made = self.made.fetch_or(CLOSED, AcqRel) & !CLOSED;
         for slot in 0..made as u32 {
@@ -162,13 +164,13 @@ impl<T> Outgoing<T> {
         }
     }
 
-    /// Has [`close`](Self::close) been called?
+    /// Whether [`close`](Self::close) has been called.
     pub fn is_closed(&self) -> bool {
         self.free.load(Acquire) & CLOSED != 0
     }
 
-    /// Requests without an outcome. Counts them, in time proportional to the largest number of
-    /// simultaneous requests so far; other threads may change it meanwhile.
+    /// The number of requests without an outcome. Counts them, in time proportional to the largest
+    /// number of simultaneous requests so far; other threads may change the number in the meantime.
     pub fn pending_count(&self) -> usize {
         let made = self.made.load(Acquire) & !CLOSED;
         (0..made as u32)
@@ -193,7 +195,7 @@ impl<T> Outgoing<T> {
                 return Ok(None);
             };
             let next = entry.next.load(Relaxed);
-            // The tag may not run into the mark.
+            // The tag must not overflow into the flag.
             let popped = ((free & !TOP).wrapping_add(TAG) & !CLOSED) | next;
             match self
                 .free
@@ -221,7 +223,7 @@ impl<T> Outgoing<T> {
         }
     }
 
-    /// A slot that was never used.
+    /// Takes a slot that was never used.
     #[cold]
     fn make(&self) -> Result<u32, Unregistered> {
         let mut made = self.made.load(Acquire);
@@ -251,8 +253,8 @@ impl<T> Outgoing<T> {
         self.chunks.get(chunk)?.get()?.get(offset)
     }
 
-    /// The entry of a slot below `made`; makes the chunk, which whoever handed out the slot may
-    /// be about to do too.
+    /// The entry of a slot below `made`. Creates the chunk if needed; other threads may do so at
+    /// the same time.
     fn made_entry(&self, slot: u32) -> &Entry<T> {
         let (chunk, offset) = place(slot);
         let entries = self.chunks[chunk].get_or_init(|| {
@@ -273,7 +275,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// Where a slot lives: chunk, and offset in it.
+/// The position of a slot: its chunk, and its offset in the chunk.
 #[inline]
 fn place(slot: u32) -> (usize, usize) {
     let position = slot + FIRST_CHUNK;

@@ -1,12 +1,12 @@
-//! Requests of ours where one thread owns the connection and its waiters: no atomics.
+//! Outgoing requests for a single thread that owns the connection and its waiters: no atomics.
 
 use super::arena::Arena;
 use super::key::RequestKey;
 use super::outgoing::Unregistered;
 
-/// Requests of this side that wait for an outcome, for one owner. Holds what is to happen with
-/// the outcome, `W`: a callback, a waker, a place in a queue. Whoever takes the waiter out
-/// settles the request, so it ends exactly once.
+/// Outgoing requests that wait for an outcome, for a single owner. Stores a waiter `W` for each: a
+/// callback, a waker, a place in a queue. Removing the waiter settles the request, so each request
+/// ends exactly once.
 ///
 /// Keys and wire ids are those of [`Outgoing`](super::Outgoing). Allocates only while it grows.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ impl<W> OwnedOutgoing<W> {
         self.waiters.insert(waiter).map_err(|_| Unregistered::Full)
     }
 
-    /// The waiter, for the outcome that has come: an answer, a cancel, a deadline. `None` when
-    /// the key is a stray.
+    /// Removes and returns the waiter, because the outcome has come: an answer, a cancellation or a
+    /// deadline. `None` if the key is stray.
     #[inline]
     pub fn settle(&mut self, key: RequestKey) -> Option<W> {
         self.waiters.remove(key)
@@ -50,7 +50,7 @@ impl<W> OwnedOutgoing<W> {
         self.waiters.get_mut(key)
     }
 
-    /// Admits no further request and hands every waiter to `settle`.
+    /// Accepts no more requests, and passes every waiter to `settle`.
     pub fn close(&mut self, mut settle: impl FnMut(RequestKey, W)) {
         self.closed = true;
         for (key, waiter) in self.waiters.drain() {
@@ -58,7 +58,7 @@ impl<W> OwnedOutgoing<W> {
         }
     }
 
-    /// Requests without an outcome.
+    /// The number of requests without an outcome.
     pub fn pending_count(&self) -> usize {
         self.waiters.len()
     }

@@ -1,4 +1,4 @@
-//! One slot of the outgoing table: the only `unsafe` of this room.
+//! One slot of the outgoing table; holds the only `unsafe` code of this module.
 //!
 //! ```text
 //!             register               complete                 publish            poll
@@ -7,20 +7,20 @@
 //!                            └──────────────▶ TAKING ◀──────────────────────┘
 //! ```
 //!
-//! A slot's word holds its generation, its phase and three flags. Whoever wins the step out of
-//! `PENDING` decides the outcome; everyone else learns that they came too late.
+//! A slot's word holds its generation, its phase and three flags. The thread that wins the step out
+//! of `PENDING` decides the outcome; every other thread learns that it came too late.
 //!
 //! # Invariants
 //!
 //! 1. The *value* cell belongs to the thread that moved the word into `SETTLING`, until it
 //!    publishes `DONE`; then to the thread that moves the word into `TAKING` (or, under `LOCK`,
-//!    finds `DONE` at its unlock), until it stores `FREE`. Nobody else touches it.
+//!    finds `DONE` at its unlock), until it stores `FREE`. No other thread touches the cell.
 //! 2. The *waker* cell belongs to the thread that set `LOCK`, until it clears it. `LOCK` is only
 //!    set from `PENDING`. Without `LOCK` it belongs to the owner of `SETTLING` or `TAKING`.
 //! 3. `DONE | LOCK` is left only by the owner of `LOCK`; `TAKING | LOCK` is freed by the owner of
 //!    `LOCK`, and no other thread touches that slot any more.
 //! 4. Every step that hands a cell over is a release write of the word, and every step that
-//!    acquires one reads that write with acquire; the free list orders `FREE` likewise.
+//!    takes a cell over reads that write with acquire; the free list orders `FREE` likewise.
 //! 5. No foreign code (a waker's clone, wake or drop; a value's drop) runs while a cell is
 //!    borrowed or a flag is held, so a panic in it cannot leave a slot behind.
 
@@ -28,7 +28,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::task::{Poll, Waker};
 
 use super::key::MAX_GENERATION;
-use super::sync::{AtomicU64, UnsafeCell};
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::AtomicU64;
 
 const PHASE: u64 = 7;
 const FREE: u64 = 0;
@@ -36,14 +37,14 @@ const PENDING: u64 = 1;
 const SETTLING: u64 = 2;
 const DONE: u64 = 3;
 const TAKING: u64 = 4;
-/// Free for ever: the table was closed, or the generations are used up.
+/// Never free again: the table was closed, or the generations are used up.
 const RETIRED: u64 = 5;
 
-/// A poller works on the waker cell.
+/// A polling thread is using the waker cell.
 const LOCK: u64 = 8;
-/// The waker cell is filled.
+/// The waker cell holds a waker.
 const WAKER: u64 = 16;
-/// The waiter left during `SETTLING`; whoever publishes frees the slot.
+/// The waiter left during `SETTLING`; the thread that publishes frees the slot.
 const ABANDONED: u64 = 32;
 
 const GENERATION_SHIFT: u32 = 8;
@@ -52,12 +53,12 @@ const fn word(generation: u64, phase: u64) -> u64 {
     generation << GENERATION_SHIFT | phase
 }
 
-/// `state` in another phase, flags kept.
+/// `state` in another phase, with its flags kept.
 const fn in_phase(state: u64, phase: u64) -> u64 {
     state & !PHASE | phase
 }
 
-/// A place for one request at a time.
+/// A slot for one request at a time.
 pub(super) struct Slot<T> {
     state: AtomicU64,
     waker: UnsafeCell<Option<Waker>>,
@@ -77,7 +78,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// A free slot that was used before.
+    /// A free slot that has been used before.
     #[cfg(test)]
     pub(super) fn at_generation(generation: u64) -> Self {
         let slot = Self::new();
@@ -85,8 +86,8 @@ impl<T> Slot<T> {
         slot
     }
 
-    /// Starts a use of a slot that came off the free list; the generation, or `None` when the
-    /// slot was retired meanwhile.
+    /// Starts a use of a slot taken off the free list. Returns the generation, or `None` if the
+    /// slot was retired in the meantime.
     #[inline]
     pub(super) fn register(&self) -> Option<u64> {
         let state = self.state.load(Acquire);
@@ -95,8 +96,8 @@ impl<T> Slot<T> {
         (free && self.step(state, pending).is_ok()).then_some(state >> GENERATION_SHIFT)
     }
 
-    /// Settles the request, or gives the value back when that is no longer possible. This is
-    /// the atomic step that decides. Calls `recycle` when the waiter left meanwhile.
+    /// Settles the request, or returns the value if the request is no longer pending. This is the
+    /// atomic step that decides the outcome. Calls `recycle` if the waiter left in the meantime.
     #[inline]
     pub(super) fn complete(
         &self,
@@ -120,7 +121,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Second half of [`complete`](Self::complete): makes the value visible and wakes.
+    /// Second half of [`complete`](Self::complete): makes the value visible and wakes the waiter.
     #[inline]
     fn publish(&self, mut state: u64, recycle: impl FnOnce()) {
         let mut waker = None;
@@ -151,8 +152,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Ends the use of the slot from the waiter's side; was it still pending? Calls `recycle`
-    /// unless another thread is still at work on the slot, which then does so.
+    /// Ends the use of the slot by its waiter; returns whether the request was still pending. Calls
+    /// `recycle`, unless another thread is still using the slot and will do so.
     #[inline]
     pub(super) fn cancel(&self, generation: u64, recycle: impl FnOnce()) -> bool {
         let mut state = self.state.load(Acquire);
@@ -163,7 +164,7 @@ impl<T> Slot<T> {
                 PENDING => in_phase(state, TAKING),
                 SETTLING => state | ABANDONED,
                 DONE if state & LOCK == 0 => in_phase(state, TAKING),
-                // `DONE | LOCK`: a poll that is under way takes the value (invariant 3).
+                // `DONE | LOCK`: the polling thread takes the value (invariant 3).
                 _ => return false,
             };
             match self.step(state, next) {
@@ -178,8 +179,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Takes the value and calls `recycle`, or leaves the waker. `Ready(None)` when nothing
-    /// waits under that generation.
+    /// Takes the value and calls `recycle`, or registers the waker. `Ready(None)` if nothing waits
+    /// under that generation.
     #[inline]
     pub(super) fn poll(
         &self,
@@ -196,7 +197,7 @@ impl<T> Slot<T> {
                     Err(now) => state = now,
                 }
             } else if is(state, generation, SETTLING) && state & (LOCK | ABANDONED) == 0 {
-                // The value is being moved in at this moment: look again at once.
+                // Another thread is storing the value at this moment: poll again at once.
                 waker.wake_by_ref();
                 return Poll::Pending;
             } else if is(state, generation, PENDING) && state & LOCK == 0 {
@@ -222,7 +223,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Under `LOCK`: is `waker` (now) in its cell? And what it replaced.
+    /// Under `LOCK`: registers the waker. Returns whether the cell now holds it, and the waker it
+    /// replaced.
     fn leave_waker(&self, waker: &Waker, fresh: &mut Option<Waker>) -> (bool, Option<Waker>) {
         self.waker.with_mut(|cell| {
             // SAFETY: invariant 2, the caller holds LOCK.
@@ -237,7 +239,7 @@ impl<T> Slot<T> {
         })
     }
 
-    /// Gives `LOCK` back and finishes whatever happened meanwhile.
+    /// Releases `LOCK` and finishes what other threads left to its owner.
     fn unlock(&self, mut state: u64, generation: u64, recycle: impl FnOnce()) -> Poll<Option<T>> {
         loop {
             match state & PHASE {
@@ -246,13 +248,15 @@ impl<T> Slot<T> {
                     Err(now) => state = now,
                 },
                 DONE => return Poll::Ready(self.take(generation, recycle)),
-                // TAKING: cancelled by another thread, which left the slot to us (invariant 3).
+                // TAKING: cancelled by another thread, which left the slot to this one (invariant
+                // 3).
                 _ => return Poll::Ready(self.take(generation, recycle)),
             }
         }
     }
 
-    /// Empties and frees the slot; the caller owns `TAKING` or `LOCK` with nobody else left.
+    /// Empties and frees the slot. The caller is the owner of `TAKING`, or of `LOCK` when no other
+    /// thread uses the slot.
     #[inline]
     fn take(&self, generation: u64, recycle: impl FnOnce()) -> Option<T> {
         let waker = self.replace_waker(None);
@@ -262,7 +266,7 @@ impl<T> Slot<T> {
         value
     }
 
-    /// Ends all use of the slot: a free one is retired, a pending one completed.
+    /// Ends all use of the slot: retires a free slot, and completes a pending one with `value`.
     pub(super) fn close(&self, value: impl FnOnce() -> T, recycle: impl FnOnce()) {
         let mut state = self.state.load(Acquire);
         loop {
@@ -272,7 +276,7 @@ impl<T> Slot<T> {
                     Err(now) => state = now,
                 },
                 PENDING => {
-                    // Losing here means that another outcome came first.
+                    // If this fails, another outcome came first.
                     _ = self.complete(state >> GENERATION_SHIFT, value(), recycle);
                     return;
                 }
@@ -281,12 +285,12 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Is a request waiting for its outcome here?
+    /// Whether a request waits for its outcome here.
     pub(super) fn is_pending(&self) -> bool {
         self.state.load(Acquire) & PHASE == PENDING
     }
 
-    /// Ends a generation; the caller owns both cells, and both are empty.
+    /// Ends a generation. The caller owns both cells, and both are empty.
     #[inline]
     fn free(&self, generation: u64, recycle: impl FnOnce()) {
         if generation == MAX_GENERATION {
@@ -296,14 +300,15 @@ impl<T> Slot<T> {
         recycle();
     }
 
-    /// One step of the word; the new state, or the one that was found instead.
+    /// One compare-and-swap of the word: `Ok` with the new state, `Err` with the state found
+    /// instead.
     #[inline]
     fn step(&self, from: u64, to: u64) -> Result<u64, u64> {
         let step = self.state.compare_exchange(from, to, AcqRel, Acquire);
         step.map(|_| to)
     }
 
-    /// Fills the value cell, which is empty.
+    /// Fills the value cell, which must be empty.
     #[inline]
     fn put_value(&self, value: T) {
         // SAFETY: invariant 1, every caller is the owner of SETTLING, TAKING or DONE | LOCK.

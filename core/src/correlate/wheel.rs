@@ -1,22 +1,22 @@
 //! Deadlines: a hierarchical timing wheel (Varghese and Lauck, SOSP 1987, scheme 6).
 //!
 //! ```text
-//!   level 0   256 slots of 1 tick       what is due within 256 ticks
+//!   level 0   256 slots of 1 tick       deadlines within 256 ticks
 //!   level 1   256 slots of 256 ticks    … within 65,536: a minute of milliseconds
 //!   …
 //!   level 4   256 slots of 2^32 ticks   … within 2^40 ticks: 34 years of milliseconds
 //! ```
 //!
-//! A timer lies in the lowest level whose slot tells it apart from now, and moves down when its
-//! slot begins: at most once per level.
+//! A timer lies in the lowest level whose slot distinguishes its tick from now, and moves to a
+//! lower level when its slot begins: at most once per level.
 //!
-//! With many timers alive, what costs is memory that is not in the cache. So a timer lies in the
-//! list of its slot (`chunks`), not in a place of its own: starting one writes where the one
-//! before it was written, and those that move or fire together lie side by side. Levels are wide,
-//! which lets the usual timeout move once before it fires. What finds a timer again is four bytes:
-//! its place, written when it moves and read only to cancel it. What lies there says itself whose
-//! it is, and by its deadline in which slot, so nothing else has to be kept. A timer that leaves
-//! before its time is replaced by the last one of its slot.
+//! With many timers, cache misses dominate the cost. A timer is therefore stored in the list of its
+//! slot (`chunks`) rather than at a fixed place: inserting one writes next to the one inserted
+//! before, and timers that move or fire together are adjacent. Levels are wide, so that a typical
+//! timeout moves once before it fires. A table of four-byte places finds a timer again; a place is
+//! written when the timer moves, and read only to cancel it. The timer itself holds its name and
+//! its deadline, which determines its slot, so nothing else is stored. When a timer is removed
+//! early, the last one of its slot takes its place.
 
 use std::time::{Duration, Instant};
 
@@ -27,43 +27,43 @@ const SLOTS: u32 = 1 << LEVEL_BITS;
 const LEVELS: u32 = 5;
 /// The slot of timers that are due.
 const DUE: u32 = SLOTS * LEVELS;
-/// Last tick. Later deadlines are put here.
+/// The last tick; later deadlines are moved to it.
 const LAST_TICK: u64 = (1 << (LEVEL_BITS * LEVELS)) - 1;
-/// What a deadline is rounded up to, in nanoseconds.
+/// The unit that deadlines are rounded up to, in nanoseconds.
 const TICK_NANOS: u32 = 1_000_000;
-/// After its last generation a number is not used again.
+/// The last generation of a number; the number is then not used again.
 const LAST_GENERATION: u32 = u32::MAX;
 
-/// Names one timer for ever.
+/// Identifies one timer for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerKey {
     number: u32,
     generation: u32,
 }
 
-/// Deadlines of type `K`, sorted just enough. Time is an argument and never goes back.
+/// Timers with a key of type `K` each. The time is passed as an argument and must not go back.
 ///
 /// Inserting, cancelling and firing are O(1). A timer fires at the first whole millisecond (since
-/// the wheel began) at or after its deadline, never before. Memory grows to the largest number
-/// of simultaneous timers and is kept.
+/// the wheel was created) at or after its deadline, never before it. Memory grows to the largest
+/// number of simultaneous timers and is kept.
 #[derive(Debug)]
 pub struct TimerWheel<K> {
     start: Instant,
-    /// Ticks that have passed and been dealt with.
+    /// The ticks that have passed and been processed.
     elapsed: u64,
     levels: [Option<Box<Level>>; LEVELS as usize],
     due: List,
     timers: Chunks<Timer<K>>,
-    /// Of each number, where its timer lies or lay.
+    /// The place of each number's current or last timer.
     places: Vec<u32>,
-    /// Names for the next timers: numbers of none, in their next generation.
+    /// Free numbers, each with its next generation.
     free: Vec<TimerKey>,
     len: usize,
 }
 
 #[derive(Debug)]
 struct Level {
-    /// Which slots hold a timer.
+    /// A bit for each slot that holds a timer.
     occupied: [u64; SLOTS as usize / 64],
     lists: [List; SLOTS as usize],
 }
@@ -83,7 +83,7 @@ impl Level {
         })
     }
 
-    /// The first occupied slot at or after one.
+    /// The first occupied slot at or after `slot`.
     #[inline]
     fn first_from(&self, slot: u32) -> Option<u32> {
         let word = (slot / 64) as usize;
@@ -107,7 +107,7 @@ impl Level {
 }
 
 impl<K> TimerWheel<K> {
-    /// An empty wheel that begins now.
+    /// An empty wheel that starts at `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             start: now,
@@ -121,21 +121,21 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// Timers that have neither fired nor been cancelled.
+    /// The number of timers that have neither fired nor been cancelled.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Is there no timer?
+    /// Whether there are no timers.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Starts a timer. One whose deadline has passed fires at the next [`poll`](Self::poll).
+    /// Starts a timer. A timer whose deadline has passed fires at the next [`poll`](Self::poll).
     ///
     /// # Panics
     ///
-    /// With 2^28 timers.
+    /// If there are 2^28 timers already.
     #[inline]
     pub fn insert(&mut self, deadline: Instant, key: K) -> TimerKey {
         let at = self.tick_at_or_after(deadline);
@@ -145,7 +145,7 @@ impl<K> TimerWheel<K> {
         name
     }
 
-    /// Stops a timer; its key, or `None` when it has fired or was cancelled.
+    /// Stops a timer and returns its key; `None` if it has fired or was cancelled.
     #[inline]
     pub fn cancel(&mut self, timer: TimerKey) -> Option<K> {
         let Timer { name, key, .. } = self.unlink(timer)?;
@@ -153,7 +153,7 @@ impl<K> TimerWheel<K> {
         Some(key)
     }
 
-    /// Moves a timer to another deadline; `false` when it has fired or was cancelled.
+    /// Moves a timer to another deadline; `false` if it has fired or was cancelled.
     #[inline]
     pub fn reset(&mut self, timer: TimerKey, deadline: Instant) -> bool {
         let at = self.tick_at_or_after(deadline);
@@ -164,8 +164,8 @@ impl<K> TimerWheel<K> {
         true
     }
 
-    /// One timer that is due at `now`, in no particular order; call it until there is none.
-    /// Between the calls timers may be inserted and cancelled.
+    /// Fires one timer that is due at `now`, in no particular order; call this until it returns
+    /// `None`. Timers may be inserted and cancelled between the calls.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<K> {
         if self.due.is_empty() {
@@ -176,9 +176,9 @@ impl<K> TimerWheel<K> {
         Some(key)
     }
 
-    /// When to [`poll`](Self::poll) next; `None` without timers. Never later than the first
-    /// deadline's tick. It may be earlier: then nothing fires, timers move to a lower level, and
-    /// the answer after that is nearer. That happens at most once per level and timer.
+    /// The time of the next [`poll`](Self::poll); `None` without timers. Never later than the tick
+    /// of the first deadline. It may be earlier: nothing fires then, but timers move to a lower
+    /// level, and the next result is closer. This happens at most once per level and timer.
     pub fn next_deadline(&self) -> Option<Instant> {
         let tick = match self.due.is_empty() {
             true => self.next_slot()?.2,
@@ -187,7 +187,7 @@ impl<K> TimerWheel<K> {
         self.start.checked_add(Duration::from_millis(tick))
     }
 
-    /// The first occupied slot: level, slot, and the tick at which it begins.
+    /// The first occupied slot: its level, the slot, and the tick at which it begins.
     #[inline]
     fn next_slot(&self) -> Option<(u32, u32, u64)> {
         if self.len == 0 {
@@ -195,8 +195,8 @@ impl<K> TimerWheel<K> {
         }
         (0..).zip(&self.levels).find_map(|(level, slots)| {
             let shift = level * LEVEL_BITS;
-            // A level holds only slots of the current turn after the current one (or the
-            // current one of level 0): what lies further ahead differs in a higher level.
+            // A level holds only slots of the current turn after the current slot (in level 0, also
+            // the current slot): later timers differ in a higher level.
             let current = (self.elapsed >> shift) as u32 % SLOTS;
             let slot = slots.as_ref()?.first_from(current)?;
             let turn = self.elapsed >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS);
@@ -204,7 +204,7 @@ impl<K> TimerWheel<K> {
         })
     }
 
-    /// Lets time pass until `tick`, or until something is due.
+    /// Advances the time to `tick`, or until a timer is due.
     fn advance(&mut self, tick: u64) {
         while self.due.is_empty() {
             let Some((level, slot, begins)) = self.next_slot().filter(|next| next.2 <= tick) else {
@@ -227,7 +227,7 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// Puts a timer where its tick belongs.
+    /// Stores a timer in the slot of its tick.
     #[inline]
     fn place(&mut self, timer: Timer<K>) {
         let number = timer.name.number as usize;
@@ -240,11 +240,12 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// The slot of a timer. It is the same from when the timer is placed until its slot begins:
-    /// so long, its tick and now first differ in the same digit.
+    /// The slot of a timer. It does not change between the insertion of the timer and the beginning
+    /// of its slot: until then, the timer's tick and the current tick first differ in the same
+    /// digit.
     #[inline]
     fn slot(&self, at: u64) -> u32 {
-        // A tick that has begun still fires in it.
+        // A timer whose tick has begun fires in that tick.
         match (at ^ self.elapsed).checked_ilog2() {
             Some(bit) if at > self.elapsed => {
                 let level = bit / LEVEL_BITS;
@@ -254,7 +255,7 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// Takes a timer out of its slot, if it is there.
+    /// Takes a timer out of its slot, if it is still there.
     #[inline]
     fn unlink(&mut self, timer: TimerKey) -> Option<Timer<K>> {
         let place = *self.places.get(timer.number as usize)?;
@@ -280,17 +281,17 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// A key that no timer has had.
+    /// A key that no timer has had before.
     #[inline]
     fn take_name(&mut self) -> TimerKey {
         if let Some(name) = self.free.pop() {
             return name;
         }
         let number = self.places.len() as u32;
-        // So that a place has a number of 32 bits, too.
+        // Keeps places within 32 bits.
         assert!(number < 1 << 28, "more timers than the wheel can name");
         self.places.push(0);
-        // Room to free all of them, so that freeing allocates nothing.
+        // Reserves room to free all numbers, so that freeing does not allocate.
         self.free.reserve(self.places.len());
         TimerKey {
             number,
@@ -298,7 +299,7 @@ impl<K> TimerWheel<K> {
         }
     }
 
-    /// Voids the key of a timer that is in no slot any more.
+    /// Invalidates the key of a timer that has left its slot.
     #[inline]
     fn release(&mut self, TimerKey { number, generation }: TimerKey) {
         self.len -= 1;
@@ -326,14 +327,14 @@ impl<K> TimerWheel<K> {
     }
 }
 
-/// Ticks of whole seconds and of the rest.
+/// The ticks of whole seconds and of the remaining ticks, up to the last tick.
 #[inline]
 fn ticks(secs: u64, rest: u32) -> u64 {
     let ticks = secs.saturating_mul(1000).saturating_add(u64::from(rest));
     ticks.min(LAST_TICK)
 }
 
-/// The list of a slot; makes its level.
+/// The list of a slot; creates the slot's level if needed.
 #[inline]
 fn list<'a>(
     levels: &'a mut [Option<Box<Level>>; LEVELS as usize],

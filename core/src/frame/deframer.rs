@@ -1,22 +1,24 @@
-//! A stream whose framing is said beforehand, or told by its first byte.
+//! A deframer whose framing is configured, or detected from the first byte.
+
+use std::ops::Range;
 
 use super::length::LengthDeframer;
 use super::line::LineDeframer;
 use super::{Event, Framing};
 
-/// Splits a byte stream into messages, however they are framed.
+/// Splits a byte stream into messages with any framing.
 #[derive(Clone, Debug)]
 pub struct Deframer {
     framing: Framing,
     line: LineDeframer,
     length: LengthDeframer,
-    /// Of a stream that is one message: whether it has come to its end, and how long it was.
+    /// For [`Framing::Whole`]: whether the stream has ended, and the length of its message.
     ended: bool,
     whole: usize,
 }
 
 impl Deframer {
-    /// For messages of up to `max_len` bytes, their framing not counted.
+    /// A deframer for messages of at most `max_len` bytes, not counting the framing.
     pub fn new(framing: Framing, max_len: usize) -> Self {
         Self {
             framing,
@@ -27,8 +29,8 @@ impl Deframer {
         }
     }
 
-    /// How the stream is framed: what was said, or, if its first byte is to tell, what that byte
-    /// of `buf`, all bytes that are not yet consumed, has told.
+    /// The framing of the stream: as configured or, for [`Framing::Detect`], as the first byte of
+    /// `buf` tells. `buf` holds all bytes not yet consumed.
     #[inline]
     pub fn framing(&mut self, buf: &[u8]) -> Framing {
         if self.framing == Framing::Detect
@@ -39,7 +41,8 @@ impl Deframer {
         self.framing
     }
 
-    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    /// The next event in `buf`, which holds all bytes not yet consumed; `None` when more are
+    /// needed.
     #[inline]
     pub fn next(&mut self, buf: &[u8]) -> Option<Event> {
         match self.framing {
@@ -50,12 +53,23 @@ impl Deframer {
         }
     }
 
-    /// Whether the stream is one message.
+    /// Discards the unfinished message in `buf`, which holds all bytes not yet consumed, and the
+    /// rest of it as it arrives. Returns the range of the bytes that have arrived; `None` if the
+    /// framing cannot skip a message.
+    pub fn give_up(&mut self, buf: &[u8]) -> Option<Range<usize>> {
+        match self.framing {
+            Framing::Line => Some(self.line.give_up(buf)),
+            Framing::Length | Framing::WebSocket { .. } => Some(self.length.give_up(buf)),
+            Framing::Detect | Framing::Whole => None,
+        }
+    }
+
+    /// Whether the whole stream is one message.
     pub fn is_whole(&self) -> bool {
         self.framing == Framing::Whole
     }
 
-    /// Nothing follows what is in the buffer.
+    /// Marks the end of the stream: no bytes follow those in the buffer.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -76,8 +90,8 @@ impl Deframer {
         }
     }
 
-    /// How many bytes at the head of the buffer are done with. The caller consumes them before
-    /// the next call of [`next`](Self::next).
+    /// The number of bytes at the head of the buffer that are done with. The caller must consume
+    /// them before the next call of [`next`](Self::next).
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         match self.framing {

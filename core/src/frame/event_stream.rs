@@ -1,5 +1,5 @@
-//! Server-sent events (WHATWG HTML, "Server-sent events"): LF, CRLF and CR line ends in any mix
-//! and any chunking, several data lines, comments, a byte order mark.
+//! Server-sent events (WHATWG HTML, "Server-sent events"). Accepts LF, CRLF and CR line ends in any
+//! mix, input split anywhere, several data lines, comments and a byte order mark.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::buffer::PADDING;
 
-/// Splits a `text/event-stream` into events; the bytes of an event stay in the caller's buffer
-/// until it is complete, each searched once.
+/// Splits a `text/event-stream` into events. The bytes of an event stay in the caller's buffer
+/// until it is complete; each byte is searched once.
 ///
 /// ```text
 ///   buf: | delivered | id: 7 ⏎ data: {…} ⏎ | data: … not yet searched
@@ -20,7 +20,8 @@ pub struct EventStreamDeframer {
     start: usize,
     line: usize,
     searched: usize,
-    /// The byte before `line` was CR, so that an LF at `line` belongs to it.
+    /// Whether the byte before `line` was a CR, so that an LF at `line` belongs to the same line
+    /// end.
     after_cr: bool,
     begun: bool,
     discarding: bool,
@@ -28,8 +29,8 @@ pub struct EventStreamDeframer {
     joined: Vec<u8>,
 }
 
-/// Where the fields of an event lie. Nearly every MCP event has one data line, so two stay
-/// inline: the list of lines never allocates in the common case.
+/// The ranges of an event's fields. Nearly every MCP event has one data line, so up to two are
+/// stored inline and need no allocation.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     data: SmallVec<[Range<usize>; 2]>,
@@ -38,39 +39,40 @@ struct Fields {
     retry: Option<u64>,
 }
 
-/// What the deframer found; ranges lie in the bytes handed in.
+/// An event of the deframer; ranges refer to the bytes passed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// One event.
+    /// A server-sent event.
     Event {
-        /// Its data.
+        /// The event's data.
         data: Data,
-        /// Its type, if it names one.
+        /// The event's type, if it names one.
         event: Option<Range<usize>>,
-        /// The id to resume after, if it has one.
+        /// The event id to resume after, if present.
         id: Option<Range<usize>>,
-        /// The reconnection time it asks for, in milliseconds.
+        /// The requested reconnection time, in milliseconds.
         retry: Option<u64>,
     },
-    /// An event is longer than the limit. Reported once; the rest of it will be discarded.
+    /// An event is longer than the limit. Reported once; the rest of the event is discarded.
     Oversize,
 }
 
 /// The data of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// There is none: the event only carries an id or a reconnection time.
+    /// No data: the event only carries an id, a type or a reconnection time.
     None,
-    /// One line, where it stands.
+    /// One line, as a range.
     Line(Range<usize>),
-    /// Several lines, joined by LF: [`EventStreamDeframer::joined`] until the next event.
+    /// Several lines, joined by LF: see [`EventStreamDeframer::joined`], valid until the next
+    /// event.
     Joined,
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl EventStreamDeframer {
-    /// For events of up to `max_len` bytes, field names and line ends included.
+    /// A deframer for events of at most `max_len` bytes, including field names and line ends.
     pub fn new(max_len: usize) -> Self {
         Self {
             max_len,
@@ -85,7 +87,8 @@ impl EventStreamDeframer {
         }
     }
 
-    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    /// The next event in `buf`, which holds all bytes not yet consumed; `None` when more are
+    /// needed.
     pub fn next(&mut self, buf: &[u8]) -> Option<StreamEvent> {
         loop {
             if self.after_cr && self.line < buf.len() {
@@ -128,7 +131,7 @@ impl EventStreamDeframer {
         }
     }
 
-    /// Whether nothing of an event has been seen yet.
+    /// Whether no field of the current event has been seen yet.
     fn is_fresh(&self) -> bool {
         let fields = &self.fields;
         fields.data.is_empty()
@@ -137,7 +140,8 @@ impl EventStreamDeframer {
             && fields.retry.is_none()
     }
 
-    /// While discarding, an unfinished line keeps one byte, so that it does not look blank.
+    /// While discarding, keeps one byte of an unfinished line, so that the line does not look
+    /// blank.
     fn forget_line_but_its_presence(&mut self, buf: &[u8]) {
         if buf.len() > self.line {
             self.line = buf.len() - 1;
@@ -145,7 +149,7 @@ impl EventStreamDeframer {
         self.start = self.line;
     }
 
-    /// Notes one line that is not blank.
+    /// Records the field of a line that is not blank.
     fn field(&mut self, buf: &[u8], mut line: Range<usize>) {
         let text = |line: &Range<usize>| buf.get(line.clone()).unwrap_or_default();
         if !std::mem::replace(&mut self.begun, true) && text(&line).starts_with(BOM) {
@@ -162,13 +166,14 @@ impl EventStreamDeframer {
             b"event" => self.fields.event = Some(value),
             b"id" if !text(&value).contains(&0) => self.fields.id = Some(value),
             b"retry" => {
-                // `parse` would take a sign, the format does not.
+                // `parse` would accept a sign, but the format does not.
                 let digits = text(&value).first().is_some_and(u8::is_ascii_digit);
                 let number = std::str::from_utf8(text(&value)).ok();
                 self.fields.retry = number.filter(|_| digits).and_then(|text| text.parse().ok());
             }
             _ => {
-                // Comments and unknown fields; alone they make no event and hold no bytes.
+                // Comments and unknown fields; alone they do not make an event, so their bytes are
+                // released.
                 if self.is_fresh() {
                     self.start = self.line;
                 }
@@ -176,7 +181,7 @@ impl EventStreamDeframer {
         }
     }
 
-    /// At a blank line: hands out what was collected.
+    /// Handles a blank line: returns the collected event.
     fn dispatch(&mut self, buf: &[u8]) -> Option<StreamEvent> {
         self.begun = true;
         self.start = self.line;
@@ -217,13 +222,13 @@ impl EventStreamDeframer {
         self.joined.resize(self.joined.len() + PADDING, 0);
     }
 
-    /// The data of the last [`Data::Joined`] event, followed by padding, and its length.
+    /// The data of the last [`Data::Joined`] event followed by padding, and the length of the data.
     pub fn joined(&self) -> (&[u8], usize) {
         (&self.joined, self.joined.len().saturating_sub(PADDING))
     }
 
-    /// How many bytes at the head of the buffer are done with. The caller consumes them before
-    /// the next call of [`next`](Self::next).
+    /// The number of bytes at the head of the buffer that are done with. The caller must consume
+    /// them before the next call of [`next`](Self::next).
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         let done = std::mem::take(&mut self.start);
@@ -242,7 +247,8 @@ impl EventStreamDeframer {
     }
 }
 
-/// Appends one event; `data` holds one message, on one line or on several.
+/// Appends one event; `data` holds one message, on one or several lines. LF, CRLF and CR each end a
+/// line, as in the format; a reader joins the lines by LF.
 pub fn append(out: &mut Vec<u8>, event: Option<&str>, id: Option<&str>, data: &[u8]) {
     for (name, value) in [("event: ", event), ("id: ", id)] {
         if let Some(value) = value {
@@ -255,9 +261,16 @@ pub fn append(out: &mut Vec<u8>, event: Option<&str>, id: Option<&str>, data: &[
             out.push(b'\n');
         }
     }
-    for line in data.split(|&byte| byte == b'\n') {
+    let mut rest = Some(data);
+    while let Some(line) = rest {
+        let end = memchr::memchr2(b'\n', b'\r', line);
+        let (line, after) = line.split_at(end.unwrap_or(line.len()));
+        rest = match after {
+            [b'\r', b'\n', after @ ..] | [_, after @ ..] => Some(after),
+            [] => None,
+        };
         out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        out.extend_from_slice(line);
         out.push(b'\n');
     }
     out.push(b'\n');
@@ -267,7 +280,7 @@ pub fn append(out: &mut Vec<u8>, event: Option<&str>, id: Option<&str>, data: &[
 mod tests {
     use super::*;
 
-    /// (data, event, id, retry) of an event, `None` for one that is too long.
+    /// (data, event, id, retry) of an event; `None` for an oversize event.
     type One = Option<(String, Option<String>, Option<String>, Option<u64>)>;
     type Seen = Vec<One>;
 
@@ -362,6 +375,8 @@ mod tests {
         let mut out = Vec::new();
         append(&mut out, Some("message"), Some("a\n7"), b"{\n \"x\":1\r\n}");
         append(&mut out, None, None, b"{}");
+        // A lone CR ends a line as well: text after it must not be read as a field.
+        append(&mut out, None, Some("8"), b"{\rid\r\n:1\n\r}\r");
         let expected = vec![
             Some((
                 "{\n \"x\":1\n}".to_owned(),
@@ -370,6 +385,12 @@ mod tests {
                 None,
             )),
             data("{}"),
+            Some((
+                "{\nid\n:1\n\n}\n".to_owned(),
+                None,
+                Some("8".to_owned()),
+                None,
+            )),
         ];
         assert_eq!(split([&out[..]], 1000), expected);
     }

@@ -1,15 +1,17 @@
-//! A length before each message: four bytes, unsigned, big-endian (R-ACT-19).
+//! Length-prefixed messages: four bytes, unsigned, big-endian, before each message (R-ACT-19).
+
+use std::ops::Range;
 
 use super::Event;
 
-/// Bytes of the length.
+/// Length of the prefix, in bytes.
 pub const PREFIX_LEN: usize = 4;
 
-/// Longest message whose length still begins with a zero byte, so that the framing can be told
-/// from lines by its first byte, in bytes.
+/// Longest message, in bytes, whose length begins with a zero byte, so that the framing can be told
+/// from lines by its first byte.
 pub const MAX_DETECTABLE_LEN: usize = (1 << 24) - 1;
 
-/// Splits a byte stream by length prefixes. Nothing is reserved from a claimed length.
+/// Splits a byte stream by length prefixes. Allocates nothing for a claimed length.
 ///
 /// ```text
 ///   buf: | delivered | 00 00 01 2c | message … | 00 00 …
@@ -19,12 +21,12 @@ pub const MAX_DETECTABLE_LEN: usize = (1 << 24) - 1;
 pub struct LengthDeframer {
     max_len: usize,
     start: usize,
-    /// Bytes of a refused message that are still to come.
+    /// Bytes of a refused message that have not arrived.
     discard: usize,
 }
 
 impl LengthDeframer {
-    /// For messages of up to `max_len` bytes, the prefix not counted.
+    /// A deframer for messages of at most `max_len` bytes, not counting the prefix.
     pub fn new(max_len: usize) -> Self {
         Self {
             max_len,
@@ -33,7 +35,8 @@ impl LengthDeframer {
         }
     }
 
-    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    /// The next event in `buf`, which holds all bytes not yet consumed; `None` when more are
+    /// needed.
     pub fn next(&mut self, buf: &[u8]) -> Option<Event> {
         loop {
             let rest = buf.get(self.start..)?;
@@ -66,16 +69,29 @@ impl LengthDeframer {
         }
     }
 
-    /// How many bytes at the head of the buffer are done with. The caller consumes them before
-    /// the next call of [`next`](Self::next).
+    /// Discards the unfinished message in `buf`, and the rest of it as it arrives. Returns the
+    /// range of the bytes that have arrived. Call this only after [`next`](Self::next) has returned
+    /// `None`.
+    pub fn give_up(&mut self, buf: &[u8]) -> Range<usize> {
+        let from = (self.start + PREFIX_LEN).min(buf.len());
+        if let Some(prefix) = buf.get(self.start..).and_then(<[u8]>::first_chunk) {
+            let len = u32::from_be_bytes(*prefix) as usize;
+            self.discard = len.saturating_sub(buf.len() - from);
+            self.start = buf.len();
+        }
+        from..buf.len()
+    }
+
+    /// The number of bytes at the head of the buffer that are done with. The caller must consume
+    /// them before the next call of [`next`](Self::next).
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         std::mem::take(&mut self.start)
     }
 }
 
-/// Fills in the prefix at `at`, whose bytes are there, of the message behind it; `false`, and both
-/// are removed, if four bytes cannot say its length.
+/// Fills in the reserved prefix at `at` for the message that follows it to the end of `out`. If the
+/// length does not fit into four bytes, removes both and returns `false`.
 pub fn fill_prefix(out: &mut Vec<u8>, at: usize) -> bool {
     let len = u32::try_from(out.len().saturating_sub(at + PREFIX_LEN));
     match (len, out.get_mut(at..at + PREFIX_LEN)) {
@@ -90,8 +106,8 @@ pub fn fill_prefix(out: &mut Vec<u8>, at: usize) -> bool {
     }
 }
 
-/// Appends the prefix of a message of `len` bytes; `false`, and nothing is appended, if four
-/// bytes cannot say that length.
+/// Appends the prefix of a message of `len` bytes. If the length does not fit into four bytes,
+/// appends nothing and returns `false`.
 pub fn append_prefix(out: &mut Vec<u8>, len: usize) -> bool {
     let Ok(len) = u32::try_from(len) else {
         return false;

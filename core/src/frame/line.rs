@@ -5,37 +5,37 @@ use std::ops::Range;
 pub use super::Event as LineEvent;
 use crate::scan;
 
-/// Splits a byte stream into lines, each byte looked at once, whatever the chunks are.
+/// Splits a byte stream into lines. Searches each byte once, however the input is split.
 ///
-/// The caller owns the bytes. It hands in everything that is not yet consumed, takes events
-/// until there are none, and then consumes what [`drain`](Self::drain) says:
+/// The caller owns the bytes. It passes all bytes not yet consumed, takes events until there are
+/// none, and then consumes as many bytes as [`drain`](Self::drain) returns:
 ///
 /// ```text
 ///   buf: | delivered lines | searched, no line end | a block of 64 and its ends | not yet searched |
 ///        0                 start                   block                        searched
 /// ```
 ///
-/// CR before LF belongs to the line end, blank lines are skipped, and so is one byte order mark
-/// at the very start of the stream.
+/// A CR before the LF belongs to the line end. Blank lines are skipped, as is one byte order mark
+/// at the start of the stream.
 #[derive(Clone, Debug)]
 pub struct LineDeframer {
     max_len: usize,
     start: usize,
     searched: usize,
-    /// The line ends of the block searched last that are not yet delivered, and its place.
+    /// The line ends in the block searched last that are not yet delivered; `block` is its offset.
     ends: u64,
     block: usize,
     discarding: bool,
     begun: bool,
 }
 
-/// Blocks without a line end after which the line is taken for a long one.
+/// Blocks without a line end after which a search for the end of a long line begins.
 const LONG_LINE_BLOCKS: usize = 8;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl LineDeframer {
-    /// For messages of up to `max_len` bytes, line end not counted.
+    /// A deframer for messages of at most `max_len` bytes, not counting the line end.
     pub fn new(max_len: usize) -> Self {
         Self {
             max_len,
@@ -48,7 +48,8 @@ impl LineDeframer {
         }
     }
 
-    /// The next event in `buf`, all bytes that are not yet consumed; `None` when more are needed.
+    /// The next event in `buf`, which holds all bytes not yet consumed; `None` when more are
+    /// needed.
     pub fn next(&mut self, buf: &[u8]) -> Option<LineEvent> {
         loop {
             let Some(end) = self.line_end(buf) else {
@@ -74,8 +75,8 @@ impl LineDeframer {
         }
     }
 
-    /// Where the next line ends. Short lines share a block and its one look; from some length on
-    /// a search pays.
+    /// The end of the next line. Short lines share one vector comparison per block; for long lines,
+    /// a search is faster.
     #[inline]
     fn line_end(&mut self, buf: &[u8]) -> Option<usize> {
         let mut blocks = 0;
@@ -97,25 +98,33 @@ impl LineDeframer {
         Some(end)
     }
 
-    /// No line end in sight: remembers how far the search went and guards the limit.
+    /// Handles a line without an end: remembers how far it was searched, and enforces the limit.
     fn unfinished(&mut self, buf: &[u8]) -> Option<LineEvent> {
         self.searched = buf.len();
         if self.discarding {
             self.start = buf.len();
             return None;
         }
-        // A byte order mark and a CR do not count, but may be there.
+        // A byte order mark and a CR do not count towards the limit.
         if buf.len() - self.start <= self.max_len.saturating_add(BOM.len() + 1) {
             return None;
         }
-        let line = self.trim(buf, self.start..buf.len());
-        let prefix = line.start..line.start + self.max_len.min(line.len());
-        self.start = buf.len();
-        self.discarding = true;
+        let prefix = self.give_up(buf);
         Some(LineEvent::Oversize { prefix })
     }
 
-    /// Whether a line is a message as it is: nothing to trim, neither blank nor too long.
+    /// Discards the unfinished line in `buf`, and the rest of it as it arrives. Returns the range
+    /// of the bytes that have arrived, up to the limit. Call this only after [`next`](Self::next)
+    /// has returned `None`.
+    pub fn give_up(&mut self, buf: &[u8]) -> Range<usize> {
+        let line = self.trim(buf, self.start..buf.len());
+        self.searched = buf.len();
+        self.start = buf.len();
+        self.discarding = true;
+        line.start..line.start + self.max_len.min(line.len())
+    }
+
+    /// Whether the line is a message as it is: nothing to trim, not blank and not too long.
     #[inline]
     fn is_plain(&self, buf: &[u8], line: &Range<usize>) -> bool {
         match buf.get(line.clone()) {
@@ -126,8 +135,7 @@ impl LineDeframer {
         }
     }
 
-    /// The line without a byte order mark and its CR; nothing of it if it is blank and within the
-    /// limit.
+    /// The line without byte order mark and CR; empty if it is blank and within the limit.
     fn trim(&mut self, buf: &[u8], mut line: Range<usize>) -> Range<usize> {
         let text = |line: &Range<usize>| buf.get(line.clone()).unwrap_or_default();
         if !std::mem::replace(&mut self.begun, true) && text(&line).starts_with(BOM) {
@@ -144,8 +152,8 @@ impl LineDeframer {
         }
     }
 
-    /// How many bytes at the head of the buffer are done with. The caller consumes them before
-    /// the next call of [`next`](Self::next).
+    /// The number of bytes at the head of the buffer that are done with. The caller must consume
+    /// them before the next call of [`next`](Self::next).
     #[must_use = "the bytes stay in front of the next call unless they are consumed"]
     pub fn drain(&mut self) -> usize {
         let done = self.start;
@@ -161,7 +169,7 @@ impl LineDeframer {
         done
     }
 
-    /// At the end of the stream: the last line, if it has no line end and is not blank.
+    /// Ends the stream: returns the last line if it has no line end and is not blank.
     pub fn finish(&mut self, buf: &[u8]) -> Option<LineEvent> {
         let line = self.start..buf.len();
         self.start = buf.len();
@@ -178,7 +186,7 @@ impl LineDeframer {
         (!line.is_empty()).then_some(LineEvent::Frame(line))
     }
 
-    /// Forgets what was searched: the caller dropped all bytes.
+    /// Resets the search positions, after the caller has dropped all bytes.
     pub fn reset(&mut self) {
         self.start = 0;
         self.searched = 0;
@@ -186,7 +194,7 @@ impl LineDeframer {
     }
 }
 
-/// Whether there is nothing but what JSON takes for whitespace; a form feed is none.
+/// Whether the line holds only JSON whitespace, which excludes form feeds.
 fn blank(line: &[u8]) -> bool {
     line.iter().all(|byte| b" \t\r".contains(byte))
 }

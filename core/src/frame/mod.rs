@@ -1,9 +1,9 @@
-//! Where one message ends and the next begins, on carriers that do not say so themselves.
+//! Message framing for transports that do not delimit messages themselves.
 //!
-//! All deframers work alike: the caller owns the bytes and hands in everything not yet
-//! consumed, takes events until there are none, then consumes what `drain` says. What was
-//! searched once is not searched again, whatever the chunks are; what exceeds the limit is
-//! reported once and discarded as it comes.
+//! All deframers work alike. The caller owns the bytes: it passes all bytes not yet consumed, takes
+//! events until there are none, then consumes as many bytes as `drain` returns. No byte is searched
+//! twice, however the input is split. A message longer than the limit is reported once and
+//! discarded as it arrives.
 
 mod deframer;
 pub mod event_stream;
@@ -16,44 +16,43 @@ use std::ops::Range;
 
 pub use deframer::Deframer;
 
-/// What a deframer found.
+/// An event of a deframer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// One message: where it lies in the bytes handed in, without its framing.
+    /// A message: its range in the bytes passed in, without framing.
     Frame(Range<usize>),
-    /// A message is longer than the limit. Reported once, as soon as it is known; the rest of
-    /// it will be discarded as it comes.
+    /// A message is longer than the limit. Reported once, as soon as it is known; the rest of the
+    /// message is discarded as it arrives.
     Oversize {
-        /// The bytes of it that are there, at most the limit.
+        /// The bytes of the message that have arrived, up to the limit.
         prefix: Range<usize>,
     },
 }
 
-/// How messages are told apart on a stream of bytes.
+/// How a byte stream is split into messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// One message a line (R-STD-01).
+    /// One message per line (R-STD-01).
     #[default]
     Line,
-    /// A length of four bytes before each message (R-ACT-19); no client of the official SDKs
-    /// speaks it.
+    /// A four-byte length before each message (R-ACT-19); not supported by the clients of the
+    /// official SDKs.
     Length,
-    /// As the first byte of the peer tells; lines, as long as there is none.
+    /// Detected from the first byte that the peer sends; lines until then.
     Detect,
-    /// WebSocket (RFC 6455), from a client `masked`: who takes its frames apart puts a length of
-    /// four bytes before each message, as [`websocket::Reader`] does; what leaves is a text frame
-    /// each.
+    /// WebSocket (RFC 6455). Received frames must first be converted by [`websocket::Reader`],
+    /// which puts a four-byte length before each message; each message is sent as one text frame.
     WebSocket {
-        /// Whether what leaves is masked, as a client has to.
+        /// Whether sent frames are masked, as required of a client.
         masked: bool,
     },
-    /// All that comes until the end is one message, as the body of an HTTP request is; what
-    /// leaves is one message a line.
+    /// Everything up to the end of the stream is one message, like the body of an HTTP request.
+    /// Messages are sent one per line.
     Whole,
 }
 
 impl Framing {
-    /// One of those of a stream of bytes, by its name in lower case.
+    /// The byte-stream framing with that name in lower case: `line`, `length` or `detect`.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "line" => Self::Line,
@@ -63,8 +62,8 @@ impl Framing {
         })
     }
 
-    /// Which framing a stream that begins with `first` uses: a length below 2^24 begins with a
-    /// zero byte, which no line does.
+    /// The framing of a stream that begins with `first`: a length below 2^24 begins with a zero
+    /// byte, which no line does.
     pub fn detect(first: u8) -> Self {
         match first {
             0 => Self::Length,

@@ -1,5 +1,4 @@
-//! WebSocket's frames (RFC 6455, section 5): messages, whole or in fragments, and what is said
-//! between them.
+//! WebSocket frames (RFC 6455, section 5): messages, whole or fragmented, and control frames.
 //!
 //! ```text
 //!   the wire: | head | payload, masked by a client … | head | … |
@@ -8,8 +7,7 @@
 //!   messages: | length, 4 bytes | payload … | length | … |     for a deframer of lengths
 //! ```
 //!
-//! Nothing is reserved from a claimed length, and what is under way is never looked at twice. No
-//! extension is spoken.
+//! Allocates nothing for a claimed length, and reads no byte twice. Supports no extensions.
 
 mod head;
 mod utf8;
@@ -19,39 +17,41 @@ pub use self::head::{Head, Opcode};
 use self::utf8::Utf8;
 pub use self::write::{append_control, append_head, finish_message, reserve_head};
 use super::length;
-use crate::buffer::Input;
+use crate::buffer::{Block, Input};
 
-/// What a close says (RFC 6455, 7.4.1).
+/// Status codes of close frames (RFC 6455, 7.4.1).
 pub mod close {
-    /// It is done.
+    /// Normal closure.
     pub const NORMAL: u16 = 1000;
-    /// This side goes away.
+    /// This side is going away.
     pub const GOING_AWAY: u16 = 1001;
-    /// The other side does not keep to RFC 6455.
+    /// The peer violated RFC 6455.
     pub const PROTOCOL: u16 = 1002;
-    /// A kind of message that is not taken here.
+    /// A kind of message that is not accepted.
     pub const UNSUPPORTED: u16 = 1003;
-    /// A text that is not UTF-8.
+    /// A text message that is not UTF-8.
     pub const NOT_UTF8: u16 = 1007;
-    /// The other side does not keep to what is allowed here.
+    /// The peer violated a policy of this side.
     pub const POLICY: u16 = 1008;
     /// A message longer than the limit.
     pub const TOO_BIG: u16 = 1009;
-    /// A failure of this side.
+    /// An internal error of this side.
     pub const INTERNAL: u16 = 1011;
+    /// Try again later (registered with IANA).
+    pub const TRY_AGAIN: u16 = 1013;
 
-    /// Whether a peer may send it.
+    /// Whether a peer may send this code.
     pub fn is_sendable(code: u16) -> bool {
         matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
     }
 }
 
-/// Why nothing more is read from a peer, and with what code it is to be told.
+/// Why reading from a peer stopped, and the status code to close with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// One of [`close`].
+    /// One of the codes in [`close`].
     pub code: u16,
-    /// A sentence for its author.
+    /// A description for the peer's developer.
     pub why: &'static str,
 }
 
@@ -68,21 +68,21 @@ const fn protocol(why: &'static str) -> Fault {
     Fault { code, why }
 }
 
-/// Longest payload of a frame that is no part of a message, in bytes.
+/// Longest payload of a control frame, in bytes.
 pub const MAX_CONTROL_BYTES: usize = 125;
 
-/// What is said between messages.
+/// A control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Is to be answered with the same payload.
+    /// A ping, to be answered with the same payload.
     Ping(Payload),
-    /// An answer to a ping, or said of its own accord.
+    /// A pong: the answer to a ping, or unsolicited.
     Pong,
-    /// Nothing more comes; why, if it is said.
+    /// A close, with its status code, if present. No frames follow.
     Close(Option<u16>),
 }
 
-/// The payload of a frame that is no part of a message.
+/// The payload of a control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     bytes: [u8; MAX_CONTROL_BYTES],
@@ -101,24 +101,25 @@ impl Payload {
     }
 }
 
-/// Takes one side's frames apart.
+/// Decodes the frames of one peer.
 #[derive(Debug)]
 pub struct Reader {
-    /// Whether the peer masks: a client does, a server does not.
+    /// Whether the peer masks its frames: a client does, a server does not.
     masked: bool,
-    /// Whether a message may come in frames of bytes, too.
+    /// Whether messages may also come in binary frames.
     binary: bool,
     max_len: usize,
-    /// The frame whose payload comes now, and how much of it is there.
+    /// The frame whose payload is being read, and how much of it has arrived.
     frame: Option<(Head, u64)>,
     control: Payload,
-    /// The message whose fragments come now, if it did not come whole.
-    fragments: Option<Vec<u8>>,
+    /// The message being assembled from fragments; `None` for a message in one frame.
+    fragments: Option<Block>,
     utf8: Utf8,
 }
 
 impl Reader {
-    /// For messages of up to `max_len` bytes; `masked` when they come from a client.
+    /// A reader for messages of at most `max_len` bytes. `masked` is true for the frames of a
+    /// client.
     pub fn new(masked: bool, max_len: usize) -> Self {
         Self {
             masked,
@@ -131,19 +132,35 @@ impl Reader {
         }
     }
 
-    /// Takes messages in frames of bytes for what they are in frames of text: the same UTF-8.
+    /// Accepts messages in binary frames too; their content must be UTF-8, as in text frames.
     #[must_use]
     pub fn with_binary(mut self) -> Self {
         self.binary = true;
         self
     }
 
-    /// Takes what `wire` holds and appends messages, each behind its length of four bytes, to
-    /// `messages`; returns at what is said between them, or with `None` when more is needed.
+    /// The memory that the message being assembled takes, in bytes.
+    pub fn held(&self) -> usize {
+        self.fragments.as_ref().map_or(0, Block::held)
+    }
+
+    /// Frees the message being assembled; nothing more may be read.
+    pub fn forget(&mut self) {
+        self.fragments = None;
+    }
+
+    /// Whether a frame or a message has arrived in part.
+    #[cfg(feature = "net")]
+    pub fn is_partial(&self) -> bool {
+        self.frame.is_some() || self.fragments.is_some()
+    }
+
+    /// Decodes the bytes of `wire` and appends messages to `messages`, each after its length in
+    /// four bytes. Returns at a control frame, or with `None` when more bytes are needed.
     ///
     /// # Errors
-    /// The peer does not keep to the protocol: nothing more can be read. A message that is under
-    /// way then is not complete in `messages`.
+    /// The peer violates the protocol: nothing more can be read. An unfinished message in
+    /// `messages` then remains incomplete.
     pub fn read(
         &mut self,
         wire: &mut Input,
@@ -174,7 +191,7 @@ impl Reader {
         }
     }
 
-    /// A frame begins: what it may not do is known before any of its payload.
+    /// Checks the head of a frame before any of its payload is read.
     fn begin(&mut self, head: &Head, messages: &mut Input) -> Result<(), Fault> {
         if head.mask.is_some() != self.masked {
             return Err(protocol(match self.masked {
@@ -205,7 +222,7 @@ impl Reader {
             }
             _ => {}
         }
-        let before = self.fragments.as_ref().map_or(0, Vec::len) as u64;
+        let before = self.fragments.as_ref().map_or(0, |held| held.len()) as u64;
         if head.len > self.max_len as u64 - before {
             return Err(Fault {
                 code: close::TOO_BIG,
@@ -215,13 +232,13 @@ impl Reader {
         if matches!(head.opcode, Opcode::Text | Opcode::Binary) {
             match head.last {
                 true => put_length(messages, head.len as usize),
-                false => self.fragments = Some(Vec::new()),
+                false => self.fragments = Some(Block::default()),
             }
         }
         Ok(())
     }
 
-    /// More of a frame's payload, from `at` on.
+    /// Adds a part of a frame's payload, which begins at offset `at` of the payload.
     fn payload(
         &mut self,
         head: &Head,
@@ -243,7 +260,7 @@ impl Reader {
         let room = match &mut self.fragments {
             Some(fragments) => {
                 let from = fragments.len();
-                fragments.resize(from + bytes.len(), 0);
+                fragments.resize(from + bytes.len());
                 &mut fragments[from..]
             }
             None => &mut messages.spare(bytes.len())[..bytes.len()],
@@ -259,7 +276,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A frame is complete.
+    /// Ends a frame.
     fn end(&mut self, head: &Head, messages: &mut Input) -> Result<Option<Control>, Fault> {
         match head.opcode {
             Opcode::Ping => return Ok(Some(Control::Ping(self.control))),
@@ -270,7 +287,7 @@ impl Reader {
         if !head.last {
             return Ok(None);
         }
-        // Of a last fragment without payload.
+        // A last fragment without payload does not pass through `payload`.
         if !self.utf8.ends() {
             return Err(NOT_UTF8);
         }
@@ -287,14 +304,14 @@ const NOT_UTF8: Fault = Fault {
     why: "a text is UTF-8",
 };
 
-/// `len` is within the limit, which four bytes can say.
+/// Appends a length prefix. `len` is within the limit, so it fits into four bytes.
 fn put_length(messages: &mut Input, len: usize) {
     let mut prefix = Vec::with_capacity(length::PREFIX_LEN);
     length::append_prefix(&mut prefix, len);
     messages.extend(&prefix);
 }
 
-/// What a close says.
+/// Parses the payload of a close frame.
 fn reason(payload: &[u8]) -> Result<Control, Fault> {
     let Some((code, why)) = payload.split_first_chunk() else {
         return match payload {

@@ -1,15 +1,15 @@
-//! One message that is the whole of a body.
+//! A body that is one message.
 
 use bytes::Bytes;
 
-use crate::buffer::PADDING;
+use crate::buffer::{Block, PADDING};
 
-/// Collects a body up to a limit. A claimed length is believed only up to a modest
-/// reservation; the rest grows as bytes really come.
+/// Collects a body up to a limit. Reserves at most 64 KiB for a claimed length; beyond that, the
+/// buffer grows as bytes arrive.
 #[derive(Debug)]
 pub struct WholeBody {
     max_len: usize,
-    block: Vec<u8>,
+    block: Block,
 }
 
 /// The body is longer than the limit.
@@ -27,14 +27,15 @@ impl std::fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// Most that is reserved because a peer claims to send it, in bytes.
+/// Most bytes reserved for a claimed length.
 const TRUSTED_BYTES: u64 = 64 << 10;
 
 impl WholeBody {
-    /// For a body of up to `max_len` bytes; `claimed` is the length its sender announces.
+    /// A collector for a body of at most `max_len` bytes; `claimed` is the length that the sender
+    /// announced.
     ///
     /// # Errors
-    /// The claim alone exceeds the limit.
+    /// The claimed length exceeds the limit.
     pub fn new(max_len: usize, claimed: Option<u64>) -> Result<Self, TooLong> {
         let claimed = claimed.unwrap_or(0);
         if claimed > max_len as u64 {
@@ -43,11 +44,11 @@ impl WholeBody {
         let reserve = claimed.min(TRUSTED_BYTES) as usize + PADDING;
         Ok(Self {
             max_len,
-            block: Vec::with_capacity(reserve),
+            block: Block::with_capacity(reserve),
         })
     }
 
-    /// Adds a part; checked before anything grows.
+    /// Appends a part of the body; checks the limit first.
     ///
     /// # Errors
     /// The body would exceed the limit.
@@ -61,11 +62,11 @@ impl WholeBody {
         Ok(())
     }
 
-    /// The body with its padding, and its length; pretty-printed JSON with raw line breaks is
-    /// fine here.
+    /// The body followed by padding, and the body's length. The body may be pretty-printed JSON
+    /// with raw line breaks.
     pub fn finish(mut self) -> (Bytes, usize) {
         let len = self.block.len();
-        self.block.resize(len + PADDING, 0);
+        self.block.resize(len + PADDING);
         (self.block.into(), len)
     }
 }

@@ -1,26 +1,26 @@
-//! What a handler reports when it fails.
+//! The error that handlers return.
 
 use std::fmt;
 
 use crate::mcp::ErrorKind;
 
-/// A failure that a handler reports; its text goes to the peer. Any other failure (a panic) is
-/// told without its text.
+/// A failure that a handler reports; its text is sent to the peer. The text of any other failure (a
+/// panic) is not sent.
 ///
-/// Every [`std::error::Error`] is one, so that `?` works in handlers that return
-/// `Result<_, HandlerError>`. That of a tool is a result for the model to read; that of any other
-/// handler is an error of the protocol, which has kinds.
+/// Every [`std::error::Error`] converts into this type, so `?` works in handlers that return
+/// `Result<_, HandlerError>`. An error of a tool becomes a result that the model reads; an error of
+/// any other handler becomes a protocol error of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerError {
     kind: ErrorKind,
     text: String,
     of_protocol: bool,
     data: Option<Box<str>>,
-    /// What it is in the action dialect, where the handler says so.
+    /// The error in the action dialect, if the handler gave it a type.
     action: Option<Box<ActionWords>>,
 }
 
-/// What clients of the action dialect are told of a failure beside its text.
+/// The members of an error in the action dialect, besides its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ActionWords {
     kind: String,
@@ -29,8 +29,8 @@ struct ActionWords {
 }
 
 impl HandlerError {
-    /// An error of the protocol from a tool, too, which the model does not read: what was asked
-    /// cannot be answered at all.
+    /// A protocol error, even from a tool: the request cannot be answered at all. The model does
+    /// not read it.
     ///
     /// ```
     /// use mcpbolt::handler::HandlerError;
@@ -45,14 +45,15 @@ impl HandlerError {
         }
     }
 
-    /// Whether it is an error of the protocol wherever it comes from.
+    /// Whether this is a protocol error even if a tool returns it.
     pub fn is_of_protocol(&self) -> bool {
         self.of_protocol
     }
 
-    /// A failure of a type of the action dialect, one of [`ErrorType`](crate::action::ErrorType)
-    /// or of your own, which its clients get as it is (R-ACT-31); [`with_data`](Self::with_data)
-    /// gives its `details`. Clients of MCP get the text, and the same error as structured content.
+    /// A failure with a type of the action dialect: one of [`ErrorType`](crate::action::ErrorType),
+    /// or the program's own, which clients of the dialect get unchanged (R-ACT-31).
+    /// [`with_data`](Self::with_data) sets its `details`. MCP clients get the text, and the same
+    /// error as structured content.
     ///
     /// ```
     /// use mcpbolt::handler::HandlerError;
@@ -71,12 +72,13 @@ impl HandlerError {
         }
     }
 
-    /// Its type in the action dialect, where it has one.
+    /// The error's type in the action dialect, if it is [`typed`](Self::typed).
     pub fn action_type(&self) -> Option<&str> {
         Some(&self.action.as_ref()?.kind)
     }
 
-    /// The same error, if it is [`typed`](Self::typed), with a `code` other than that of its type.
+    /// Sets a `code` other than the default of the type. Has no effect unless the error is
+    /// [`typed`](Self::typed).
     #[must_use]
     pub fn with_code(mut self, code: u16) -> Self {
         if let Some(action) = &mut self.action {
@@ -85,12 +87,12 @@ impl HandlerError {
         self
     }
 
-    /// That code.
+    /// The code set by [`with_code`](Self::with_code).
     pub fn action_code(&self) -> Option<u16> {
         self.action.as_ref()?.code
     }
 
-    /// The same error, if it is [`typed`](Self::typed), with a page where to read more.
+    /// Sets the URL of a help page. Has no effect unless the error is [`typed`](Self::typed).
     #[must_use]
     pub fn with_help_url(mut self, url: impl Into<String>) -> Self {
         if let Some(action) = &mut self.action {
@@ -99,22 +101,22 @@ impl HandlerError {
         self
     }
 
-    /// That page.
+    /// The URL set by [`with_help_url`](Self::with_help_url).
     pub fn help_url(&self) -> Option<&str> {
         self.action.as_ref()?.help_url.as_deref()
     }
 
-    /// A failure of that text.
+    /// A failure with that text.
     pub fn new(text: impl fmt::Display) -> Self {
         Self::of(ErrorKind::Internal, text)
     }
 
-    /// What was asked for does not exist, for example a resource that matches a template.
+    /// The requested thing does not exist, for example a resource that matches a template.
     pub fn not_found(text: impl fmt::Display) -> Self {
         Self::of(ErrorKind::ResourceNotFound, text)
     }
 
-    /// The user does not want it: what a client answers when a server may not use the model.
+    /// The user rejected the request: for clients that deny a server the use of the model.
     pub fn rejected(text: impl fmt::Display) -> Self {
         Self::of(ErrorKind::Rejected, text)
     }
@@ -135,19 +137,19 @@ impl HandlerError {
         }
     }
 
-    /// The same error with `data`, a JSON value, for an error of the protocol to carry.
+    /// Sets the `data` of a protocol error, a JSON value.
     #[must_use]
     pub fn with_data(mut self, data: &serde_json::Value) -> Self {
         self.data = Some(data.to_string().into());
         self
     }
 
-    /// What an error of the protocol carries beside its text: raw JSON.
+    /// The `data` of a protocol error, as raw JSON.
     pub fn data(&self) -> Option<&str> {
         self.data.as_deref()
     }
 
-    /// What kind of failure it is on the wire.
+    /// The kind of error on the wire.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! A handler's future that may panic and may be cancelled.
+//! Runs a handler's future so that it may panic or be cancelled.
 
 use std::any::Any;
 use std::future::Future;
@@ -8,17 +8,18 @@ use std::task::{Context, Poll};
 
 use crate::correlate::Cancelled;
 
-/// What a handler gives in the end.
+/// A handler's future.
 pub(crate) type Made<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// How a handler ended.
+/// The end of a handler.
 pub(crate) enum Outcome<T> {
     Made(T),
     Panicked,
     Cancelled,
 }
 
-/// Runs what `make` gives until it is done, panics or is cancelled.
+/// Runs the future of `make` until it completes, panics or is cancelled. Panics in `make` count
+/// too.
 pub(crate) fn guarded<T>(cancelled: Cancelled, make: impl FnOnce() -> Made<T>) -> Guarded<T> {
     let made = catch_unwind(AssertUnwindSafe(make));
     Guarded {
@@ -47,7 +48,7 @@ impl<T> Future for Guarded<T> {
                 Err(_) => return Poll::Ready(Outcome::Panicked),
             }
         }
-        // A handler that is done at once never waits for this, which costs a place.
+        // A handler that completes at once never registers for cancellation, which takes a slot.
         std::task::ready!(Pin::new(&mut this.cancelled).poll(cx));
         this.made = None;
         Poll::Ready(Outcome::Cancelled)

@@ -1,19 +1,19 @@
-//! What brought a message, where that says more than the message does.
+//! Information about the transport's request that carried a message.
 
 use std::net::SocketAddr;
 
-/// The head of the request of HTTP that brings a message, as it came: nothing of it proves who sends
+/// The head of the HTTP request that carried a message, unchanged. Nothing in it proves who sent
 /// it.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// `POST`, mostly.
+    /// The method, usually `POST`.
     pub method: Box<str>,
-    /// Path and query.
+    /// The path and query.
     pub target: Box<str>,
-    /// Names in lower case and values, in the order of arrival.
+    /// The headers in the order of arrival; names are in lower case.
     pub headers: Vec<(Box<str>, Box<[u8]>)>,
-    /// The session that it belongs to, or begins.
+    /// The session that the request belongs to, or begins.
     pub session: Option<Box<str>>,
-    /// Where it comes from, when that is known.
+    /// The address that the request comes from, if known.
     pub peer: Option<SocketAddr>,
 }

@@ -1,8 +1,8 @@
-//! Operations and what carries them out: the seam between the engine and handlers.
+//! The interface between the engine and handlers: operations, and the executors that run them.
 //!
-//! A handler sees an [`Operation`] of the server's registry, not a wire method; what it gives
-//! back is encoded for the dialect and revision of the request. This room has no runtime: a
-//! [`Spawner`] says where handlers run.
+//! A handler sees an [`Operation`] of the server's registry rather than a wire method; its result
+//! is encoded for the dialect and revision of the request. This module has no async runtime: a
+//! [`Spawner`] decides where handlers run.
 
 mod error;
 #[cfg(any(feature = "server", feature = "client"))]
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 pub use self::error::HandlerError;
 pub use self::head::Head;
-use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, StreamId};
+use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, Source, StreamId};
 use crate::mcp::Method;
 use crate::message::MessageRef;
 
-/// Something of a server's registry that a request asks for; the number counts the entries of
-/// its kind in the order of registration, and is given only once.
+/// An entry of a server's registry that a request asks for. The number counts the entries of its
+/// kind in the order of registration; numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Call a tool.
@@ -33,7 +33,7 @@ pub enum Operation {
     GetPrompt(u32),
     /// Complete an argument.
     Complete,
-    /// Carry a method of an extension out.
+    /// Run an extension method.
     Extension(u32),
 }
 
@@ -43,7 +43,7 @@ impl Operation {
     /// The largest number of an entry.
     pub const MAX_NUMBER: u32 = u32::MAX / KINDS - 2;
 
-    /// As the number that marks a deferred request.
+    /// Packs the operation into the number that marks a deferred request.
     pub fn to_target(self) -> u32 {
         match self {
             Self::CallTool(index) => index * KINDS,
@@ -55,7 +55,7 @@ impl Operation {
         }
     }
 
-    /// From the number that marks a deferred request.
+    /// Unpacks the operation from the number that marks a deferred request.
     pub fn from_target(target: u32) -> Self {
         let index = target / KINDS;
         match target % KINDS {
@@ -69,13 +69,14 @@ impl Operation {
     }
 }
 
-/// Carries operations out. Called on the driver's thread; must not block.
+/// Runs operations. Called on the driver's thread; must not block.
 pub trait Executor {
-    /// A request before the registry sees it. An executor that knows more than the registry says
-    /// answers it, or defers it as a number of its own; by default the registry decides.
+    /// Offers a request before the registry sees it. An executor that knows more than the registry
+    /// answers the request, or defers it under a number of its own. By default the registry
+    /// decides.
     ///
     /// # Errors
-    /// The answer, untouched: the request is the registry's.
+    /// The unused answer: the registry decides.
     fn first<'a>(
         &mut self,
         request: &Incoming<'_>,
@@ -85,31 +86,37 @@ pub trait Executor {
         Err(answer)
     }
 
-    /// Whether it takes requests of that method which the protocol layer answers otherwise: the
-    /// handshake, pings and discovery.
+    /// Whether this executor takes requests of that method which the protocol layer answers
+    /// otherwise: the handshake, pings and discovery.
     fn opens(&self, method: Method) -> bool {
         let _ = method;
         false
     }
 
-    /// What comes on that stream from now on is brought by a request of HTTP with that head; `None` when
-    /// the stream has ended. Only for who
+    /// Announces the head of the HTTP request that carries the messages of that stream from now on;
+    /// `None` when the stream has ended. Called only if the host
     /// [wants heads](crate::server::Hosting::wants_heads).
     fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
         let _ = (stream, head);
     }
 
-    /// Looks at a notification before anything else is made of it. Whether it was for nobody else.
+    /// Announces the peer behind the connection, as far as the transport knows. Called before the
+    /// first request, and again when the connection serves another peer.
+    fn sent_from(&mut self, source: &Source) {
+        let _ = source;
+    }
+
+    /// Inspects a notification before the registry does. `true` if the executor consumed it. For
+    /// cancellations and progress, which the protocol layer has handled, the result is ignored.
     fn hear(&mut self, message: MessageRef<'_>) -> bool {
         let _ = message;
         false
     }
 
-    /// An operation that may be carried out at once, on the driver's thread. Gives the answer
-    /// back unused when it is not one of those.
+    /// Runs an operation at once, on the driver's thread, if the executor wants to.
     ///
     /// # Errors
-    /// The answer, untouched.
+    /// The unused answer: the operation is deferred.
     fn inline<'a>(
         &mut self,
         operation: Operation,
@@ -120,19 +127,19 @@ pub trait Executor {
         Err(answer)
     }
 
-    /// Whether this executor itself checks the arguments of such a call when they are longer than
-    /// [`CHECK_HERE_BYTES`](crate::limits::CHECK_HERE_BYTES), away from the driver's thread. The
-    /// rest is checked before.
+    /// Whether this executor itself checks the arguments of such a call away from the driver's
+    /// thread, if they are longer than [`CHECK_HERE_BYTES`](crate::limits::CHECK_HERE_BYTES).
+    /// Shorter arguments are checked beforehand.
     fn checks_arguments(&mut self, operation: Operation) -> bool {
         let _ = operation;
         false
     }
 
-    /// The operations of one turn; [`Call::target`](crate::connection::Call) is
+    /// Runs the operations of one turn. [`Call::target`](crate::connection::Call) is
     /// [`Operation::to_target`].
     fn run(&mut self, batch: Batch);
 
-    /// An operation was cancelled; its [`Call::cancel`](crate::connection::Call) says so too.
+    /// An operation was cancelled; its [`Call::cancel`](crate::connection::Call) is set as well.
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
         let _ = (key, reason);
     }
@@ -140,50 +147,55 @@ pub trait Executor {
     /// The client has finished the handshake.
     fn initialized(&mut self) {}
 
-    /// The client has other roots now (handshake era).
+    /// The client's roots have changed (handshake era).
     fn roots_changed(&mut self) {}
 
-    /// The client tells something that no revision has a word for: the method, and the params, a
-    /// raw JSON object.
+    /// The client sent a notification that no revision defines; `params` is a raw JSON object.
     fn notification(&mut self, method: &str, params: &str) {
         let _ = (method, params);
     }
 
-    /// No further request begins, and what is in flight is to end: what would stay open for ever
-    /// is to be answered now.
+    /// The connection is draining: no further request begins, and requests in flight are to finish.
+    /// Answer now any request that would otherwise stay open.
     fn draining(&mut self) {}
 
     /// The connection has ended.
     fn closed(&mut self) {}
 
-    /// Whether it may go on for another peer instead of being told that the connection has ended:
-    /// nothing is in flight, and it keeps nothing of what was. One that does not say so is made
-    /// anew for each.
+    /// Whether this executor can be reused for another peer instead of being told that the
+    /// connection has ended: nothing is in flight, and it keeps nothing of the peer before. By
+    /// default, each peer gets a new executor.
     fn renew(&mut self) -> bool {
         false
     }
 }
 
-/// A handler under way.
+/// The future of a running handler.
 pub type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Handlers still to be begun.
+/// Handlers that have not been started.
 pub type Jobs = Box<dyn Iterator<Item = Job> + Send>;
 
 /// Where handlers run.
 pub trait Spawner: Send + Sync {
-    /// Runs a job to its end, somewhere else, soon.
+    /// Runs a job to completion on another thread or task, soon.
     fn spawn(&self, job: Job);
 
-    /// The same for the jobs of one turn, handed over in one piece. A job is best made only when
-    /// its turn has come: the memory of the one before is still warm then.
+    /// Spawns the jobs of one turn, passed as one iterator. Take each job from the iterator only
+    /// when it is about to run: the memory of the previous job is then still in the cache.
     fn spawn_batch(&self, jobs: Jobs) {
         jobs.for_each(|job| self.spawn(job));
     }
 
-    /// Does something now, on this thread, that hands over the answers of many connections as the
-    /// last act of their handlers: those who wait for them are woken together, where that costs
-    /// less.
+    /// Spawns jobs of one source, which should get no more than its share of the threads.
+    fn spawn_batch_of(&self, source: &Source, jobs: Jobs) {
+        let _ = source;
+        self.spawn_batch(jobs);
+    }
+
+    /// Calls `run` now, on this thread. `run` completes the answers of many connections as the last
+    /// step of their handlers; an implementation can wake those connections together, where that
+    /// costs less.
     fn together(&self, run: &mut dyn FnMut()) {
         run();
     }

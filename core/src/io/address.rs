@@ -1,4 +1,5 @@
-//! Where a server is: one syntax for every carrier, in every language and on the command line.
+//! The addresses of servers, in one syntax for every transport, in every language and on the command
+//! line.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -7,7 +8,7 @@ use std::str::FromStr;
 
 use crate::frame::Framing;
 
-/// Where a server is.
+/// The address of a server.
 ///
 /// | address | as a server | as a client |
 /// |---|---|---|
@@ -15,12 +16,12 @@ use crate::frame::Framing;
 /// | `stdio:COMMAND ARGS…` | | a child process, its arguments quoted as in a shell |
 /// | `unix:/path` | a Unix socket at that path | the same |
 /// | `tcp:host:port` | a TCP socket; port 0 lets the system choose | the same |
-/// | `http://host:port/path`, `https://…` | Streamable HTTP, with WebSocket at the same path | Streamable HTTP |
+/// | `http://host:port/path`, `https://…` | Streamable HTTP, and WebSocket at that path | Streamable HTTP |
 /// | `ws://host:port/path`, `wss://…` | the same as `http`, `https` | WebSocket |
 ///
-/// Unix and TCP carry a message a line; `?framing=length` behind them puts a length of four bytes
-/// before each instead, and `?framing=detect` lets a server tell by the first byte (R-STD-15,
-/// R-ACT-19).
+/// On Unix and TCP sockets each message is a line. With `?framing=length` after the address, four bytes
+/// of length precede each message instead; with `?framing=detect` a server tells the two apart by the
+/// first byte (R-STD-15, R-ACT-19).
 ///
 /// ```
 /// use mcpbolt::io::Address;
@@ -32,23 +33,23 @@ use crate::frame::Framing;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Address {
-    /// A child process started by these words, or this process's own stdin and stdout when there
-    /// are none.
+    /// A child process started with these words, or this process's own stdin and stdout if there are
+    /// none.
     Stdio(Vec<String>),
     /// A Unix socket.
     Unix {
-        /// Where in the file system.
+        /// Its path in the file system.
         path: PathBuf,
-        /// How messages are told apart.
+        /// How messages are delimited.
         framing: Framing,
     },
     /// A TCP socket.
     Tcp {
-        /// A name, or a number; an IPv6 number without its brackets.
+        /// A name or an IP address; IPv6 without its brackets.
         host: String,
         /// The port.
         port: u16,
-        /// How messages are told apart.
+        /// How messages are delimited.
         framing: Framing,
     },
     /// Streamable HTTP.
@@ -57,20 +58,20 @@ pub enum Address {
     WebSocket(Url),
 }
 
-/// What follows the scheme of an `http`, `https`, `ws` or `wss` address.
+/// The part of an `http`, `https`, `ws` or `wss` address that follows the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Url {
-    /// Whether it is behind TLS: `https` and `wss`.
+    /// Whether TLS is used: `https` and `wss`.
     pub secure: bool,
-    /// A name, or a number; an IPv6 number without its brackets.
+    /// A name or an IP address; IPv6 without its brackets.
     pub host: String,
-    /// The port: 80, or 443 behind TLS, when none is said.
+    /// The port; 80, or 443 with TLS, if the address names none.
     pub port: u16,
-    /// The path, and the query if there is one; at least `/`.
+    /// The path, with the query if there is one; at least `/`.
     pub path: String,
 }
 
-/// What is not an address, and why.
+/// The error for a text that is not an address; it says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressError {
     address: Box<str>,
@@ -108,7 +109,7 @@ impl FromStr for Address {
     }
 }
 
-/// What was said, without what stands before an `@`: it may be a password.
+/// The text of an address without the part before an `@`, which may be a password.
 fn shown(text: &str) -> Box<str> {
     let Some((before, after)) = text.rsplit_once('@') else {
         return text.into();
@@ -187,13 +188,13 @@ impl Url {
         })
     }
 
-    /// The host as it stands in `Host`, without a port.
+    /// The host as `Host` contains it, without a port.
     #[cfg(feature = "http")]
     pub(super) fn bracketed_host(&self) -> String {
         bracketed(&self.host).to_string()
     }
 
-    /// The host and, unless it is the scheme's own, the port: what `Host` says.
+    /// The host and, unless it is the default of the scheme, the port: the value of `Host`.
     pub fn authority(&self) -> String {
         let host = bracketed(&self.host);
         match self.port == default_port(self.secure) {
@@ -207,7 +208,7 @@ fn default_port(secure: bool) -> u16 {
     if secure { 443 } else { 80 }
 }
 
-/// What stands before a framing, and the framing.
+/// Splits the framing off an address.
 fn framing(text: &str) -> Result<(&str, Framing), &'static str> {
     let Some((before, name)) = text.rsplit_once("?framing=") else {
         return Ok((text, Framing::Line));
@@ -249,8 +250,8 @@ fn host_and_port(authority: &str) -> Result<(String, Option<u16>), &'static str>
     Ok((host.to_owned(), port))
 }
 
-/// The words of a command: apart by spaces; `'…'` holds anything, `"…"` and the bare text know
-/// the backslash.
+/// Splits a command into words at spaces. `'…'` quotes everything; in `"…"` and in bare text a
+/// backslash escapes.
 fn words(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -281,7 +282,7 @@ fn words(text: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// A host as it stands in an address.
+/// A host as an address contains it.
 fn bracketed(host: &str) -> impl fmt::Display + '_ {
     let (open, close) = match host.contains(':') {
         true => ("[", "]"),
@@ -327,7 +328,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A word as it stands in a command.
+/// A word as a command contains it.
 fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let special = |c: char| c.is_whitespace() || "'\"\\".contains(c);
     match word.is_empty() || word.contains(special) {

@@ -1,4 +1,4 @@
-//! Credentials that a client brings with each connection or request.
+//! Credentials that a client sends with each connection or request.
 
 use std::fmt;
 use std::io;
@@ -6,11 +6,11 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Credentials that are known beforehand (R-AUX-02). Shown without their secrets.
+/// Credentials that are known in advance (R-AUX-02). `Debug` omits the secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
-    /// None.
+    /// No credentials.
     #[default]
     None,
     /// A token: `Authorization: Bearer …`.
@@ -22,7 +22,7 @@ pub enum Auth {
         /// The password.
         password: String,
     },
-    /// A key in a header of its own.
+    /// A key in a separate header.
     ApiKey {
         /// The header's name.
         header: String,
@@ -31,13 +31,13 @@ pub enum Auth {
     },
 }
 
-/// What a client shows to a server that asks for a certificate (mutual TLS, R-AUX-03), in PEM. Shown
-/// without its key.
+/// The certificate that a client shows to a server that asks for one (mutual TLS, R-AUX-03), in PEM.
+/// `Debug` omits the contents.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// Its own, then those that vouch for it.
+    /// The client's certificate, followed by the chain of its issuers.
     pub certificates: Vec<u8>,
-    /// The private key of the first.
+    /// The private key of the client's certificate.
     pub key: Vec<u8>,
 }
 
@@ -48,10 +48,10 @@ impl fmt::Debug for ClientCertificate {
 }
 
 impl Auth {
-    /// The header that a key travels in unless another is agreed on.
+    /// The header of an API key, unless another is agreed on.
     pub const API_KEY_HEADER: &str = "X-API-Key";
 
-    /// A key in the usual header.
+    /// An API key in the usual header.
     pub fn api_key(key: impl Into<String>) -> Self {
         Self::ApiKey {
             header: Self::API_KEY_HEADER.into(),
@@ -59,10 +59,10 @@ impl Auth {
         }
     }
 
-    /// The header that says it: name and value.
+    /// The header that carries the credentials: name and value.
     ///
     /// # Errors
-    /// When a part cannot stand in a header, or a user's name has a colon.
+    /// When a part is not valid in a header, or a user name contains a colon.
     pub fn header(&self) -> io::Result<Option<(String, String)>> {
         let authorization = |value| Some(("Authorization".to_owned(), value));
         let header = match self {

@@ -1,11 +1,11 @@
-//! The fallback for what cannot be polled: regular files, terminals, other platforms.
+//! The fallback for streams that cannot be polled: regular files, terminals, other platforms.
 //!
-//! One thread per end moves bytes between the blocking descriptor and a short queue; the loop
-//! reads and writes that queue as it would a pipe. At most [`CHUNKS`] chunks of [`CHUNK_BYTES`]
-//! wait on each side, so a slow end slows the other one down instead of filling the memory.
+//! One thread per end moves bytes between the blocking descriptor and a short queue; the loop reads and
+//! writes that queue like a pipe. At most [`CHUNKS`] chunks of [`CHUNK_BYTES`] wait on each side, so a
+//! slow end slows the other one down instead of filling the memory.
 //!
-//! A reading thread cannot be recalled from a blocking read: it ends with its descriptor, with
-//! the bytes that follow, or with the process.
+//! A thread in a blocking read cannot be stopped: it ends when the descriptor ends, when more bytes
+//! arrive, or with the process.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::wake::LoopWake;
 
-/// Chunks that wait in a queue.
+/// Maximum number of chunks in a queue.
 const CHUNKS: usize = 4;
 /// Longest chunk, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What a thread read, ready to be taken by the loop.
+/// Chunks that a thread has read, for the loop.
 #[derive(Debug)]
 pub(super) struct Reader {
     chunks: Receiver<io::Result<Vec<u8>>>,
@@ -62,7 +62,7 @@ impl Reader {
         })
     }
 
-    /// Like a read that does not block; `Ok(0)` is the end.
+    /// Reads like a non-blocking read; `Ok(0)` is the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.current.len() {
             self.taken = 0;
@@ -81,7 +81,7 @@ impl Reader {
     }
 }
 
-/// What the loop wrote, on its way out through a thread.
+/// Passes the loop's output to a thread that writes it.
 #[derive(Debug)]
 pub(super) struct Writer {
     chunks: SyncSender<Vec<u8>>,
@@ -90,7 +90,7 @@ pub(super) struct Writer {
 
 #[derive(Debug, Default)]
 struct WriterState {
-    /// Chunks that are accepted and not yet written.
+    /// Chunks that are accepted but not written yet.
     waiting: AtomicUsize,
     failed: Mutex<Option<io::ErrorKind>>,
 }
@@ -121,7 +121,7 @@ impl Writer {
         Ok(Self { chunks, state })
     }
 
-    /// Like a write that does not block.
+    /// Writes like a non-blocking write.
     pub(super) fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         let n = from.len().min(CHUNK_BYTES);
         self.state.waiting.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Writer {
         Err(refused.into())
     }
 
-    /// Whether everything accepted has reached the descriptor.
+    /// Whether all accepted bytes have been written to the descriptor.
     ///
     /// # Errors
     /// The failure that ended the thread.

@@ -1,12 +1,11 @@
-//! The client's side of stdio: a server as a child process, and how it is brought to an end.
+//! The client's side of stdio: a server as a child process, and its shutdown.
 //!
 //! ```text
 //!   serve ─▶ close its stdin ─▶ wait ─▶ SIGTERM to its group ─▶ wait ─▶ SIGKILL to its group
 //! ```
 //!
-//! Its stdout and stderr are drained throughout, so it can always get its last words out; when
-//! it ends, at whatever step, every pending call is completed at once and nothing is left in its
-//! process group.
+//! The child's stdout and stderr are drained all the time, so it can always write its last output. When
+//! it ends, at any step, every pending call is completed at once and its process group is killed.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -32,22 +31,22 @@ use crate::error::ConnectionError;
 const EXIT: Token = Token(FIRST_FREE);
 const STDERR: Token = Token(FIRST_FREE + 1);
 
-/// How often a child's end is looked for where the system does not tell of it.
+/// How often a child's end is checked where the system does not report it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How long a broken wire waits for the child's end, which explains it better.
+/// How long a broken wire waits for the child's exit, which gives a better reason.
 const EXPLAIN: Duration = Duration::from_millis(20);
 
-/// What becomes of a child's stderr.
+/// What happens to a child's stderr.
 #[derive(Default)]
 pub enum Stderr {
-    /// It goes where this process's stderr goes.
+    /// It is this process's stderr.
     #[default]
     Inherit,
-    /// It is thrown away.
+    /// It is discarded.
     Discard,
-    /// Each line, without its end, is given to the function, on the loop's thread: it must not
-    /// block. Lines beyond [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES) come in pieces.
+    /// The function is called with each line, without its line end, on the loop's thread: it must not
+    /// block. Lines longer than [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES) arrive in pieces.
     Lines(Box<dyn FnMut(&str) + Send>),
 }
 
@@ -74,8 +73,8 @@ pub struct ChildCommand {
 }
 
 impl ChildCommand {
-    /// That program, without arguments, in this process's directory, with the variables of
-    /// [`INHERITED`] and its stderr going where ours goes.
+    /// A program without arguments. It runs in this process's directory, inherits the variables in
+    /// [`INHERITED`], and shares this process's stderr.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -88,57 +87,57 @@ impl ChildCommand {
         }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args
             .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// The directory it runs in.
+    /// Sets the directory that it runs in.
     pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cwd = Some(directory.into());
         self
     }
 
-    /// A variable it sees, whatever it inherits.
+    /// Sets an environment variable, whatever is inherited.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
             .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// One more variable that it inherits from this process, if it is set.
+    /// Also inherits this variable from this process, if it is set.
     pub fn inherit_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.inherit.insert(name.as_ref().to_owned());
         self
     }
 
-    /// It inherits nothing but what is named from here on.
+    /// Inherits no variables, except those named by later calls.
     pub fn clear_env(mut self) -> Self {
         self.inherit.clear();
         self
     }
 
-    /// What becomes of its stderr.
+    /// Sets what happens to its stderr.
     pub fn stderr(mut self, stderr: Stderr) -> Self {
         self.stderr = stderr;
         self
     }
 
-    /// How long each step of its shutdown may take.
+    /// Sets how long each step of the shutdown may take.
     pub fn waits(mut self, waits: Waits) -> Self {
         self.waits = waits;
         self
     }
 
-    /// Starts it in a process group of its own.
+    /// Starts the program in a process group of its own.
     ///
     /// # Errors
     /// When the program cannot be started, or this process has no descriptors left.
@@ -181,7 +180,7 @@ impl ChildCommand {
     }
 }
 
-/// A running server, as the wire to it. Dropping it kills its process group.
+/// A running server process and the wire to it. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Child {
     driver: Driver,
@@ -189,40 +188,40 @@ pub struct Child {
     drain: Option<Drain>,
     shutdown: Shutdown,
     next_look: Instant,
-    /// When a broken wire is taken for the end of the connection.
+    /// When a broken wire counts as the end of the connection.
     broken_at: Option<Instant>,
 }
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// What the system says of its end.
+    /// The status that the system reports.
     pub status: ExitStatus,
-    /// How far it had to be pushed.
+    /// The last step of the shutdown that was taken.
     pub step: Step,
 }
 
 impl Child {
-    /// What wakes the loop.
+    /// Wakes the loop.
     pub fn wake(&self) -> &Arc<LoopWake> {
         self.driver.wake()
     }
 
-    /// A handle that ends the loop by shutting the child down.
+    /// A handle that stops the loop and shuts the child down.
     pub fn stop(&self) -> Stop {
         self.driver.stop()
     }
 
-    /// The child's process number.
+    /// The child's process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Drives `machine` until the child has ended; asks it to end when the machine is closed,
-    /// the loop stopped or the wire broken.
+    /// Drives `machine` until the child has ended. Shuts the child down when the machine is closed, the
+    /// loop is stopped or the wire breaks.
     ///
     /// # Errors
-    /// When polling fails, or the child's status is lost because somebody else reaped it.
+    /// When polling fails, or the exit status is lost because other code reaped the child.
     pub fn run(mut self, machine: &mut impl Machine) -> io::Result<Exit> {
         loop {
             let now = Instant::now();
@@ -259,7 +258,7 @@ impl Child {
         self.process.has_exited()
     }
 
-    /// Whether the wire is broken beyond the moment in which the child's end would explain it.
+    /// Whether the wire is broken, and the time in which the child's exit would explain it is over.
     fn is_broken(&mut self, now: Instant) -> bool {
         let broken = self.driver.failure().is_some() || !self.driver.is_reading();
         if broken && self.broken_at.is_none() {
@@ -292,12 +291,12 @@ impl Child {
         }
     }
 
-    /// The child has ended: takes in what it left in its pipes, completes what is pending.
+    /// The child has ended: reads what it left in its pipes, and completes pending calls.
     fn finish(mut self, machine: &mut impl Machine, now: Instant) -> io::Result<Exit> {
-        // Who else holds its pipes would keep them open.
+        // Other processes of its group would keep the pipes open.
         self.process.kill();
         self.driver.read_last(machine, now);
-        // Its last line may lack its end.
+        // Its last line may lack a line end.
         machine.receive_end(now);
         if let Some(drain) = &mut self.drain {
             drain.finish();

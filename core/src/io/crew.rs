@@ -1,4 +1,4 @@
-//! A server's loop, driven by the workers that run its handlers.
+//! Drives a server's loop on the workers that run its handlers.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use super::wake::WakeUps;
 use super::workers::{Lead, Workers};
 use crate::connection::{Connection, Framing, Host, StreamId};
 
-/// The loop, and what whoever leads must have at hand.
+/// The loop, with all that the leader needs.
 struct Shift<H> {
     vigil: Vigil,
     connection: Connection,
@@ -20,14 +20,14 @@ struct Shift<H> {
     over: Sender<io::Result<Report>>,
 }
 
-/// The loop, or nothing once it is over. Held by whoever leads, so nobody ever waits for it.
+/// The loop; `None` once it is over. Only the leader locks it, so the lock is never contended.
 struct Crew<H>(Mutex<Option<Shift<H>>>);
 
 impl Stdio {
-    /// Has `workers` drive a connection until the wire ends, and waits for that. The jobs that
-    /// the host spawns on them cost no wake-up of another thread while they are quick.
+    /// Lets `workers` drive a connection, and waits until the wire ends. Jobs that the host spawns on
+    /// them cost no wake-up of another thread while they are quick.
     ///
-    /// A pool drives one connection in its life.
+    /// A pool drives only one connection in its life.
     ///
     /// # Errors
     /// As [`run`](Self::run), and when no thread can be started.
@@ -70,7 +70,7 @@ impl<H: Host + Send> Lead for Crew<H> {
         };
         let over = slot.take().map(Shift::end);
         if let (Some(over), Some(outcome)) = (over, outcome) {
-            // Whoever waits for the end cannot be gone.
+            // The receiver of the report still exists.
             let _ = over.send(outcome);
         }
         true
@@ -78,7 +78,7 @@ impl<H: Host + Send> Lead for Crew<H> {
 }
 
 impl<H: Host> Shift<H> {
-    /// Turns until the wire ends, or this thread is wanted elsewhere.
+    /// Runs turns until the wire ends, or this thread is needed for jobs.
     fn run(&mut self, is_wanted: &dyn Fn() -> bool) -> io::Result<Option<Report>> {
         self.vigil.resume();
         let mut has_looked = false;
@@ -87,7 +87,8 @@ impl<H: Host> Shift<H> {
             match self.vigil.step(&mut machine)? {
                 Next::Over(report) => return Ok(Some(report)),
                 Next::Wait { until, more } => match is_wanted() {
-                    // Jobs that never run out must not keep the wire and the signals unseen.
+                    // At least one turn waits, so that endless jobs do not starve the wire and the
+                    // signals.
                     true if has_looked => return Ok(None),
                     wanted => self.vigil.wait(until, more || wanted)?,
                 },
@@ -96,7 +97,7 @@ impl<H: Host> Shift<H> {
         }
     }
 
-    /// Lets go of everything but the one to be told.
+    /// Drops everything but the sender of the report.
     fn end(self) -> Sender<io::Result<Report>> {
         self.over
     }

@@ -1,4 +1,4 @@
-//! A stream whose bytes are always taken, so that whoever writes it is never held up.
+//! Reads a stream continuously, so that its writer is never blocked.
 
 use std::fmt;
 use std::io;
@@ -8,15 +8,15 @@ use mio::{Registry, Token};
 use super::lines::Lines;
 use super::platform::ReadEnd;
 
-/// Bytes taken in one turn before the rest of the loop has its turn.
+/// Bytes read in one turn before other work is done.
 const BUDGET_BYTES: usize = 256 << 10;
-/// Bytes taken after the writer's end: a pipe holds no more unless somebody made it larger.
+/// Bytes read after the writer has ended: a pipe holds no more unless it was enlarged.
 const LAST_BYTES: usize = 1 << 20;
 
-/// The end of a child's stderr and where its lines go.
+/// The read end of a child's stderr, and the sink for its lines.
 pub(super) struct Drain {
     end: Option<ReadEnd>,
-    /// There may be something; stays so until all of it is taken.
+    /// There may be something to read; stays set until all of it is read.
     readable: bool,
     buffer: Box<[u8]>,
     lines: Lines,
@@ -46,7 +46,8 @@ impl Drain {
         })
     }
 
-    /// Takes what is there; `ready` when the poll told of something. Returns whether more can be taken at once.
+    /// Reads what is available; `ready` if the poll reported the stream. Returns whether more can be
+    /// read at once.
     pub(super) fn turn(&mut self, ready: bool) -> bool {
         let asked = self.end.as_ref().is_some_and(|end| !end.is_polled());
         self.readable |= ready || asked;
@@ -54,7 +55,7 @@ impl Drain {
         self.readable
     }
 
-    /// Takes what is left and ends the last line.
+    /// Reads the rest and ends the last line.
     pub(super) fn finish(&mut self) {
         self.take(LAST_BYTES);
         self.end = None;

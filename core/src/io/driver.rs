@@ -1,17 +1,17 @@
-//! The loop's two halves: a turn that does what can be done now, a wait for more to do.
+//! The two halves of the loop: a turn does what can be done now, and a wait sleeps until there is more.
 //!
 //! ```text
-//!   turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all that is ready
+//!   turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all output
 //!   wait:  park ▶ poll ▶ note what is ready
 //! ```
 //!
-//! A turn never blocks: reading goes on while writing is blocked (law 6), and it is bounded, so
-//! that a flood on one side does not starve the other, the timers or the signals. The policy
-//! around it, when to end and how, is [`stdio`](super::stdio)'s and [`child`](super::child)'s.
+//! A turn never blocks: reading goes on while writing is blocked (law 6). A turn is bounded, so that a
+//! flood in one direction does not starve the other direction, the timers or the signals. The policy of
+//! when and how to end is in [`stdio`](super::stdio) and [`child`](super::child).
 //!
-//! In steady state one batch of messages costs three system calls: poll, read, write. A read
-//! that returns less than was asked for has drained the descriptor, so none is spent on being
-//! told so; a write is tried before room is waited for; waking a loop that runs costs none.
+//! In steady state one batch of messages costs three system calls: poll, read, write. A read that
+//! returns less than it asked for has drained the descriptor, so no further read is needed to find that
+//! out. A write is tried before waiting for writability. Waking a loop that runs costs no system call.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use super::wake::LoopWake;
 const WAKE: Token = Token(0);
 const READ: Token = Token(1);
 const WRITE: Token = Token(2);
-/// First token that is the policy's to give.
+/// The first token that the policy may use.
 pub(super) const FIRST_FREE: usize = 3;
 
-/// Bytes read in one turn before the rest of the loop has its turn.
+/// Bytes read in one turn before other work is done.
 const READ_BUDGET_BYTES: usize = 1 << 20;
-/// Bytes written in one turn, likewise.
+/// Bytes written in one turn before other work is done.
 const WRITE_BUDGET_BYTES: usize = 1 << 20;
-/// Segments handed to one vectored write.
+/// Maximum number of slices in one vectored write.
 const MAX_SLICES: usize = 64;
 
 /// The loop around one connection with one stream.
@@ -45,20 +45,20 @@ pub struct Driver {
     wake: Arc<LoopWake>,
     stop: Arc<AtomicBool>,
     read: Option<ReadEnd>,
-    /// The descriptor may hold bytes, or its end.
+    /// The descriptor may have bytes to read, or its end.
     readable: bool,
-    /// The end is in sight: read on until it is reached, as no further edge will come.
+    /// The peer has hung up: keep reading until the end, since no further edge will be reported.
     hung_up: bool,
     write: Option<WriteEnd>,
     writable: bool,
     failure: Option<io::ErrorKind>,
-    /// Something was written.
+    /// Whether anything was written.
     has_spoken: bool,
     /// Tokens of the policy that became ready, as bits counted from [`FIRST_FREE`].
     ready: u8,
 }
 
-/// Asks a loop to end, from any thread.
+/// Stops a loop, from any thread.
 #[derive(Clone, Debug)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
@@ -66,7 +66,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// The loop ends in good order: what is in flight is answered within the grace period.
+    /// Ends the loop gracefully: requests in flight are answered within the grace period.
     pub fn stop(&self) {
         self.flag.store(true, Ordering::Release);
         self.wake.wake();
@@ -74,7 +74,7 @@ impl Stop {
 }
 
 impl Driver {
-    /// A loop without a wire.
+    /// Creates a loop without a wire.
     ///
     /// # Errors
     /// When the process has no descriptors left.
@@ -97,12 +97,12 @@ impl Driver {
         })
     }
 
-    /// What wakes this loop: for the connection's handles and for the wire's threads.
+    /// Wakes this loop: for the connection's handles and for the wire's threads.
     pub fn wake(&self) -> &Arc<LoopWake> {
         &self.wake
     }
 
-    /// A handle that ends this loop.
+    /// A handle that stops this loop.
     pub fn stop(&self) -> Stop {
         Stop {
             flag: self.stop.clone(),
@@ -118,7 +118,7 @@ impl Driver {
         self.poll.registry()
     }
 
-    /// Gives the loop its wire.
+    /// Attaches the wire.
     ///
     /// # Errors
     /// When a descriptor cannot be polled.
@@ -132,17 +132,17 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether the stream can still bring bytes; what its end means is the policy's to say.
+    /// Whether the stream can still deliver bytes; the policy decides what its end means.
     pub(super) fn is_reading(&self) -> bool {
         self.read.is_some()
     }
 
-    /// Why the wire can carry nothing any more, if so.
+    /// The error that broke the wire, if any.
     pub(super) fn failure(&self) -> Option<io::ErrorKind> {
         self.failure
     }
 
-    /// Everything written has left the process, or never will.
+    /// Whether all written bytes have left the process, or never will.
     pub(super) fn is_flushed(&mut self) -> bool {
         let flushed = self.write.as_ref().map_or(Ok(true), WriteEnd::is_flushed);
         flushed.unwrap_or_else(|error| {
@@ -151,7 +151,7 @@ impl Driver {
         })
     }
 
-    /// Closes the end that is read: what the peer still sends is not seen.
+    /// Closes the read end: what the peer still sends is ignored.
     pub(super) fn close_read(&mut self) {
         self.readable = false;
         if let Some(end) = self.read.take() {
@@ -159,7 +159,7 @@ impl Driver {
         }
     }
 
-    /// Closes the end that is written: the peer sees the end of the stream.
+    /// Closes the write end: the peer sees the end of the stream.
     pub(super) fn close_write(&mut self) {
         self.writable = false;
         if let Some(end) = self.write.take() {
@@ -172,7 +172,7 @@ impl Driver {
         self.close_write();
     }
 
-    /// Reads, receives, takes submissions, expires and writes, without blocking. Returns whether
+    /// Reads, receives, handles submissions and timers, and writes, without blocking. Returns whether
     /// more can be done at once.
     pub fn turn(&mut self, machine: &mut impl Machine, now: Instant) -> bool {
         self.read(machine, now);
@@ -211,14 +211,14 @@ impl Driver {
         }
     }
 
-    /// Takes in what a peer that has ended left behind.
+    /// Reads what a peer that has ended left in the stream.
     pub(super) fn read_last(&mut self, machine: &mut impl Machine, now: Instant) {
         self.readable = self.read.is_some();
         self.read(machine, now);
     }
 
-    /// Takes what the peer still sends and throws it away, so that it can come to its end.
-    /// Returns whether more can be taken at once.
+    /// Reads and discards what the peer still sends, so that it can finish. Returns whether more can be
+    /// read at once.
     pub(super) fn discard(&mut self) -> bool {
         let mut scratch = [0; 16 << 10];
         for _ in 0..16 {
@@ -277,11 +277,11 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something is ready, a wake-up or `until`; not at all when there is `more` to
-    /// do, but even then what has become ready is noted.
+    /// Sleeps until something is ready, the loop is woken, or `until` is reached. With `more` work to
+    /// do it does not sleep, but still notes what has become ready.
     ///
     /// # Errors
-    /// When polling itself fails: no wire can be served.
+    /// When polling itself fails, so that no wire can be served.
     pub fn wait(&mut self, until: Option<Instant>, more: bool) -> io::Result<()> {
         let timeout = if more || !self.wake.park() {
             Some(Duration::ZERO)
@@ -290,7 +290,7 @@ impl Driver {
         };
         let outcome = self.poll.poll(&mut self.events, timeout);
         self.wake.run();
-        // A thread tells of itself by waking the loop, so it is asked after each sleep.
+        // A wire served by a thread reports by waking the loop, so it is checked after each sleep.
         self.readable |= self.read.as_ref().is_some_and(|end| !end.is_polled());
         self.writable |= self.write.as_ref().is_some_and(|end| !end.is_polled());
         match outcome {
@@ -321,7 +321,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether that token of the policy became ready since it was last asked about.
+    /// Whether that token of the policy became ready since the last call.
     pub(super) fn take_ready(&mut self, token: Token) -> bool {
         let bit = 1 << (token.0 - FIRST_FREE);
         let was = self.ready & bit != 0;

@@ -1,8 +1,8 @@
-//! Which of this process's variables a child sees when nothing else is asked for.
+//! The environment variables that a child inherits by default.
 //!
-//! A server that a user configures is other people's code: tokens and keys in the environment of
-//! the client are not its business. The list is the one of the official clients, plus what the
-//! locale and temporary files need.
+//! A server that a user configures is third-party code, which must not see the tokens and keys in the
+//! client's environment. The list is that of the official clients, plus variables for the locale and
+//! for temporary files.
 
 use std::ffi::{OsStr, OsString};
 
@@ -35,8 +35,8 @@ pub const INHERITED: &[&str] = &[
     "WINDIR",
 ];
 
-/// The listed variables of this process. A value that begins like an exported shell function is
-/// left out: some shells run it.
+/// The values of the named variables of this process. A value that begins like an exported shell
+/// function is left out, since some shells run it.
 pub(super) fn inherited<'a>(
     names: impl IntoIterator<Item = &'a OsStr>,
 ) -> impl Iterator<Item = (&'a OsStr, OsString)> {

@@ -1,6 +1,6 @@
-//! Telling the log what happens to servers, never what is said to them.
+//! Logs events of servers, never the contents of messages.
 
-/// An event of `tracing`, where that is built in.
+/// Emits a `tracing` event if the feature is built in.
 macro_rules! event {
     ($level:ident, $($fields:tt)+) => {{
         #[cfg(feature = "tracing")]

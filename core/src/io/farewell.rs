@@ -1,4 +1,4 @@
-//! What clients still say when their program ends.
+//! Lets clients send their last messages before the program ends.
 
 use std::future::Future;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::runtime::runtime;
 
-/// The connections of clients that are driven, and the word that there is one less.
+/// The number of client connections being driven, and the signal that one has ended.
 static DRIVEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 fn driven() -> MutexGuard<'static, usize> {
     DRIVEN.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until every connection that clients of this program have opened over sockets has ended,
-/// for at most `patience`: for programs that end right after. A connection that was closed still
-/// says what it has to, that a session is over for example (R-SES-06); one that is open is waited
-/// for in vain, so what is not needed is closed or dropped first. Whether all have ended.
+/// Waits until every connection that clients of this program have opened over sockets has ended, for at
+/// most `patience`: for programs that exit right after. A closed connection still sends its last
+/// messages, for example the end of its session (R-SES-06). Open connections are not closed, so close
+/// or drop clients first; otherwise the call times out. Returns whether all connections have ended.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -29,7 +29,7 @@ pub fn farewell(patience: Duration) -> bool {
     *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
 }
 
-/// Counts a connection for as long as it is driven.
+/// Counts a connection while it is driven.
 struct Driven;
 
 impl Driven {
@@ -49,7 +49,7 @@ impl Drop for Driven {
 /// Drives a client's connection to its end.
 ///
 /// # Errors
-/// When there is no thread to do so.
+/// When the runtime's threads cannot be started.
 pub(super) fn drive(connection: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()> {
     let driven = Driven::new();
     runtime()?.spawn(async move {

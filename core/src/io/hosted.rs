@@ -1,4 +1,4 @@
-//! A connection and its application as one machine.
+//! A connection and its host as one machine.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ impl Wake for LoopWake {
     }
 }
 
-/// A connection with one stream, and whom it calls.
+/// A connection with one stream, and the host that it calls.
 pub struct Hosted<'a> {
     connection: &'a mut Connection,
     host: &'a mut dyn Host,
@@ -40,7 +40,7 @@ impl<'a> Hosted<'a> {
         Self::on(connection, stream, host)
     }
 
-    /// On a stream that is open.
+    /// Uses a stream that is open already.
     pub(super) fn on(
         connection: &'a mut Connection,
         stream: StreamId,
@@ -104,12 +104,16 @@ impl Machine for Hosted<'_> {
     }
 }
 
-/// The same, which owns both: for tasks.
+/// Like [`Hosted`], but owns the connection and the host: for tasks.
 #[cfg(feature = "net")]
 pub(super) struct Owned<H> {
     connection: Connection,
     host: H,
     stream: StreamId,
+    /// Number of complete messages received.
+    pub(super) completed: u64,
+    /// Whether the first byte is still to be checked.
+    is_wary: bool,
 }
 
 #[cfg(feature = "net")]
@@ -120,10 +124,21 @@ impl<H: Host> Owned<H> {
             stream: connection.open_stream(framing),
             connection,
             host,
+            completed: 0,
+            is_wary: false,
         }
     }
 
-    /// Nothing but actions comes.
+    /// Closes the connection if its first byte cannot begin a message, since the peer speaks another
+    /// protocol. A web page can make a browser send HTTP or TLS to any port, with lines of its own
+    /// choice.
+    #[cfg(feature = "http")]
+    pub fn wary(mut self) -> Self {
+        self.is_wary = true;
+        self
+    }
+
+    /// Accepts only actions.
     #[cfg(feature = "http")]
     pub fn expect_actions(&mut self) {
         self.connection.expect_actions(self.stream, false);
@@ -150,7 +165,17 @@ impl<H: Host> Machine for Owned<H> {
     }
 
     fn receive(&mut self, now: Instant) {
+        let before = self.input().len();
+        if self.is_wary
+            && let Some(&first) = self.input().filled().first()
+        {
+            self.is_wary = false;
+            if !begins_message(first) {
+                return self.close(ConnectionError::Io(std::io::ErrorKind::InvalidData));
+            }
+        }
         self.hosted().receive(now);
+        self.completed += u64::from(self.input().len() < before);
     }
 
     fn receive_end(&mut self, now: Instant) {
@@ -159,6 +184,10 @@ impl<H: Host> Machine for Owned<H> {
 
     fn handle_submissions(&mut self, now: Instant) {
         self.hosted().handle_submissions(now);
+    }
+
+    fn recount(&mut self) {
+        self.connection.recount();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -188,4 +217,11 @@ impl<H: Host> Machine for Owned<H> {
     fn close(&mut self, why: ConnectionError) {
         self.hosted().close(why);
     }
+}
+
+/// Whether a connection may begin with that byte: that of an object or an array, of white space, or of
+/// a length.
+#[cfg(feature = "net")]
+fn begins_message(first: u8) -> bool {
+    matches!(first, b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n' | 0)
 }

@@ -1,14 +1,13 @@
-//! A child's stderr, line by line.
+//! Splits a child's stderr into lines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use memchr::memchr;
 
-/// Longest line that is handed on whole, in bytes; a longer one comes in pieces of this length.
+/// Longest line that is passed on whole, in bytes; a longer one arrives in pieces of this length.
 pub const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// Splits what it is given at newlines and hands the lines on as text. Bytes that are not UTF-8
-/// become U+FFFD.
+/// Splits bytes at newlines and passes the lines on as text. Bytes that are not UTF-8 become U+FFFD.
 pub(super) struct Lines {
     partial: Vec<u8>,
     sink: Box<dyn FnMut(&str) + Send>,
@@ -43,7 +42,7 @@ impl Lines {
         }
     }
 
-    /// What stands after the last newline is a line too.
+    /// Passes on the text after the last newline as a line.
     pub(super) fn end(&mut self) {
         if !self.partial.is_empty() {
             emit(&mut self.sink, &self.partial);
@@ -55,7 +54,7 @@ impl Lines {
 fn emit(sink: &mut (dyn FnMut(&str) + Send), line: &[u8]) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // A sink that panics takes nothing along.
+    // A panic of the sink is contained.
     let _ = catch_unwind(AssertUnwindSafe(|| sink(&String::from_utf8_lossy(line))));
 }
 

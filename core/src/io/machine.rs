@@ -1,4 +1,4 @@
-//! What a loop drives: a state machine with one stream.
+//! The state machine that a loop drives.
 
 use std::time::{Duration, Instant};
 
@@ -7,28 +7,30 @@ use crate::error::ConnectionError;
 
 /// A protocol on one byte stream, without I/O and without a clock.
 pub trait Machine {
-    /// Where the bytes that arrive are put.
+    /// The buffer for received bytes.
     fn input(&mut self) -> &mut Input;
     /// The bytes that wait to be written.
     fn output(&mut self) -> &mut Output;
-    /// Bytes were added to the input.
+    /// Handles bytes that were added to the input.
     fn receive(&mut self, now: Instant);
-    /// The peer sends nothing more.
+    /// Handles the end of the peer's stream.
     fn receive_end(&mut self, now: Instant);
-    /// Other threads may have submitted something.
+    /// Handles what other threads may have submitted.
     fn handle_submissions(&mut self, now: Instant);
-    /// The instant of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Updates the accounting after output was taken.
+    fn recount(&mut self) {}
+    /// Handles the timeout announced by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Instant);
-    /// When time alone changes something next.
+    /// When [`handle_timeout`](Self::handle_timeout) must be called next.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Whether more input is welcome now; never once it is closed.
+    /// Whether more input is accepted now; never after the end.
     fn wants_read(&self) -> bool;
-    /// Requests of the peer that are not answered yet.
+    /// Number of unanswered requests of the peer.
     fn in_flight(&self) -> usize;
-    /// The end is near: what is in flight is finished, for at most `grace`, nothing new begins.
+    /// Begins to end: requests in flight may finish within `grace`, and no new ones begin.
     fn drain(&mut self, now: Instant, grace: Duration, why: ConnectionError);
-    /// Whether the protocol has ended on its own account.
+    /// Whether the protocol has ended.
     fn is_closed(&self) -> bool;
-    /// It is over: whoever waits learns why. A second reason changes nothing.
+    /// Ends at once and tells all waiters the reason. Only the first reason counts.
     fn close(&mut self, why: ConnectionError);
 }

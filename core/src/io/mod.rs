@@ -1,25 +1,27 @@
-//! Drivers: the only room that blocks, spawns, reads a clock or names a descriptor.
+//! Drivers: the only module that blocks, spawns threads or tasks, reads a clock or uses file
+//! descriptors.
 //!
-//! One loop serves one connection, driven by one thread at a time: a thread of its own, or, on a
-//! server, whichever worker leads. It never waits for a handler, a writer or the peer. Linux is
-//! tested; the paths for other systems are portable and untested.
+//! One loop serves one connection, driven by one thread at a time: a thread of its own or, on a server,
+//! the worker that currently leads. The loop never waits for a handler, a writer or the peer. Linux is
+//! tested; the code paths for other systems are portable but untested.
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `address`, `auth` | where a server is, in one syntax; what a client shows it |
-//! | `driver`, `wake` | the loop: one turn of work, one wait for more, waking it from elsewhere |
+//! | `address`, `auth` | a server's address in one syntax; the credentials that a client sends |
+//! | `driver`, `wake` | the loop: one turn of work, one wait for more, and waking it from another thread |
 //! | `machine`, `hosted` | what the loop drives: a connection and its application |
 //! | `stdio` | a server on this process's stdin and stdout, and when it ends |
-//! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child, from start to end |
-//! | `open` | a client of a server wherever it is |
-//! | `serve`, `spawn`, `pair` | both, without a loop of one's own; a client and a server in one process |
+//! | `child`, `shutdown`, `drain`, `lines`, `environment` | a server as a child process, from start to end |
+//! | `open` | connects a client to a server at any kind of address |
+//! | `serve`, `spawn`, `pair` | servers and clients that run their own loop; both in one process |
 //! | `net` | TCP, Unix sockets and WebSocket, on tokio |
 //! | `http` | servers and clients on HTTP, on hyper, reqwest and tokio |
-//! | `runtime`, `wait`, `trust` | tokio, for clients whose programs may have none; waiting as tasks do; whom clients trust |
-//! | `wire` | a pipe under a protocol of the program's own |
-//! | `trace`, `event` | the wire, written to a file; what is told to a log |
-//! | `workers`, `crew` | threads for handlers, which may drive a server's loop too |
-//! | `unix`, `portable`, `blocking` | descriptors, processes, signals; what cannot be polled |
+//! | `runtime`, `wait`, `trust` | a tokio runtime for clients without one; waiting in tasks; trusted roots |
+//! | `wire` | a pipe beneath a protocol that the program implements itself |
+//! | `shares` | bounded tables that many sources share, and which entry is evicted when one is full |
+//! | `trace`, `event` | the messages of a connection, written to a file; events for `tracing` |
+//! | `workers`, `crew` | threads for handlers, which may also drive a server's loop |
+//! | `unix`, `portable`, `blocking` | descriptors, processes, signals; streams that cannot be polled |
 
 #[cfg(feature = "http")]
 #[macro_use]
@@ -55,6 +57,8 @@ mod reconnect;
 #[cfg(feature = "net")]
 mod runtime;
 mod serve;
+#[cfg(feature = "http")]
+mod shares;
 mod shutdown;
 #[cfg(feature = "client")]
 mod spawn;

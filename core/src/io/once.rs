@@ -1,4 +1,4 @@
-//! One action of a program that is started for it, and what it says beside its answer.
+//! Runs a program for a single action, and captures its stderr.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use crate::error::{ConnectionError, RequestError};
 use crate::limits::MAX_CAPTURED_BYTES;
 
 impl ChildCommand {
-    /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). What it
-    /// writes to stderr meanwhile is part of the answer, as `stderr` of its metadata, or of those of
-    /// its error (R-STD-14): the last [`MAX_CAPTURED_BYTES`] of it. Where there is no answer at all it
-    /// is part of the failure, [`ActionFailure::Silent`]. Blocks.
+    /// Starts the program for one action, and waits for its answer and its end (R-ACT-20). The last
+    /// [`MAX_CAPTURED_BYTES`] that it writes to stderr become the member `stderr` in the metadata of
+    /// the answer, or of its error (R-STD-14). If there is no answer, they are part of the failure,
+    /// [`ActionFailure::Silent`]. Blocks.
     ///
     /// ```no_run
     /// use mcpbolt::io::ChildCommand;
@@ -52,7 +52,7 @@ impl ChildCommand {
         }
     }
 
-    /// Waits for the end of the program, too.
+    /// Also waits for the end of the program.
     fn ask(
         self,
         action: &str,
@@ -76,13 +76,13 @@ impl ChildCommand {
         let client = block_on(client.until_open()).map_err(failed)?;
         let call = client.action(action, params).retry(RetryPolicy::NEVER);
         let outcome = call.wait();
-        // That it ends otherwise than it should changes nothing about its answer.
+        // A failure to end properly does not change the answer.
         let _ = running.shutdown();
         outcome
     }
 }
 
-/// Keeps the end of what was said.
+/// Keeps the end of the captured text.
 fn keep(said: &Mutex<String>, line: &str) {
     let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
     said.push_str(line);
@@ -92,7 +92,7 @@ fn keep(said: &Mutex<String>, line: &str) {
     said.drain(..over);
 }
 
-/// Metadata, a JSON object, with that in it.
+/// Metadata, a JSON object, with the captured text added.
 fn noted(metadata: &str, said: String) -> String {
     match serde_json::from_str(metadata) {
         Ok(serde_json::Value::Object(mut members)) if !said.is_empty() => {

@@ -1,4 +1,4 @@
-//! A client of a server wherever it is.
+//! Connects a client to a server at any address.
 
 use std::fmt;
 use std::io;
@@ -11,33 +11,33 @@ use super::net::connect;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::Framing;
 
-/// What a client brings to the opening of a connection. What a carrier has no word for is left
-/// out: a pipe knows no headers.
+/// Options of opening a connection. Options that the transport does not support are ignored: a pipe has
+/// no headers.
 #[derive(Clone)]
 pub struct ConnectOptions {
     /// Credentials, for HTTP and WebSocket (R-AUX-02).
     pub auth: Auth,
-    /// Further headers, for HTTP and WebSocket (R-WSK-05): names and values.
+    /// Additional headers, for HTTP and WebSocket (R-WSK-05): names and values.
     pub headers: Vec<(String, String)>,
-    /// The subprotocols that a WebSocket offers, the best first.
+    /// The subprotocols that a WebSocket offers, in order of preference.
     pub protocols: Vec<String>,
-    /// How long it may take until the carrier is there; the handshake of the protocol has its own
-    /// time in [`Limits`](crate::limits::Limits).
+    /// How long the transport may take to connect. The handshake of the protocol has its own timeout in
+    /// [`Limits`](crate::limits::Limits).
     pub connect_timeout: Duration,
-    /// Silence on a WebSocket after which the server is pinged; silent for as long again, it is
-    /// taken for dead (R-WSK-03). Never when `None`.
+    /// Silence on a WebSocket after which the server is pinged. After the same time without an answer,
+    /// it is considered dead (R-WSK-03). `None` disables the pings.
     pub heartbeat: Option<Duration>,
-    /// Certificates that are trusted beside those of the system: PEM, one or several.
+    /// Certificates that are trusted in addition to those of the system: PEM, one or several per entry.
     pub root_certificates: Vec<Vec<u8>>,
-    /// What is shown to a server that asks for a certificate (R-AUX-03).
+    /// The certificate for a server that asks for one (R-AUX-03).
     pub certificate: Option<ClientCertificate>,
-    /// What else a client on HTTP may be told. Its headers, credentials, connect timeout and
-    /// certificates are those above.
+    /// Further options of a client on HTTP. Headers, credentials, connect timeout and certificates are
+    /// taken from the fields above.
     #[cfg(feature = "http-client")]
     pub http: super::http::HttpClientOptions,
 }
 
-/// Without the values of headers, which may be secrets.
+/// Omits the values of headers, which may be secrets.
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -73,9 +73,9 @@ impl Default for ConnectOptions {
 }
 
 impl ClientBuilder {
-    /// Connects to a server wherever it is, and waits until the connection is open. It is closed
-    /// when the last clone of the client is dropped. Needs no runtime: sockets have threads of
-    /// their own.
+    /// Connects to a server at any address, and waits until the connection is open. The connection is
+    /// closed when the last clone of the client is dropped. No async runtime is needed: sockets have
+    /// threads of their own.
     ///
     /// ```no_run
     /// use mcpbolt::client::{Client, block_on};
@@ -91,9 +91,9 @@ impl ClientBuilder {
     /// ```
     ///
     /// # Errors
-    /// When there is no such server, it does not answer in time or refuses; when the connection
-    /// cannot be opened, a [`RequestError`](crate::error::RequestError) within. An address that
-    /// is a server's alone, or needs a feature that is not built in, is
+    /// When there is no such server, or it does not answer in time or refuses. An error in opening the
+    /// connection contains a [`RequestError`](crate::error::RequestError). An address that only a
+    /// server can use, or that needs a feature that is not built in, gives
     /// [`Unsupported`](io::ErrorKind::Unsupported).
     pub async fn open(self, address: &Address, options: ConnectOptions) -> io::Result<Client> {
         match address.clone() {
@@ -143,7 +143,7 @@ impl ClientBuilder {
     }
 }
 
-/// Who speaks first does not wait to be told how.
+/// The framing of a client: it sends first, so it cannot detect the framing and uses lines.
 fn told(framing: Framing) -> Framing {
     match framing {
         Framing::Detect => Framing::Line,

@@ -1,4 +1,4 @@
-//! A client and a server in one process, joined without a descriptor: for users' own tests.
+//! Joins a client and a server in one process without a descriptor, for example in tests.
 
 use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::trace::traced;
 use crate::connection::{Connection, Framing, Host, Wake};
 use crate::error::ConnectionError;
 
-/// Unparks the thread that moves the bytes; before it runs there is nothing to do.
+/// Unparks the thread that moves the bytes; does nothing before that thread runs.
 #[derive(Default)]
 struct Mover(OnceLock<Thread>);
 
@@ -24,7 +24,7 @@ impl Wake for Mover {
     }
 }
 
-/// Joins two connections on a thread of their own, until one of them ends.
+/// Joins two connections on a new thread, until one of them ends.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -52,7 +52,7 @@ where
         .map(drop)
 }
 
-/// A client of `server` in this process.
+/// Connects a client to `server` in this process.
 ///
 /// ```
 /// # use mcpbolt::{client::{Client, block_on}, io, server::{Arguments, Server, Tool}};
@@ -82,7 +82,7 @@ pub fn connect_pair(
     Ok(handle)
 }
 
-/// A connection to a server in this process, the server's end of it.
+/// The server's end of a connection in this process.
 #[cfg(all(feature = "server", feature = "client"))]
 pub(super) fn served(
     server: &crate::server::Server,
@@ -98,7 +98,7 @@ pub(super) fn served(
     Ok((connection, host))
 }
 
-/// Moves bytes both ways until one side has ended.
+/// Moves bytes in both directions until one side has ended.
 fn pump(a: &mut impl Machine, b: &mut impl Machine) {
     loop {
         let now = Instant::now();
@@ -121,7 +121,7 @@ fn pump(a: &mut impl Machine, b: &mut impl Machine) {
     }
 }
 
-/// One side takes what was submitted and what time brought, and says it to the other. Whether
+/// Handles submissions and timers of one side, and moves its output to the other. Returns whether
 /// anything moved.
 fn turn(from: &mut impl Machine, to: &mut impl Machine, now: Instant) -> bool {
     from.handle_submissions(now);

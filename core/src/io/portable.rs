@@ -1,7 +1,7 @@
-//! What every system has: threads that block, a process without a group. Untested.
+//! The means that every system has: threads that block, and a process without a group. Untested.
 //!
-//! Stray output cannot be kept off the wire here, signals are not offered, and a parent's death
-//! shows only as the end of stdin.
+//! Stray output cannot be kept off the wire, signals are not handled, and the death of the parent shows
+//! only as the end of stdin.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::process::{Child, Command, ExitStatus};
@@ -77,7 +77,7 @@ impl WriteEnd {
     }
 }
 
-/// Stdin and stdout; nothing is redirected.
+/// Stdin and stdout, not redirected.
 #[derive(Debug)]
 pub(super) struct Redirect;
 
@@ -101,7 +101,7 @@ impl Redirect {
     }
 }
 
-/// Nobody to end the process when the loop cannot.
+/// There is no guard: a process whose loop is stuck is not ended.
 #[derive(Debug)]
 pub(super) struct Guard;
 
@@ -111,13 +111,13 @@ impl Guard {
     }
 }
 
-/// No signals.
+/// Signals are not handled: none is ever pending, and each has its default action.
 #[derive(Debug)]
 pub(super) struct Signals;
 
 impl Signals {
     pub(super) fn new(_: &Registry, _: Token) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
+        Ok(Self)
     }
 
     pub(super) fn waiting(&self) -> io::Result<()> {
@@ -129,7 +129,7 @@ impl Signals {
     }
 }
 
-/// No word of the parent but the end of stdin.
+/// The parent is not watched; its death shows only as the end of stdin.
 #[derive(Debug)]
 pub(super) struct Parent;
 
@@ -151,7 +151,7 @@ impl Parent {
     }
 }
 
-/// A child process. Dropping it kills it, but not what it started.
+/// A child process. Dropping it kills the process, but not its descendants.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -200,7 +200,7 @@ impl Process {
     }
 
     pub(super) fn kill(&mut self) {
-        // It fails only when the process has ended.
+        // Fails only when the process has ended.
         let _ = self.child.kill();
     }
 
@@ -212,12 +212,25 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The kill makes the wait short; who drops does not ask for the status.
+        // The kill makes the wait short; the status is not needed.
         let _ = self.reap();
     }
 }
 
-/// Not asked for here: the processors never count as busy.
+/// Not measured here, so the processors never count as busy.
 pub(super) fn processor_time() -> Duration {
     Duration::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default options of a server on stdio ask for signals.
+    #[test]
+    fn a_server_that_asks_for_signals_starts_without_them() {
+        let poll = mio::Poll::new().unwrap();
+        let mut signals = Signals::new(poll.registry(), Token(0)).unwrap();
+        assert_eq!(signals.pending().next(), None);
+    }
 }

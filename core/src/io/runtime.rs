@@ -1,36 +1,54 @@
-//! tokio for clients on sockets, whose own programs may have another runtime or none.
+//! A tokio runtime for clients on sockets, whose programs may have another runtime or none.
 
 use std::io;
+use std::process;
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Most threads that carry what clients send and receive.
+/// Maximum number of threads of the runtime.
 const MAX_THREADS: usize = 4;
 
-/// The one runtime that the clients of a program share, on threads of its own; begins when it is
-/// asked for the first time.
+/// The runtime of a process, and the one of the process forked from it: a fork inherits the memory of
+/// its parent's runtime, but not its threads.
+struct Own {
+    process: u32,
+    runtime: Runtime,
+    fork: OnceLock<Box<Own>>,
+}
+
+/// The runtime that all clients of a program share, on threads of its own. Starts at the first call.
 ///
 /// # Errors
 /// When its threads cannot be started.
 pub fn runtime() -> io::Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
+    static OWN: OnceLock<Box<Own>> = OnceLock::new();
+    let (mut place, process) = (&OWN, process::id());
+    loop {
+        match place.get() {
+            Some(own) if own.process == process => return Ok(&own.runtime),
+            Some(parents) => place = &parents.fork,
+            None => begin(place, process)?,
+        }
     }
+}
+
+fn begin(place: &OnceLock<Box<Own>>, process: u32) -> io::Result<()> {
     let threads = available_parallelism().map_or(1, usize::from);
     let runtime = Builder::new_multi_thread()
         .worker_threads(threads.min(MAX_THREADS))
         .thread_name("mcpbolt-net")
         .enable_all()
         .build()?;
-    // Who loses the race takes the winner's, and ends its own, which has nothing to do yet.
-    match RUNTIME.set(runtime) {
-        Ok(()) => {}
-        Err(second) => second.shutdown_background(),
+    let own = Own {
+        process,
+        runtime,
+        fork: OnceLock::new(),
+    };
+    // If another thread was faster, its runtime is used, and this one, still idle, is shut down.
+    if let Err(second) = place.set(Box::new(own)) {
+        second.runtime.shutdown_background();
     }
-    RUNTIME
-        .get()
-        .ok_or_else(|| io::Error::other("there is no runtime"))
+    Ok(())
 }

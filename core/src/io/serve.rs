@@ -1,4 +1,4 @@
-//! Connections on their wires, for those who do not write a loop of their own.
+//! Runs connections on their wires, for programs that have no loop of their own.
 
 use std::io;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ impl Stdio {
     }
 }
 
-/// Serves on this process's stdin and stdout until the client is done, with the engine's own
-/// workers for handlers.
+/// Serves on this process's stdin and stdout until the client ends; handlers run on threads of the
+/// engine.
 ///
-/// The caller is expected to leave `main` soon after: a wedged handler is abandoned, and ends
-/// with the process.
+/// The caller should return from `main` soon after: a handler that hangs is abandoned, and ends with
+/// the process.
 ///
 /// # Errors
 /// When stdin or stdout is not open, the process has no descriptors left, or the trace that
-/// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. How the wire ends is
-/// told by the [`Report`].
+/// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written. The [`Report`] says how the
+/// wire ended.
 #[cfg(feature = "server")]
 pub fn serve_stdio(
     server: &crate::server::Server,
@@ -49,7 +49,7 @@ pub fn serve_stdio(
     stdio.drive_by(&workers, connection, host)
 }
 
-/// A child whose connection is driven on a thread of its own.
+/// A child process whose connection is driven by a thread of its own.
 ///
 /// Dropping it shuts the child down in the background.
 #[derive(Debug)]
@@ -64,9 +64,8 @@ impl Child {
     /// Drives a connection to the child on a new thread.
     ///
     /// # Errors
-    /// When the thread cannot be started, or the trace that
-    /// [`TRACE_VARIABLE`](super::TRACE_VARIABLE) asks for cannot be written; the child is killed
-    /// then.
+    /// When the thread cannot be started, or the trace that [`TRACE_VARIABLE`](super::TRACE_VARIABLE)
+    /// asks for cannot be written. The child is then killed.
     pub fn connect<H>(
         self,
         config: Arc<Config>,
@@ -97,16 +96,15 @@ impl Running {
         &self.handle
     }
 
-    /// The child's process number, and its group's.
+    /// The process id of the child, which is also its process group.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Shuts the child down and waits until it is gone: blocks for at most the waits of its
-    /// command.
+    /// Shuts the child down and waits until it has ended; blocks for at most the waits of its command.
     ///
     /// # Errors
-    /// When its status was lost.
+    /// When its exit status was lost.
     pub fn shutdown(mut self) -> io::Result<Exit> {
         self.stop.stop();
         self.join()
@@ -115,7 +113,7 @@ impl Running {
     /// Waits until the child has ended.
     ///
     /// # Errors
-    /// When its status was lost.
+    /// When its exit status was lost.
     pub fn wait(mut self) -> io::Result<Exit> {
         self.join()
     }

@@ -1,14 +1,14 @@
-//! The steps by which a child is asked to end (R-STD-07), as a state machine on a clock.
+//! The steps that shut a child down (R-STD-07), as a state machine without a clock of its own.
 
 use crate::limits::later;
 use std::time::{Duration, Instant};
 
-/// How long each step may take before the next, harsher one.
+/// How long each step may take before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// After the child's stdin is closed, until SIGTERM. 2 s by default.
+    /// From closing the child's stdin to SIGTERM. 2 s by default.
     pub after_close: Duration,
-    /// After SIGTERM, until SIGKILL. 2 s by default.
+    /// From SIGTERM to SIGKILL. 2 s by default.
     pub after_terminate: Duration,
 }
 
@@ -21,21 +21,21 @@ impl Default for Waits {
     }
 }
 
-/// How far the child had to be pushed.
+/// The last step that was needed to end the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Step {
-    /// Not at all: it ended by itself.
+    /// None: it ended by itself.
     None,
     /// Its stdin was closed.
     Closed,
-    /// Its group got SIGTERM.
+    /// Its process group got SIGTERM.
     Terminated,
-    /// Its group got SIGKILL.
+    /// Its process group got SIGKILL.
     Killed,
 }
 
-/// Where the sequence stands.
+/// The state of the shutdown.
 #[derive(Debug)]
 pub(super) struct Shutdown {
     waits: Waits,
@@ -60,7 +60,7 @@ impl Shutdown {
         self.due
     }
 
-    /// The first step, unless it is taken already.
+    /// Takes the first step, unless it was taken already.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.step == Step::None {
             self.step = Step::Closed;
@@ -68,7 +68,7 @@ impl Shutdown {
         }
     }
 
-    /// The step whose time has just come, if any.
+    /// The step that is due now, if any.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<Step> {
         if self.due.is_none_or(|due| now < due) {
             return None;

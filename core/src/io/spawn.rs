@@ -1,4 +1,4 @@
-//! Clients on their wires in one line: of a child process, or of a server in this one.
+//! Starts clients of a child process, or of a server in this process.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::client::{Client, ClientBuilder};
 use crate::error::RequestError;
 
 impl Client {
-    /// Starts a server as a child process and waits until the connection is open. The client
-    /// bears this crate's name; [`builder`](Self::builder) gives it one and more.
+    /// Starts a server as a child process and waits until the connection is open. The client reports
+    /// this crate's name and version; use [`builder`](Self::builder) to set others.
     ///
     /// ```no_run
     /// use mcpbolt::client::{Client, block_on};
@@ -31,15 +31,15 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// Starts a server as a child process and waits until the connection is open. A thread of
-    /// its own drives the wire.
+    /// Starts a server as a child process and waits until the connection is open. A new thread drives
+    /// the connection.
     ///
-    /// When the last clone of the client is dropped, the child is shut down in the background:
-    /// its stdin is closed first, then it is asked to end, at last it is killed.
+    /// When the last clone of the client is dropped, the child is shut down in the background: its
+    /// stdin is closed, then it gets SIGTERM, and at last it is killed.
     ///
     /// # Errors
-    /// When the program cannot be started, or why the connection could not be opened, a
-    /// [`RequestError`] within.
+    /// When the program cannot be started, or the connection cannot be opened; the latter contains a
+    /// [`RequestError`].
     pub async fn spawn(self, command: ChildCommand) -> io::Result<Client> {
         let (config, prepared) = self.prepare().map_err(invalid)?;
         let mut made = None;
@@ -52,12 +52,12 @@ impl ClientBuilder {
         client.held_by(Arc::new(running)).until_open().await
     }
 
-    /// Connects to a server in this process and waits until the connection is open: for tests
-    /// and for servers that need no process of their own. The connection is closed when the last
-    /// clone of the client is dropped.
+    /// Connects to a server in this process and waits until the connection is open: for tests, and for
+    /// servers that need no process of their own. The connection is closed when the last clone of the
+    /// client is dropped.
     ///
     /// # Errors
-    /// When a thread cannot be started, or why the connection could not be opened.
+    /// When a thread cannot be started, or the connection cannot be opened.
     #[cfg(feature = "server")]
     pub async fn connect(self, server: &crate::server::Server) -> io::Result<Client> {
         use crate::connection::Connection;
@@ -71,7 +71,7 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// The connection is closed when the last clone is dropped.
+    /// Closes the connection when the last clone of the client is dropped.
     #[cfg(any(feature = "server", feature = "net"))]
     pub(super) fn closing_with_it(self) -> Self {
         let closing = Closing(self.handle().clone());
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// Closes a connection that nobody holds any more.
+/// Closes a connection when dropped.
 #[cfg(any(feature = "server", feature = "net"))]
 #[derive(Debug)]
 pub(super) struct Closing(pub crate::connection::Handle);

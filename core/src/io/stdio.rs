@@ -2,12 +2,12 @@
 //!
 //! | what happens | what the loop does |
 //! |---|---|
-//! | end of stdin, the first signal, [`Stop`], the first answer where there is to be one only | answers what is in flight, at most for the grace period, and refuses what is new |
-//! | the parent's death, the second signal | sends what is ready, at most for half a second |
+//! | stdin ends, first signal, [`Stop`], `once` answered | finishes calls in the grace period, no new ones |
+//! | the parent's death, the second signal | sends available output for at most half a second |
 //! | a broken pipe | ends at once |
 //!
-//! The loop never waits for a handler longer than that, so a wedged one cannot hold the process;
-//! one that holds the loop's own thread is dealt with by [`StdioOptions::exit_when_stuck`].
+//! The loop waits no longer than that for a handler, so a handler that hangs cannot hold the process.
+//! [`StdioOptions::exit_when_stuck`] deals with a handler that blocks the loop's own thread.
 
 use std::io;
 use std::sync::Arc;
@@ -25,28 +25,27 @@ use crate::limits::later;
 const SIGNALS: Token = Token(FIRST_FREE);
 const PARENT: Token = Token(FIRST_FREE + 1);
 
-/// How long an end that nobody waits for politely may take.
+/// How long an abrupt end may take.
 const ABRUPT: Duration = Duration::from_millis(500);
 
-/// How a server on stdin and stdout runs.
+/// Options of a server on stdin and stdout.
 #[derive(Clone, Debug)]
 pub struct StdioOptions {
-    /// How long requests in flight may still be answered after the end of stdin, a signal or a
-    /// stop. 5 s by default.
+    /// How long requests in flight may take after the end of stdin, a signal or a stop. 5 s by default.
     pub grace: Duration,
-    /// Take SIGTERM, SIGINT and SIGHUP while the loop runs, so that what is in flight is still
-    /// answered. On by default; turn it off in a program that deals with signals itself, as a
-    /// handler that it had set does not come back when the loop ends: the default action does.
+    /// Handle SIGTERM, SIGINT and SIGHUP while the loop runs, so that requests in flight are still
+    /// answered. On by default. Turn it off in a program that handles signals itself: when the loop
+    /// ends, its handlers are not restored; the default action is. No effect outside Unix.
     pub signals: bool,
     /// End when the process that started this one dies. On by default.
     pub watch_parent: bool,
-    /// End the process, with status 1, when the loop itself cannot: an inline handler that never
-    /// returns holds its thread beyond the grace period. Costs one sleeping thread. Off by
-    /// default, and without effect outside Unix.
+    /// Exit the process, with status 1, when the loop itself cannot end because an inline handler
+    /// blocks its thread beyond the grace period. Costs one sleeping thread. Off by default; no effect
+    /// outside Unix.
     pub exit_when_stuck: bool,
-    /// End once a request is answered and none is in flight: for clients of the
-    /// [action dialect](crate::action) that start a process for each of their requests (R-ACT-20).
-    /// Clients of MCP ask more than once. Off by default.
+    /// End once a request is answered and none is in flight: for clients of the [action
+    /// dialect](crate::action) that start a process for each request (R-ACT-20). MCP clients send more
+    /// than one request. Off by default.
     pub once: bool,
 }
 
@@ -68,7 +67,7 @@ impl Default for StdioOptions {
 pub enum Ended {
     /// The client closed our stdin.
     EndOfInput,
-    /// A signal asked for it; its number.
+    /// A signal was received; its number.
     Signal(i32),
     /// The process that started this one is gone.
     ParentDied,
@@ -78,16 +77,16 @@ pub enum Ended {
     Stopped,
     /// The protocol ended by itself.
     Closed,
-    /// What was asked is answered, and no more was wanted.
+    /// The request was answered, and [`StdioOptions::once`] is set.
     Answered,
 }
 
 /// How a server's loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The first reason there was.
+    /// The first reason to end.
     pub reason: Ended,
-    /// Requests whose handlers had not answered in time.
+    /// Requests whose handlers did not answer in time.
     pub unanswered: usize,
 }
 
@@ -100,8 +99,8 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Takes stdin and stdout: what the process prints from now on goes to stderr, what it reads
-    /// is empty.
+    /// Takes over stdin and stdout. From now on, output that the process prints goes to stderr, and its
+    /// stdin is empty.
     ///
     /// # Errors
     /// When stdin or stdout is not open, or the process has no descriptors left.
@@ -113,12 +112,12 @@ impl Stdio {
         })
     }
 
-    /// What wakes the loop.
+    /// Wakes the loop.
     pub fn wake(&self) -> &Arc<LoopWake> {
         self.driver.wake()
     }
 
-    /// A handle that ends the loop.
+    /// A handle that stops the loop.
     pub fn stop(&self) -> Stop {
         self.driver.stop()
     }
@@ -126,7 +125,7 @@ impl Stdio {
     /// Drives `machine` until the wire ends, then gives stdin and stdout back.
     ///
     /// # Errors
-    /// When the wire cannot be set up or polled; how a wire ends is not an error.
+    /// When the wire cannot be set up or polled. The end of the wire is not an error.
     pub fn run(self, machine: &mut impl Machine) -> io::Result<Report> {
         self.watched(|mut vigil| {
             loop {
@@ -138,7 +137,7 @@ impl Stdio {
         })
     }
 
-    /// Lets `drive` have the loop while this process's stdin and stdout are its wire.
+    /// Runs `drive` with the loop while stdin and stdout are its wire.
     pub(super) fn watched(
         self,
         drive: impl FnOnce(Vigil) -> io::Result<Report>,
@@ -159,7 +158,7 @@ impl Stdio {
     }
 }
 
-/// The loop and what can end it.
+/// The loop, with the signals and the parent that can end it.
 pub(super) struct Vigil {
     driver: Driver,
     grace: Duration,
@@ -167,20 +166,20 @@ pub(super) struct Vigil {
     signals: Option<Signals>,
     signalled: Option<i32>,
     parent: Option<Parent>,
-    /// The peer's end was told to the machine.
+    /// The machine was told that the peer has ended.
     ended: bool,
     ending: Option<Ending>,
 }
 
-/// What comes after one turn.
+/// The result of one turn.
 pub(super) enum Next {
-    /// Nothing: the wire has ended.
+    /// The wire has ended.
     Over(Report),
-    /// A wait, not at all when there is more to do.
+    /// The loop waits until then, or not at all if there is `more` to do.
     Wait { until: Option<Instant>, more: bool },
 }
 
-/// What is to be done before the loop is left.
+/// An end in progress.
 struct Ending {
     reason: Ended,
     until: Instant,
@@ -215,7 +214,7 @@ impl Vigil {
         Guard::start(calls, self.grace, self.driver.wake().clone())
     }
 
-    /// One turn.
+    /// Runs one turn.
     ///
     /// # Errors
     /// As [`Stdio::run`].
@@ -232,7 +231,7 @@ impl Vigil {
             match &mut self.ending {
                 Some(ending) => ending.until = ending.until.min(until),
                 None => {
-                    // This loop ends it in time, and counts what is left.
+                    // This loop enforces the deadline itself, and counts the requests left.
                     machine.drain(now, allowed.saturating_add(ABRUPT), error_of(&reason));
                     self.ending = Some(Ending { reason, until });
                     more = true;
@@ -266,7 +265,7 @@ impl Vigil {
         self.driver.wait(until, more)
     }
 
-    /// The loop runs on after its thread did something else: the next turn sees all of that.
+    /// Marks the loop as running after its thread did other work: the next turn sees all wake-ups.
     pub(super) fn resume(&self) {
         self.driver.wake().run();
     }
@@ -305,7 +304,7 @@ impl Vigil {
         (told || look) && parent.is_gone(told, now)
     }
 
-    /// A signal that has just come, and whether it is not the first.
+    /// A signal that has just arrived, and whether another came before it.
     fn signal(&mut self) -> Option<(i32, bool)> {
         if !self.driver.take_ready(SIGNALS) {
             return None;

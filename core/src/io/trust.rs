@@ -1,4 +1,4 @@
-//! TLS as a client speaks it: what the system trusts, what a program trusts beside it, and what it shows.
+//! TLS of a client: the roots that it trusts, in addition to those of the system, and its certificate.
 
 use std::io;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use rustls_platform_verifier::Verifier;
 
 use super::auth::ClientCertificate;
 
-/// What a client trusts: PEM, one or several in each; what it shows to who asks who it is;
-/// `protocols` are those that the two sides may agree on.
+/// The TLS configuration of a client. `root_certificates` are trusted in addition to those of the
+/// system (PEM, one or several per entry), `shown` is the certificate for a server that asks for one,
+/// and `protocols` are offered by ALPN.
 ///
 /// # Errors
-/// When a certificate or the key cannot be read, there is none, or they do not belong together.
+/// When a certificate or the key cannot be read or is missing, or the two do not match.
 pub fn config(
     root_certificates: &[Vec<u8>],
     shown: Option<&ClientCertificate>,
@@ -55,10 +56,10 @@ pub fn config(
     Ok(config)
 }
 
-/// All that are in it.
+/// All certificates in a PEM text.
 ///
 /// # Errors
-/// When one cannot be read; `none` when there is none.
+/// When a certificate cannot be read; with the text `none` if there are none.
 fn certificates(pem: &[u8], none: &'static str) -> io::Result<Vec<CertificateDer<'static>>> {
     let all: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()

@@ -1,64 +1,46 @@
-//! Waiting as a task does: for a bell that any thread rings, and for a time.
+//! Waiting in a task: for a bell that any thread can ring, and for a time.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Waker};
+use std::sync::{Arc, Weak};
+use std::task::Context;
 use std::time::Instant;
 
 use tokio::time::Sleep;
 
 use crate::connection::Wake;
 use crate::io::wake::put_off;
+use crate::wakeup::Ring;
 
 /// Wakes the task that polls a connection.
 pub struct Bell {
     me: Weak<Self>,
-    rung: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    ring: Ring,
 }
 
 impl Bell {
     pub fn new() -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            rung: AtomicBool::new(false),
-            waker: Mutex::default(),
+            ring: Ring::new(),
         })
     }
 
-    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets whom it would wake, and that it was rung.
+    /// Forgets the registered waker, and that it was rung.
     #[cfg(feature = "http")]
     pub fn reset(&self) {
-        let waker = self.waker().take();
-        self.rung.store(false, Ordering::Release);
-        drop(waker);
+        self.ring.reset();
     }
 
-    /// From now on `cx` is woken; whether it should have been already.
+    /// Registers the waker of `cx`. Returns whether the bell was rung before.
     pub fn watch(&self, cx: &Context<'_>) -> bool {
-        let mut waker = self.waker();
-        match &mut *waker {
-            Some(kept) => kept.clone_from(cx.waker()),
-            None => *waker = Some(cx.waker().clone()),
-        }
-        drop(waker);
-        self.rung.swap(false, Ordering::AcqRel)
+        self.ring.watch(cx)
     }
 }
 
 impl Wake for Bell {
     fn wake(&self) {
-        self.rung.store(true, Ordering::Release);
-        let waker = self.waker().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.ring.ring();
     }
 
     fn wake_soon(&self) {
@@ -68,12 +50,12 @@ impl Wake for Bell {
     }
 }
 
-/// Wakes the same task when a time has come.
+/// Wakes the polling task at a given time.
 #[derive(Default)]
 pub struct Alarm(Option<(Instant, Pin<Box<Sleep>>)>);
 
 impl Alarm {
-    /// Whether `due` has come; if not, `cx` is woken when it does.
+    /// Returns whether `due` has come; if not, wakes `cx` when it does.
     pub fn poll(&mut self, due: Option<Instant>, cx: &mut Context<'_>) -> bool {
         let Some(due) = due else {
             self.0 = None;

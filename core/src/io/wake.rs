@@ -1,31 +1,19 @@
-//! Waking the loop from other threads, with a system call only when it sleeps.
-//!
-//! ```text
-//!             wake                    wake: write the event descriptor
-//!   RUNNING ────────▶ NOTIFIED      PARKED ───────────────▶ NOTIFIED
-//!   RUNNING ────────▶ PARKED (the loop)   any ────────▶ RUNNING (the loop)
-//! ```
-//!
-//! Every step is one atomic exchange, so a wake-up between the loop's last look at its work and
-//! its sleep is never lost: the exchange `RUNNING → PARKED` fails and the loop looks again.
+//! Wakes the loop from other threads, with a system call only while the loop sleeps.
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::connection::Wake;
+use crate::wakeup::Parking;
 
-const RUNNING: u8 = 0;
-const NOTIFIED: u8 = 1;
-const PARKED: u8 = 2;
-
-/// Wakes the loop that it was made by; cheap while the loop runs.
+/// Wakes the loop that it belongs to; cheap while the loop runs.
 #[derive(Debug)]
 pub struct LoopWake {
     me: Weak<Self>,
-    state: AtomicU8,
-    /// Turns begun; counted by the loop alone.
+    parking: Parking,
+    /// Number of turns begun; only the loop changes it.
     turns: AtomicU64,
     waker: mio::Waker,
 }
@@ -35,61 +23,58 @@ impl LoopWake {
         let waker = mio::Waker::new(registry, token)?;
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            state: AtomicU8::new(RUNNING),
+            parking: Parking::new(),
             turns: AtomicU64::new(0),
             waker,
         }))
     }
 
-    /// The same as [`wake`](Self::wake), but a worker thread may put it off until it has run the
-    /// jobs behind this one, by microseconds.
+    /// Like [`wake`](Self::wake), but a worker thread may delay the wake-up by microseconds, until it
+    /// has run the jobs queued after the current one.
     pub fn wake_soon(&self) {
         if !put_off(|| self.me.upgrade()) {
             self.wake();
         }
     }
 
-    /// The loop looks at its work again: at once when it sleeps, before it sleeps otherwise.
+    /// Makes the loop check for work: at once if it sleeps, else before it sleeps next.
     pub fn wake(&self) {
-        if self.state.swap(NOTIFIED, Ordering::AcqRel) == PARKED {
-            // The event descriptor cannot be full or closed while `self` lives, and a thread
-            // that wakes has nobody to tell.
+        if self.parking.wake() {
+            // The event descriptor cannot be full or closed while `self` lives, and the waking thread
+            // could not report an error.
             let _ = self.waker.wake();
         }
     }
 
-    /// The loop is about to sleep; `false` when it was woken since it last started to run.
+    /// Announces that the loop will sleep; `false` if it was woken since it last started to run.
     pub(super) fn park(&self) -> bool {
-        self.state
-            .compare_exchange(RUNNING, PARKED, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+        self.parking.park()
     }
 
-    /// The loop runs, and sees everything that was done before the wake-ups it slept through.
+    /// Marks the loop as running; it sees everything done before the wake-ups during its sleep.
     pub(super) fn run(&self) {
         let turns = self.turns.load(Ordering::Relaxed);
         self.turns.store(turns + 1, Ordering::Relaxed);
-        self.state.swap(RUNNING, Ordering::AcqRel);
+        self.parking.run();
     }
 
-    /// Which turn the loop is in; `None` while it sleeps.
+    /// The current turn of the loop; `None` while it sleeps.
     #[cfg(unix)]
     pub(super) fn turn(&self) -> Option<u64> {
-        let runs = self.state.load(Ordering::Acquire) != PARKED;
-        runs.then(|| self.turns.load(Ordering::Relaxed))
+        (!self.parking.is_parked()).then(|| self.turns.load(Ordering::Relaxed))
     }
 }
 
 thread_local! {
-    /// The wake-ups put off by the job that this thread runs, when it is a worker's.
+    /// The wake-ups delayed by the worker's job that this thread runs; `None` outside of a worker.
     static GATHERED: RefCell<Option<WakeUps>> = const { RefCell::new(None) };
 }
 
-/// Wake-ups that are put off.
+/// Delayed wake-ups.
 pub(super) type WakeUps = Vec<Arc<dyn Wake>>;
 
-/// Leaves a wake-up to the worker whose job this thread runs. `false` when it runs none, or nobody
-/// is left to be woken.
+/// Leaves a wake-up to the worker whose job this thread runs. Returns `false` when no job runs, or when
+/// the target is gone.
 pub(super) fn put_off<W: Wake + 'static>(wake: impl FnOnce() -> Option<Arc<W>>) -> bool {
     GATHERED.with_borrow_mut(|gathered| {
         let gathered = gathered.as_mut().zip(wake());
@@ -99,8 +84,8 @@ pub(super) fn put_off<W: Wake + 'static>(wake: impl FnOnce() -> Option<Arc<W>>) 
     })
 }
 
-/// Runs a worker's job; the wake-ups that it leaves to the worker are added to `wakes`. Within
-/// another job they are not left to that one's worker.
+/// Runs a worker's job, and adds the wake-ups that it delays to `wakes`. When jobs are nested, an inner
+/// job's wake-ups are not left to the worker of the outer one.
 pub(super) fn gather(wakes: &mut WakeUps, job: impl FnOnce()) {
     let others = GATHERED.replace(Some(std::mem::take(wakes)));
     job();

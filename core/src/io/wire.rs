@@ -1,4 +1,5 @@
-//! Messages as they are, one a line, for programs that have a protocol of their own.
+//! Passes messages through unchanged, one per line, for programs that implement the protocol
+//! themselves.
 //!
 //! ```text
 //!   pipe ─▶ Wire (the loop's thread) ─▶ hear(Heard) ─▶ the program
@@ -61,20 +62,20 @@ pub struct Wire<F> {
     end: Option<ConnectionError>,
 }
 
-/// The way to a [`Wire`] for other threads.
+/// Access to a [`Wire`] from other threads.
 #[derive(Clone, Debug)]
 pub struct WireHandle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     outgoing: Mutex<Vec<u8>>,
-    /// Bytes that the loop has yet to write.
+    /// Bytes that the loop has not written yet.
     unsent: AtomicUsize,
-    /// Bytes that the program has yet to look at.
+    /// Bytes that the program has not processed yet.
     unread: AtomicUsize,
-    /// The peer's requests that are not answered.
+    /// The peer's requests that are not answered yet.
     in_flight: AtomicUsize,
-    /// Somebody waits for room.
+    /// A sender waits for room.
     is_full: AtomicBool,
     is_closed: AtomicBool,
     limits: Limits,
@@ -82,7 +83,7 @@ struct Shared {
 }
 
 impl WireHandle {
-    /// One for a wire whose driver `wake` wakes.
+    /// Creates the handle of a wire whose driver is woken by `wake`.
     pub fn new(limits: Limits, wake: &Arc<LoopWake>) -> Self {
         Self(Arc::new(Shared {
             outgoing: Mutex::default(),
@@ -96,7 +97,8 @@ impl WireHandle {
         }))
     }
 
-    /// Its wire; `hear` is called on the driver's thread, with all that came in one turn.
+    /// Creates the wire. `hear` is called on the driver's thread with everything that arrived in one
+    /// turn.
     pub fn wire<F: Fn(Vec<Heard>)>(&self, hear: F) -> Wire<F> {
         Wire {
             input: Input::new(),
@@ -108,8 +110,8 @@ impl WireHandle {
         }
     }
 
-    /// Writes a message, which has no line end in it. Whether there is room for more; when there is
-    /// not, [`Heard::Room`] tells when there is.
+    /// Queues a message, which must not contain a line end. Returns whether there is room for more; if
+    /// not, [`Heard::Room`] reports when there is.
     pub fn send(&self, message: &[u8]) -> bool {
         let shared = &*self.0;
         let mut outgoing = self.outgoing();
@@ -125,14 +127,14 @@ impl WireHandle {
         !is_full
     }
 
-    /// A request of the peer is answered, or will not be.
+    /// Reports that a request of the peer is answered, or will not be.
     pub fn settle(&self) {
         less(&self.0.in_flight, 1);
         self.0.wake.wake();
     }
 
-    /// The program has looked at a message of that many bytes. What it has yet to look at is
-    /// bounded by `waiting_cap_bytes`: above that, nothing more is read.
+    /// Reports that the program has processed a message of that many bytes. Above `waiting_cap_bytes`
+    /// of unprocessed messages, nothing more is read.
     pub fn was_read(&self, bytes: usize) {
         let unread = less(&self.0.unread, bytes);
         if unread > self.0.limits.waiting_cap_bytes {
@@ -140,20 +142,20 @@ impl WireHandle {
         }
     }
 
-    /// Closes the wire once everything is written.
+    /// Closes the wire. Messages that are queued are still written.
     pub fn close(&self) {
         self.0.is_closed.store(true, Ordering::Release);
         self.0.wake.wake();
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Vec<u8>> {
-        // Whole messages are appended, also when somebody panics.
+        // Poisoning is ignored: only whole messages are appended.
         let outgoing = self.0.outgoing.lock();
         outgoing.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes from a count, which is nothing after one call too many; gives what it was.
+/// Subtracts from a counter, down to 0 at least; returns its previous value.
 fn less(count: &AtomicUsize, by: usize) -> usize {
     let lessened = |was: usize| Some(was.saturating_sub(by));
     let (order, look) = (Ordering::AcqRel, Ordering::Acquire);
@@ -162,7 +164,7 @@ fn less(count: &AtomicUsize, by: usize) -> usize {
 }
 
 impl<F> Wire<F> {
-    /// Why it ended, once it has.
+    /// Why the wire ended, if it has.
     pub fn end(&self) -> Option<&ConnectionError> {
         self.end.as_ref()
     }
@@ -183,7 +185,7 @@ impl<F: Fn(Vec<Heard>)> Wire<F> {
         }
     }
 
-    /// Notes what there is to write; who waits for room learns that there is some.
+    /// Updates the bytes to write, and reports new room to a sender that waits for it.
     fn note(&self) {
         let outgoing = self.handle.outgoing();
         let (shared, unsent) = (&self.handle.0, self.output.len());
@@ -238,7 +240,7 @@ impl<F: Fn(Vec<Heard>)> Machine for Wire<F> {
 
     fn handle_timeout(&mut self, _: Instant) {}
 
-    /// Asked at the end of each turn, when something may have been written.
+    /// Called at the end of each turn, when output may have been written.
     fn poll_timeout(&self) -> Option<Instant> {
         self.note();
         None
@@ -254,7 +256,7 @@ impl<F: Fn(Vec<Heard>)> Machine for Wire<F> {
         self.handle.0.in_flight.load(Ordering::Acquire)
     }
 
-    /// What is in flight may still be answered; who drives this sees to the grace period.
+    /// Requests in flight may still be answered; the driver enforces the grace period.
     fn drain(&mut self, _: Instant, _: Duration, _: ConnectionError) {}
 
     fn is_closed(&self) -> bool {

@@ -1,10 +1,10 @@
-//! What is wrong with a text, and where.
+//! JSON errors, with their position.
 
 use std::fmt;
 
 use crate::error::{Origin, Scope};
 
-/// Why bytes are not a JSON text, and the offset at which that was noticed.
+/// Why bytes are not a JSON text, and the offset at which it was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// What is wrong.
@@ -13,44 +13,44 @@ pub struct DecodeError {
     pub offset: u32,
 }
 
-/// The ways in which bytes fail to be a JSON text.
+/// The reasons why bytes are not a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The text ends inside a value.
     UnexpectedEnd,
-    /// A byte that the grammar does not allow here.
+    /// A byte that the grammar does not allow at this place.
     UnexpectedByte,
     /// A raw control character inside a string.
     ControlCharacter,
-    /// A backslash that starts no escape of RFC 8259.
+    /// A backslash that does not start an escape of RFC 8259.
     BadEscape,
-    /// A number that breaks off or has a leading zero.
+    /// A number that is incomplete or has a leading zero.
     BadNumber,
-    /// Something after the one value.
+    /// Bytes after the value.
     TrailingBytes,
     /// The bytes are not UTF-8.
     BadUtf8,
-    /// Containers nest deeper than the limit.
+    /// Containers are nested deeper than the limit.
     TooDeep,
-    /// The text is longer than offsets of 32 bits reach.
+    /// The text is too long for 32-bit offsets.
     TooLong,
-    /// A lone surrogate escape, noticed when its string was decoded.
+    /// A lone surrogate escape, noticed when its string is decoded.
     LoneSurrogate,
 }
 
 impl DecodeError {
-    /// How far it reaches: the next frame is unaffected.
+    /// How much the error ends: one message.
     pub fn scope(self) -> Scope {
         Scope::Message
     }
 
-    /// Who is at fault: whoever wrote the text.
+    /// Who caused the error: the peer that wrote the text.
     pub fn origin(self) -> Origin {
         Origin::Peer
     }
 
-    /// The JSON-RPC code to answer with: `-32700`, or `-32600` for a limit (R-RPC-23).
+    /// The JSON-RPC error code to answer with: `-32700`, or `-32600` for a limit (R-RPC-23).
     pub fn code(self) -> i32 {
         match self.kind {
             DecodeErrorKind::TooDeep | DecodeErrorKind::TooLong => -32600,

@@ -1,4 +1,4 @@
-//! Trees and typed values from raw JSON, by whichever parser is the faster one.
+//! Trees and typed values from raw JSON, by the faster of two parsers.
 //!
 //! ```text
 //!   short, or few escapes, or a negative zero ──────────────────▶ serde_json
@@ -6,15 +6,16 @@
 //!                            └─ refuses (lone surrogate, integer beyond 64 bits, …) ─▶ serde_json
 //! ```
 //!
-//! simd-json wins where strings are full of escapes (documents as text, source code, JSON within
-//! JSON): half the time for an escape every 25 bytes. Without them it loses to serde_json, which
-//! need not check UTF-8 again and makes no copy: twice the time for 100 KB of Chinese text, a
-//! tenth more for numbers. `cargo xtask bench codec -- materialise` shows both sides.
+//! simd-json is faster where strings are full of escapes (documents as text, source code, JSON
+//! within JSON): half the time with an escape every 25 bytes. Without escapes it is slower than
+//! serde_json, which does not check UTF-8 again and makes no copy: twice the time for 100 KB of
+//! Chinese text, a tenth more for numbers. `cargo xtask bench codec -- materialise` compares the
+//! two.
 //!
-//! The parsers agree: whatever simd-json takes, serde_json takes with the same result, and where
-//! they differ serde_json has the last word. Integers that fit 64 bits and all floats survive
-//! exactly. Wider integers reach types that hold them (`i128`, [`RawValue`]) and become the
-//! nearest double in a tree; their digits are always there in the raw text.
+//! The parsers agree: whatever simd-json accepts, serde_json accepts with the same result, and
+//! whatever simd-json refuses is left to serde_json. Integers of up to 64 bits and all floats are
+//! exact. Wider integers are exact in types that hold them (`i128`, [`RawValue`]) and become the
+//! nearest double in a tree; the raw text always has their digits.
 //!
 //! [`RawValue`]: serde_json::value::RawValue
 
@@ -24,25 +25,25 @@ use simd_json::{Buffers, Deserializer, INPUT_PADDING, Tape};
 /// A tree that borrows its strings from the [`Materialiser`] it came from.
 pub use simd_json::BorrowedValue as Tree;
 
-/// Shortest text that simd-json is asked for, in bytes: below it the copy and the tape cost what
-/// they save.
+/// Shortest text that is given to simd-json, in bytes; for shorter text, the copy and the tape cost
+/// as much as they save.
 pub const LARGE: usize = 2048;
 
-/// Bytes per escape up to which simd-json is asked: an escape costs serde_json about as much as
+/// Most bytes per escape for which simd-json is used: an escape costs serde_json about as much as
 /// 128 bytes of copy and tape cost simd-json.
 pub const ESCAPE_EVERY: usize = 128;
 
-/// Deepest nesting, which is what serde_json allows.
+/// Deepest nesting; the limit of serde_json.
 const MAX_DEPTH: usize = 128;
 
-/// Materialises one value after another; its buffers grow to the longest and are used again.
+/// Materialises values one after another; reuses its buffers, which grow to the longest value.
 pub struct Materialiser {
     copy: Vec<u8>,
     buffers: Buffers,
 }
 
 impl Materialiser {
-    /// With empty buffers.
+    /// A materialiser with empty buffers.
     pub fn new() -> Self {
         Self {
             copy: Vec::new(),
@@ -50,10 +51,11 @@ impl Materialiser {
         }
     }
 
-    /// The raw JSON `raw` as a [`Tree`], a [`serde_json::Value`] or any type of the program.
+    /// Parses the raw JSON `raw` into a [`Tree`], a [`serde_json::Value`] or any type of the
+    /// program.
     ///
     /// # Errors
-    /// The text is no JSON, nests deeper than 128 levels, or is not what the type wants.
+    /// The text is not JSON, nests deeper than 128 levels, or does not fit the type.
     pub fn value<'a, T: Deserialize<'a>>(&'a mut self, raw: &'a str) -> serde_json::Result<T> {
         if raw.len() >= LARGE
             && has_many_escapes(raw.as_bytes())
@@ -93,7 +95,7 @@ fn has_many_escapes(text: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', text).count() >= text.len() / ESCAPE_EVERY
 }
 
-/// Whether `-0` may stand there as a number: simd-json takes it for the integer 0.
+/// Whether `-0` may occur as a number: simd-json reads it as the integer 0.
 fn has_negative_zero(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b"-0").any(|at| {
         let behind = text.get(at + 2);
@@ -108,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// `value` as an element of an array that is long and escaped enough for simd-json.
+    /// An array that contains `value` and is long and escaped enough for simd-json.
     fn large(value: &str) -> String {
         format!("[{value},\"{}\"]", "plain text\\n".repeat(LARGE / 8))
     }

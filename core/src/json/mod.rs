@@ -1,9 +1,9 @@
-//! Borrowed JSON without a tree: validate once, then look at the bytes themselves.
+//! JSON without a tree: text is validated once, then its bytes are read in place.
 //!
-//! The grammar is RFC 8259 to the letter, in UTF-8. What the RFC leaves open is settled here:
-//! numbers of any size and precision are grammatical and kept as they are written, lone
-//! surrogate escapes are grammatical and fail only when that string is decoded, a byte order
-//! mark is not JSON.
+//! The grammar is exactly RFC 8259, in UTF-8. Where the RFC leaves a choice:
+//! - numbers may have any size and precision, and keep their spelling,
+//! - lone surrogate escapes are valid, and fail only when their string is decoded,
+//! - a byte order mark is not JSON.
 
 mod error;
 #[cfg(feature = "materialise")]
@@ -20,18 +20,18 @@ pub use error::{DecodeError, DecodeErrorKind};
 pub use serialize::append_value;
 pub use string::JsonStr;
 
-/// Checks that `bytes` is exactly one JSON text, at most `max_depth` containers deep.
+/// Checks that `bytes` is exactly one JSON text, nested at most `max_depth` containers deep.
 ///
-/// One pass, no allocation. Runs fastest when the text is short of nothing: see
-/// [`Frame`](crate::message::Frame) for the padded form the engine itself uses.
+/// One pass, no allocation. Text with padding after it is validated faster: see
+/// [`Frame`](crate::message::Frame), which the engine itself uses.
 ///
 /// # Errors
-/// The first fault and the offset it was noticed at.
+/// The first fault, and the offset at which it was noticed.
 pub fn validate(bytes: &[u8], max_depth: usize) -> Result<(), DecodeError> {
     validate_head(bytes, bytes.len(), max_depth)
 }
 
-/// The same for the first `len` bytes of `buf`; fastest with padding behind them.
+/// Validates the first `len` bytes of `buf`; fastest with padding after them.
 pub(crate) fn validate_head(buf: &[u8], len: usize, max_depth: usize) -> Result<(), DecodeError> {
     let mut walker = walk::Walker::new(buf, len, max_depth);
     let (start, byte) = walker.next(0);

@@ -1,19 +1,19 @@
-//! The names of members that a pass notes on its way, compared a word at a time.
+//! Recognizes the member names that a decoder records, eight bytes at a time.
 
 use super::JsonStr;
 
-/// One noted name: its spelling with the closing quote, and where its value goes.
+/// A recorded name with its closing quote, and the field for its value.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<F> {
     name: &'static [u8],
     pub(crate) field: F,
-    /// The first eight bytes of the spelling, and which of them count.
+    /// The first eight bytes of the name, and the mask of the bytes that count.
     word: u64,
     mask: u64,
 }
 
 impl<F: Copy> Key<F> {
-    /// `name` ends with the quote.
+    /// A key; `name` includes the closing quote.
     pub(crate) const fn new(name: &'static [u8], field: F) -> Self {
         let mut word = 0;
         let mut mask = 0;
@@ -31,25 +31,26 @@ impl<F: Copy> Key<F> {
         }
     }
 
-    /// Whether this name stands at `AT`, where the eight bytes are `word`.
+    /// Whether this name begins at `AT` of the window; `word` holds the eight bytes there.
     #[inline(always)]
     pub(crate) fn matches<const AT: usize>(&self, word: u64, window: &[u8; 32]) -> bool {
         self.begins(word) && (self.is_short() || self.stands_at(&window[AT..]))
     }
 
-    /// Whether its first eight bytes are those of `word`.
+    /// Whether the first eight bytes of the name match `word`.
     #[inline(always)]
     pub(crate) fn begins(&self, word: u64) -> bool {
         word & self.mask == self.word
     }
 
-    /// Whether [`begins`](Self::begins) decides alone: the name and its quote fit into a word.
+    /// Whether [`begins`](Self::begins) decides alone, because the name and its quote fit into a
+    /// word.
     #[inline(always)]
     pub(crate) const fn is_short(&self) -> bool {
         self.len() <= 8
     }
 
-    /// Whether `bytes` begin with all of it.
+    /// Whether `bytes` begin with the whole name.
     #[inline(always)]
     pub(crate) fn stands_at(&self, bytes: &[u8]) -> bool {
         bytes.starts_with(self.name)
@@ -61,7 +62,7 @@ impl<F: Copy> Key<F> {
         self.name.len()
     }
 
-    /// Whether `raw`, spelled with escapes, means this name behind `prefix`.
+    /// Whether `raw`, a string with escapes, spells `prefix` followed by this name.
     #[cold]
     pub(crate) fn is_spelled(&self, prefix: &'static [u8], raw: JsonStr<'_>) -> bool {
         let points = |bytes: &'static [u8]| bytes.iter().map(|&byte| u32::from(byte));
@@ -77,9 +78,10 @@ pub(crate) fn word_at<const AT: usize>(window: &[u8; 32]) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|i| window[AT + i]))
 }
 
-/// Walks the member whose noted name stands in a window and leaves the block with its end;
-/// written out for each name, so that names, masks and fields become constants of the code. Who
-/// uses it has the names in `keys`, and `member` to walk the value with.
+/// Compares the window with each name in turn; on a match, walks the member's value and breaks out
+/// of the block `$found` with its end. Expanded for each name, so that names, masks and fields are
+/// constants in the code. The caller has a module `keys` with the names, and a method `member` that
+/// walks the value.
 macro_rules! first_of {
     ($found:lifetime, $pass:ident, $place:expr, $window:ident at $at:literal,
      $keys:ident[$($index:literal),+]) => {{

@@ -1,17 +1,17 @@
-//! Integers from raw number tokens, exactly or not at all.
+//! Numbers from raw JSON tokens; integers are exact or `None`.
 
-/// Whether a raw JSON number has neither fraction nor exponent.
+/// Whether a raw JSON number has neither a fraction nor an exponent.
 pub fn is_integer(raw: &str) -> bool {
     let digits = raw.strip_prefix('-').unwrap_or(raw);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The value of a raw integer token, if it is one and fits.
+/// The value of a raw integer token; `None` if it is not an integer or does not fit.
 pub fn as_i64(raw: &str) -> Option<i64> {
     is_integer(raw).then(|| raw.parse().ok()).flatten()
 }
 
-/// The value of a raw integer token, if it is one and fits; `-0` is zero.
+/// The value of a raw integer token; `None` if it is not an integer or does not fit. `-0` is zero.
 pub fn as_u64(raw: &str) -> Option<u64> {
     match raw {
         "-0" => Some(0),
@@ -19,7 +19,7 @@ pub fn as_u64(raw: &str) -> Option<u64> {
     }
 }
 
-/// The nearest double to any raw number token; `None` where the text is no number.
+/// The double nearest to a raw number token; `None` if the text is not a number.
 pub fn as_f64(raw: &str) -> Option<f64> {
     serde_json::from_str(raw).ok()
 }

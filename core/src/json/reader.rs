@@ -1,7 +1,7 @@
-//! Members and elements of values that are already validated, reached by skipping what lies
-//! between: strings and containers are passed over by the kernels of [`scan`](crate::scan).
+//! Members and elements of validated JSON. Values between them are skipped with the vector kernels
+//! of [`scan`](crate::scan).
 //!
-//! Everything here is total: on text that was never validated the iterators simply end early.
+//! Nothing here panics: on text that was not validated, the iterators end early.
 
 use super::string::JsonStr;
 use super::walk::{MAX_DEPTH, Walker};
@@ -20,29 +20,29 @@ struct Cursor<'a> {
     pos: usize,
 }
 
-/// The members of the object `raw`; none if it is something else.
+/// The members of the object `raw`; empty if `raw` is not an object.
 pub fn members(raw: &str) -> Members<'_> {
     Members(Cursor::new(raw, b'{'))
 }
 
-/// The elements of the array `raw`; none if it is something else.
+/// The elements of the array `raw`; empty if `raw` is not an array.
 pub fn elements(raw: &str) -> Elements<'_> {
     Elements(Cursor::new(raw, b'['))
 }
 
-/// The raw value of the first member of the object `raw` that is called `name`.
+/// The raw value of the first member of the object `raw` with that name.
 pub fn find<'a>(raw: &'a str, name: &str) -> Option<&'a str> {
     members(raw)
         .find(|(key, _)| *key == name)
         .map(|(_, value)| value)
 }
 
-/// The same along a path of nested objects.
+/// The raw value at a path through nested objects.
 pub fn find_path<'a>(raw: &'a str, path: &[&str]) -> Option<&'a str> {
     path.iter().try_fold(raw, |raw, name| find(raw, name))
 }
 
-/// The decoded string of the token `raw`, if it is a string without lone surrogates.
+/// The decoded string; `None` if `raw` is not a string token, or contains lone surrogates.
 pub fn as_str(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
     JsonStr::from_token(raw)?.decode().ok()
 }
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         Self { text, pos }
     }
 
-    /// Walks with `step` from the next item's first byte; `step` returns the item and its end.
+    /// Passes the first byte of the next item to `step`, which returns the item and its end.
     fn next<T>(
         &mut self,
         step: impl FnOnce(&mut Walker<'a>, usize, u8) -> Option<(T, usize)>,

@@ -1,12 +1,12 @@
-//! serde values as compact JSON: serde_json's output byte for byte, but strings go through the
-//! SIMD escaper.
+//! Serializes serde values to compact JSON: the same bytes as serde_json's, but strings are escaped
+//! with SIMD.
 
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::{Error, Result};
 
 use super::{number, string, writer};
 
-/// Appends `value` as one JSON value on one line, exactly as `serde_json::to_writer` spells it.
+/// Appends `value` as JSON on one line, with exactly the bytes that `serde_json::to_writer` writes.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -15,8 +15,8 @@ use super::{number, string, writer};
 /// ```
 ///
 /// # Errors
-/// The value refuses to be serialised, or a key of a map is neither a string nor a number, a
-/// boolean or a name. `out` then ends in a part of the value.
+/// The value fails to serialize, or a map key is not a string, number, boolean or unit variant.
+/// `out` then ends with a part of the value.
 pub fn append_value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<()> {
     value.serialize(Writer { out })
 }
@@ -25,19 +25,19 @@ struct Writer<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// An object or array that is being written, or the wrapper that serde_json's `RawValue` puts
-/// around its text.
+/// An object or array being written, or the wrapper that serde_json's `RawValue` puts around its
+/// text.
 struct Compound<'a> {
     out: &'a mut Vec<u8>,
     first: bool,
     raw: bool,
-    /// The bracket that closes it; none around raw text.
+    /// The closing bracket; none around raw text.
     close: Option<u8>,
-    /// Whether a brace closes what is around it.
+    /// Whether an enum variant's object around this one is closed as well.
     variant: bool,
 }
 
-/// The name by which `serde_json::value::RawValue` makes itself known to serialisers.
+/// The struct name by which serializers recognize `serde_json::value::RawValue`.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'a> Writer<'a> {
@@ -53,7 +53,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// An object of one member, whose value is still to come.
+    /// Opens an object with one member, whose value is still to be written.
     fn variant(self, name: &str) -> Self {
         self.out.push(b'{');
         string::append(self.out, name);
@@ -246,7 +246,7 @@ impl ser::SerializeMap for Compound<'_> {
     type Ok = ();
     type Error = Error;
 
-    /// A key that is no string is quoted.
+    /// Quotes a key that is a number or a boolean.
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
         self.comma();
         let start = self.out.len();

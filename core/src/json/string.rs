@@ -1,29 +1,29 @@
-//! Strings as they stand between their quotes, and back.
+//! JSON strings: reading escaped text, and escaping text.
 
 use std::borrow::Cow;
 
 use super::{DecodeError, DecodeErrorKind};
 use crate::scan;
 
-/// A string of a validated text, without its quotes and still escaped.
+/// A string of a validated text, without quotes and still escaped.
 ///
-/// Compares with a `str` by its decoded value, without allocating.
+/// Comparison with a `str` uses the decoded value and does not allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonStr<'a>(&'a str);
 
 impl<'a> JsonStr<'a> {
-    /// The string that the raw token `"…"` holds; `None` if the token is no string.
+    /// The content of the raw token `"…"`; `None` if the token is not a string.
     pub fn from_token(token: &'a str) -> Option<Self> {
         let inner = token.strip_prefix('"')?.strip_suffix('"')?;
         Some(Self(inner))
     }
 
-    /// The string between the quotes, escapes untouched.
+    /// The text between the quotes, still escaped.
     pub fn raw(self) -> &'a str {
         self.0
     }
 
-    /// Whether it is spelled with escapes.
+    /// Whether the string contains escapes.
     pub fn is_escaped(self) -> bool {
         has_escapes(self.0)
     }
@@ -67,7 +67,8 @@ impl PartialEq<&str> for JsonStr<'_> {
     }
 }
 
-/// Whether there is a backslash. Names and most values are shorter than what a search pays for.
+/// Whether `raw` contains a backslash. For short strings, as most are, a loop is faster than a
+/// search.
 #[inline]
 fn has_escapes(raw: &str) -> bool {
     let bytes = raw.as_bytes();
@@ -83,10 +84,10 @@ fn has_escapes(raw: &str) -> bool {
     }
 }
 
-/// Decodes what stands between the quotes of a JSON string; borrowed when nothing is escaped.
+/// Decodes the text between the quotes of a JSON string; borrowed when it contains no escapes.
 ///
 /// # Errors
-/// If an escape is a lone surrogate, or none of RFC 8259.
+/// An escape is a lone surrogate, or not an escape of RFC 8259.
 #[inline]
 pub fn unescape(raw: &str) -> Result<Cow<'_, str>, DecodeError> {
     match has_escapes(raw) {
@@ -123,8 +124,8 @@ fn unescape_some(raw: &str) -> Result<String, DecodeError> {
     }
 }
 
-/// The code point of the escape that `raw` starts with and the length of its spelling; a
-/// surrogate pair is one, a lone surrogate stands for itself.
+/// The code point of the escape at the start of `raw`, and the length of the escape in bytes. A
+/// surrogate pair counts as one escape; a lone surrogate is returned as its own value.
 fn escape(raw: &str) -> Option<(u32, usize)> {
     let point = match raw.as_bytes().get(1)? {
         b'"' => b'"',
@@ -173,14 +174,14 @@ impl Iterator for CodePoints<'_> {
     }
 }
 
-/// Appends `text` as it stands between the quotes of a JSON string: quotes, backslashes and
-/// control characters escaped, everything else as it is.
+/// Appends `text` escaped for the inside of a JSON string: escapes quotes, backslashes and control
+/// characters, and copies everything else.
 #[inline]
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     scan::escape_into(out, text);
 }
 
-/// Text that is sooner copied sixteen bytes at a time than handed to a kernel, in bytes.
+/// Longest text, in bytes, that is copied faster in 16-byte chunks than by a vector kernel.
 const SHORT: usize = 192;
 
 /// Appends `text` as a JSON string, quotes included.
@@ -199,7 +200,7 @@ pub fn append(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// A text between its quotes, if both fit into sixteen bytes and nothing needs an escape, as with most
+/// The text in quotes, if both fit into sixteen bytes and nothing needs an escape, as with most
 /// names.
 #[inline]
 fn quoted(text: &[u8]) -> Option<[u8; 16]> {
@@ -213,8 +214,9 @@ fn quoted(text: &[u8]) -> Option<[u8; 16]> {
     is_plain.then(|| word.to_le_bytes())
 }
 
-/// Appends `text` if nothing in it needs an escape; otherwise, `false`, some of it. Always whole
-/// chunks are appended and cut to length, so that no length decides what is copied how.
+/// Appends `text` and returns `true` if nothing in it needs an escape; otherwise appends a part of
+/// it and returns `false`. Appends whole chunks and then truncates, to avoid copies of variable
+/// length.
 #[inline]
 fn append_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
     let end = out.len() + text.len();
@@ -239,7 +241,7 @@ fn append_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
 /// The last `len` bytes of `text`, less than sixteen, followed by zeros.
 #[inline]
 fn last_chunk(text: &[u8], len: usize) -> [u8; 16] {
-    // Two words that overlap agree on what they share.
+    // Overlapping reads agree in the bytes they share.
     let word = if let Some(last) = text.last_chunk() {
         u128::from_le_bytes(*last) >> (8 * (16 - len))
     } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {

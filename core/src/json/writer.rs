@@ -1,14 +1,14 @@
-//! Raw values into frames.
+//! Raw JSON values in line-framed messages.
 
 use crate::scan;
 
-/// Text of which a few looks at sixteen bytes tell sooner than a search does.
+/// Longest text, in bytes, for which 16-byte comparisons are faster than a search.
 const SHORT: usize = 128;
 
-/// Whether there are raw line breaks in a valid text.
+/// Whether a valid JSON text contains raw line breaks.
 #[inline]
 pub(crate) fn has_breaks(text: &[u8]) -> bool {
-    // Control characters outside strings are line breaks and tabs; within there are none.
+    // In valid JSON, the only raw control characters are line breaks and tabs between tokens.
     let plain = |chunk: &[u8; 16]| chunk.iter().fold(true, |all, byte| all & (*byte >= b' '));
     if text.len() <= SHORT
         && let Some(last) = text.last_chunk()
@@ -22,9 +22,9 @@ pub(crate) fn has_breaks(text: &[u8]) -> bool {
 
 /// Appends `raw`, a valid JSON value, without raw line breaks.
 ///
-/// A frame on a line-framed carrier must not hold CR or LF (R-STD-01). Inside a valid text they
-/// can only be whitespace between tokens; when there is one, all such whitespace is dropped,
-/// otherwise the bytes are copied as they are.
+/// A frame on a line-framed transport must not contain CR or LF (R-STD-01). In valid JSON they can
+/// only be whitespace between tokens. If there are any, all whitespace between tokens is dropped;
+/// otherwise the bytes are copied unchanged.
 pub fn append_compact(out: &mut Vec<u8>, raw: &str) {
     let bytes = raw.as_bytes();
     if !has_breaks(bytes) {

@@ -1,99 +1,99 @@
-//! Neutral error kinds and their codes per revision (requirements table F.1).
+//! Revision-independent error kinds, and their codes per revision and profile (requirements table
+//! F.1).
 
 use super::profile::Profile;
 use super::revision::Revision;
 
 /// Invalid JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// Valid JSON, but no valid message.
+/// Valid JSON, but not a valid message.
 pub const INVALID_REQUEST: i64 = -32600;
-/// No such method.
+/// Unknown method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// Bad params.
+/// Invalid params.
 pub const INVALID_PARAMS: i64 = -32602;
 /// Unexpected failure.
 pub const INTERNAL_ERROR: i64 = -32603;
-/// What the carrier says of a request and what the request says itself differ (2026-07-28).
+/// The HTTP headers and the request itself disagree (2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
-/// A client capability that the request needs was not declared (2026-07-28).
+/// The request needs a client capability that was not declared (2026-07-28).
 pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
 /// The request's protocol version is not supported (2026-07-28).
 pub const UNSUPPORTED_VERSION: i64 = -32022;
-/// An answer to a cancelled request under one profile; tolerated when received (R-ERR-27).
+/// The answer to a cancelled request in one profile; tolerated when received (R-ERR-27).
 pub const REQUEST_CANCELLED: i64 = -32800;
-/// The user does not want it, sampling for example (R-ERR-22).
+/// The user rejected the request, of sampling for example (R-ERR-22).
 pub const REJECTED: i64 = -1;
 /// Too many requests at once; `data.retryAfter` says when to try again, in seconds. Outside the
 /// range that MCP reserves (R-ERR-07).
 pub const OVERLOADED: i64 = -31999;
-/// The side that was asked is shutting down and begins nothing new. Outside the range that MCP
-/// reserves (R-ERR-07).
+/// This side is shutting down and starts no new requests. Outside the range that MCP reserves
+/// (R-ERR-07).
 pub const SHUTTING_DOWN: i64 = -31998;
 
-/// A client asks more often than it may; `data.retryAfter` says when to try again, in seconds.
-/// Outside the range that MCP reserves (R-ERR-07).
+/// The client exceeds its rate; `data.retryAfter` says when to try again, in seconds. Outside the
+/// range that MCP reserves (R-ERR-07).
 pub const RATE_LIMITED: i64 = -31997;
-/// Who asks may not, for lack of what `data.scope` names. Outside the range that MCP reserves
+/// The client lacks the scope that `data.scope` names. Outside the range that MCP reserves
 /// (R-ERR-07).
 pub const INSUFFICIENT_SCOPE: i64 = -31996;
-/// Who asks has not proven who it is. Outside the range that MCP reserves (R-ERR-07).
+/// The client is not authenticated. Outside the range that MCP reserves (R-ERR-07).
 pub const UNAUTHENTICATED: i64 = -31995;
 
-/// What went wrong, whatever the revision calls it.
+/// What went wrong, independent of revision and profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// Not JSON.
     Parse,
-    /// Not a message.
+    /// Not a valid message.
     InvalidRequest,
-    /// No such method, or not offered.
+    /// The method does not exist, or is not offered.
     MethodNotFound,
-    /// Params, cursor or level that are not valid.
+    /// Invalid params, cursor or level.
     InvalidParams,
-    /// No such tool (R-ERR-11).
+    /// The tool does not exist (R-ERR-11).
     ToolNotFound,
-    /// No such prompt (R-ERR-12).
+    /// The prompt does not exist (R-ERR-12).
     PromptNotFound,
-    /// No such resource.
+    /// The resource does not exist.
     ResourceNotFound,
-    /// What the carrier says of the request and what it says itself differ (R-HDR-02).
+    /// The HTTP headers and the request itself disagree (R-HDR-02).
     HeaderMismatch,
-    /// The request's version is not supported.
+    /// The request's protocol version is not supported.
     UnsupportedVersion,
-    /// The request needs a client capability that it did not declare.
+    /// The request needs a client capability that was not declared.
     MissingClientCapability,
     /// Too many requests at once.
     Overloaded,
-    /// This side finishes what is in flight and begins nothing new.
+    /// This side is shutting down: it finishes requests in flight and starts no new ones.
     ShuttingDown,
     /// Unexpected failure.
     Internal,
-    /// The user does not want it (R-ERR-22).
+    /// The user rejected the request (R-ERR-22).
     Rejected,
-    /// Arguments that break the schema of a tool, where that is an error of the protocol
-    /// (R-TOL-05).
+    /// The arguments violate the tool's schema, where that is a protocol error (R-TOL-05).
     ToolArguments,
-    /// A tool failed, where that is an error of the protocol.
+    /// A tool failed, where that is a protocol error.
     ToolFailed,
-    /// A resource is there, and cannot be read.
+    /// The resource exists but cannot be read.
     ResourceFailed,
-    /// A tool that this client may not call.
+    /// The client may not call the tool.
     ToolDenied,
-    /// A resource that this client may not read.
+    /// The client may not read the resource.
     ResourceDenied,
-    /// A handler took longer than it may.
+    /// A handler exceeded its time limit.
     TimedOut,
-    /// The client asks more often than it may.
+    /// The client exceeds its rate.
     RateLimited,
-    /// The client has used up what it may do in a period.
+    /// The client has used up its quota for the period.
     QuotaExceeded,
-    /// The client was not granted what this takes.
+    /// The client lacks a scope that the request needs.
     InsufficientScope,
-    /// The client has not proven who it is.
+    /// The client is not authenticated.
     Unauthenticated,
 }
 
-/// Columns of the table: revisions up to 2025-11-25, 2026-07-28, then the profiles in their order.
+/// Columns: revisions up to 2025-11-25, 2026-07-28, then the profiles in order.
 const CODES: [(ErrorKind, [i64; 6]); 24] = {
     use ErrorKind::*;
     const MISSING: i64 = -32002;
@@ -148,7 +148,7 @@ const CODES: [(ErrorKind, [i64; 6]); 24] = {
                 [INTERNAL_ERROR, INTERNAL_ERROR, -32001, INTERNAL_ERROR],
             ),
         ),
-        // Masked as not found where no profile has a word for it (R-PER-05).
+        // Reported as "not found" in revisions and profiles without a code for denial (R-PER-05).
         (
             ToolDenied,
             spelt(
@@ -174,24 +174,24 @@ const CODES: [(ErrorKind, [i64; 6]); 24] = {
     ]
 };
 
-/// The official code, then those of the profiles.
+/// A row with one official code, followed by the codes of the profiles.
 const fn spelt(official: i64, [one, two, three, four]: [i64; 4]) -> [i64; 6] {
     [official, official, one, two, three, four]
 }
 
-/// A code that is another since 2026-07-28, and that no profile changes.
+/// A row whose code changed in 2026-07-28, and which no profile overrides.
 const fn since_2026(before: i64, since: i64) -> [i64; 6] {
     [before, since, before, before, before, before]
 }
 
 impl ErrorKind {
-    /// The code on the wire of that revision.
+    /// The code in that revision.
     pub fn code(self, revision: Revision) -> i64 {
         self.code_in(Profile::Official, revision)
     }
 
-    /// The code on the wire of that revision, as a profile has it. Profiles have no effect from
-    /// 2026-07-28 on (R-ERR-28).
+    /// The code in that revision under a profile. Profiles have no effect from 2026-07-28 on
+    /// (R-ERR-28).
     ///
     /// ```
     /// use mcpbolt::mcp::{ErrorKind, Profile, Revision};

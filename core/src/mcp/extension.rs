@@ -1,8 +1,8 @@
-//! Extensions: what both sides must declare before either uses it (2026-07-28).
+//! Extensions: capabilities that both sides must declare before either uses them (2026-07-28).
 
 use crate::json::reader;
 
-/// Calls that go on as tasks.
+/// Calls that continue as tasks.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// Skills: instructions for models, with the files they need.
@@ -34,7 +34,7 @@ pub fn is_id(id: &str) -> bool {
     prefix.split('.').all(label) && ends(name) && name.bytes().all(inner)
 }
 
-/// The settings that these capabilities declare for an extension: a JSON object.
+/// The settings that `capabilities` declare for an extension; `None` unless they are a JSON object.
 pub fn declared<'a>(capabilities: &'a str, id: &str) -> Option<&'a str> {
     let settings = reader::find_path(capabilities, &["extensions", id])?;
     settings.starts_with('{').then_some(settings)

@@ -1,11 +1,11 @@
-//! `x-mcp-header` in the schema of a tool: arguments that HTTP repeats as headers, for those on the
-//! way that read no bodies (2026-07-28, R-HDR-07).
+//! `x-mcp-header` in the schema of a tool: marks arguments that HTTP repeats as headers, for
+//! intermediaries that do not read bodies (2026-07-28, R-HDR-07).
 
 use serde_json::Value;
 
 pub(crate) const KEYWORD: &str = "x-mcp-header";
 
-/// Keywords whose value is one schema, or several by a name that is no argument's.
+/// Keywords whose value is a schema, or several, but not the schema of a named argument.
 const NESTED: [&str; 16] = [
     "additionalProperties",
     "allOf",
@@ -25,26 +25,27 @@ const NESTED: [&str; 16] = [
     "unevaluatedProperties",
 ];
 
-/// An argument that travels in a header, too.
+/// An argument that is also sent as a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderParam {
-    /// The header's whole name, in lower case.
+    /// The full name of the header, in lower case.
     pub header: String,
-    /// Where in the arguments it lies.
+    /// The argument's path in the arguments.
     pub path: Vec<String>,
 }
 
-/// The headers that the schema of a tool's arguments asks for.
+/// Collects the headers that the schema of a tool's arguments asks for.
 ///
 /// # Errors
-/// What is wrong with them.
+/// Says which `x-mcp-header` rule the schema violates.
 pub(crate) fn params(schema: &Value) -> Result<Vec<HeaderParam>, &'static str> {
     let mut found = Vec::new();
     check(schema, Some(&mut Vec::new()), &mut found)?;
     Ok(found)
 }
 
-/// Checks a schema; `path` are the names of the arguments that lead to it, if nothing else does.
+/// Checks a schema. `path` holds the argument names that lead to it; `None` if anything else leads
+/// to it.
 fn check(
     schema: &Value,
     path: Option<&mut Vec<String>>,
@@ -130,7 +131,7 @@ mod tests {
             header("c", &["in", "c"]),
         ];
         assert_eq!(all(good).as_deref(), Ok(&expected[..]));
-        // An argument may be called as the keyword is.
+        // An argument may have the same name as the keyword.
         assert_eq!(of(json!({"x-mcp-header": {"type": "number"}})), None);
         for bad in [
             json!({"a": plain("string", "")}),

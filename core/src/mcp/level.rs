@@ -31,7 +31,7 @@ levels! {
 }
 
 impl LogLevel {
-    /// The level of that name.
+    /// The level with that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|level| level.name() == name)
     }

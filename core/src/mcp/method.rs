@@ -1,18 +1,18 @@
-//! The method table: every wire name, who may send it, in which revisions.
+//! The method table: every wire name, the side that may send it, and the revisions that define it.
 
 use super::revision::{Revision, Revisions};
 
 /// A side of a connection. (MCP uses *role* for user and assistant.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The side that calls tools.
+    /// The side that uses tools, resources and prompts.
     Client,
-    /// The side that offers them.
+    /// The side that offers tools, resources and prompts.
     Server,
 }
 
 impl Side {
-    /// The side of that name, in lower case.
+    /// The side with that name, in lower case.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "client" => Self::Client,
@@ -21,7 +21,7 @@ impl Side {
         })
     }
 
-    /// The other one.
+    /// The opposite side.
     pub fn peer(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -49,12 +49,13 @@ macro_rules! methods {
         const TABLE: &[Row] = &[$(Row { method: Method::$variant, name: $name, request: kind::$kind, from: $from, first: $first, last: $last },)*];
 
         impl Method {
-            /// The method of that wire name.
+            /// The method with that wire name.
             pub fn parse(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
             }
 
-            /// The same for a name that stands in its quotes, and is spelled without escapes.
+            /// The method with that wire name, given as a JSON string token in quotes; `None` if
+            /// the token has escapes.
             pub(crate) fn of_token(token: &[u8]) -> Option<Self> {
                 let name = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
                 $(if name == $name.as_bytes() {
@@ -108,7 +109,7 @@ methods! {
     GetSkill "skills/get" REQUEST C R26 R26,
     ReadDirectory "resources/directory/read" REQUEST C R26 R26,
     Initialized "notifications/initialized" NOTIFICATION C R24 R11,
-    /// The bare form of one of the profiles (R-LIF-07).
+    /// `notifications/initialized` as one of the profiles spells it (R-LIF-07).
     InitializedBare "initialized" NOTIFICATION C R24 R11,
     Cancelled "notifications/cancelled" NOTIFICATION B R24 R26,
     Progress "notifications/progress" NOTIFICATION B R24 R26,
@@ -144,12 +145,12 @@ impl Method {
         self.row().request
     }
 
-    /// Whether the server may come back with questions before it answers (R-MRT-01).
+    /// Whether the server may ask the client for input before it answers (R-MRT-01).
     pub fn may_ask(self) -> bool {
         matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
     }
 
-    /// Whether asking twice does no more than asking once, whatever the server.
+    /// Whether the request is idempotent: sending it twice does no more than once, with any server.
     pub fn is_repeatable(self) -> bool {
         let changes = matches!(
             self,

@@ -1,6 +1,6 @@
-//! The only MCP vocabulary of the engine: revisions, methods, codes and `_meta` keys, as data.
+//! The MCP vocabulary of the engine as data: revisions, methods, error codes and `_meta` keys.
 //!
-//! What differs between protocol revisions is a row of [`revision::Rules`]; no other room
+//! Each difference between protocol revisions is a field of [`revision::Rules`]; no other module
 //! compares versions.
 
 #[cfg(any(feature = "server", feature = "client"))]

@@ -1,6 +1,7 @@
-//! Profiles: documents that describe the protocol a little differently, as data. What one says
-//! otherwise than the revisions stands in its row of the table here, and its codes in that of
-//! [`ErrorKind`]; nothing of it is spoken unless a program selects it.
+//! Profiles: documents that describe the protocol a little differently from the published
+//! revisions, as data. The differences of a profile are its row of the table here, and its error
+//! codes a column of the table of [`ErrorKind`]. A profile has no effect unless a program selects
+//! it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,61 +10,62 @@ use super::code::ErrorKind;
 use super::revision::Revision;
 use crate::json::string;
 
-/// A document whose readings of the protocol are spoken, up to 2025-11-25.
+/// A document whose variant of the protocol can be spoken, up to 2025-11-25.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Profile {
     /// The published revisions, to the letter.
     #[default]
     Official,
-    /// `seed-001`: a version that is not spoken is refused with `supported` and `requested`.
+    /// `seed-001`: an unsupported version is refused, with `supported` and `requested`.
     Seed001,
-    /// `seed-002`: codes -32001 to -32005, sentences in `data`, a bare `initialized`.
+    /// `seed-002`: codes -32001 to -32005, error texts in `data`, a bare `initialized`.
     Seed002,
-    /// `seed-003`: permissions told, failures of tools as errors, `batch/execute`, streams.
+    /// `seed-003`: permission errors, tool failures as protocol errors, `batch/execute`, streams.
     Seed003,
-    /// `seed-004`: an unknown tool is an unknown method, a cancelled call is answered.
+    /// `seed-004`: an unknown tool is an unknown method; a cancelled call is answered.
     Seed004,
 }
 
-/// What a profile says where it differs from the revisions.
+/// The properties in which a profile differs from the revisions.
 #[derive(Debug)]
 pub struct Overlay {
-    /// Its name.
+    /// The profile's name.
     pub name: &'static str,
-    /// The revision that it describes: the one a client asks for, and a server falls back to.
+    /// The revision that the profile describes: a client asks for it, and a server falls back to
+    /// it.
     pub preferred: Option<Revision>,
-    /// Whether a version that is not spoken is refused rather than answered with another
-    /// (R-ERR-20).
+    /// Whether an unsupported version is refused, rather than answered with another one (R-ERR-20).
     pub refuses_versions: bool,
-    /// Whether a handshake may lack what the revisions require: `clientInfo` and `capabilities`
-    /// there, `serverInfo` here, which a server leaves out where the client named nobody (R-LIF-08).
+    /// Whether a handshake may lack members that the revisions require: `clientInfo` and
+    /// `capabilities` of the client, `serverInfo` of the server. A server omits `serverInfo` if the
+    /// client sent no `clientInfo` (R-LIF-08).
     pub lenient: bool,
-    /// Whether a client says `initialized` without its prefix (R-LIF-07).
+    /// Whether a client sends `initialized` without the prefix `notifications/` (R-LIF-07).
     pub bare_initialized: bool,
     /// Whether servers declare `logging`.
     pub declares_logging: bool,
-    /// Whether arguments that break a schema are an error of the protocol in every revision.
+    /// Whether arguments that violate a schema are a protocol error in every revision.
     pub arguments_are_errors: bool,
-    /// Whether a tool that fails is an error of the protocol.
+    /// Whether the failure of a tool is a protocol error.
     pub failures_are_errors: bool,
-    /// Whether who may not is told so, rather than that there is no such thing (R-PER-05).
+    /// Whether a denied client is told so, rather than that the thing does not exist (R-PER-05).
     pub tells_denied: bool,
     /// Whether a cancelled request is answered (R-ERR-27).
     pub answers_cancelled: bool,
-    /// Whether a reference to a resource may say `name` for `uri` (R-CMP-05).
+    /// Whether a reference to a resource may use `name` for `uri` (R-CMP-05).
     pub names_resources: bool,
-    /// Whether a message of a prompt may be the system's (R-PRM-06).
+    /// Whether a message of a prompt may have the role `system` (R-PRM-06).
     pub system_role: bool,
-    /// Whether what a server declares of `experimental` suffices, whatever the client does
-    /// (R-CAP-09).
+    /// Whether an `experimental` capability is active once the server declares it, even if the
+    /// client does not (R-CAP-09).
     pub experimental: bool,
-    /// How errors are worded; a kind that is not here keeps the engine's words.
+    /// The wording of errors; a kind that is not listed keeps the engine's wording.
     words: &'static [Words],
 }
 
-/// How one kind of error is worded: templates in which `{about}` stands for what the request names
-/// and `{why}` for the engine's own sentence. `data` is JSON, an empty one none, [`KEEP`] the
+/// The wording of one kind of error. In the templates, `{about}` stands for the name in the request
+/// and `{why}` for the engine's own sentence. `data` is JSON; empty means none, [`KEEP`] means the
 /// engine's.
 #[derive(Debug)]
 struct Words {
@@ -204,32 +206,33 @@ const OVERLAYS: [Overlay; 5] = {
     ]
 };
 
-/// An error before it is worded.
+/// An error before it is worded for a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     /// What went wrong.
     pub kind: ErrorKind,
-    /// What the request names: a tool, a prompt, a URI or a method; empty when it names nothing.
+    /// The name in the request: of a tool, a prompt, a resource (URI) or a method; empty if there
+    /// is none.
     pub about: &'a str,
-    /// The engine's or the handler's sentence.
+    /// The sentence of the engine or the handler.
     pub why: &'a str,
-    /// The `data` that goes with it, JSON.
+    /// The error's `data`, as JSON.
     pub data: Option<&'a str>,
 }
 
-/// An error as it goes out.
+/// An error as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spelt<'a> {
-    /// The code.
+    /// The error code.
     pub code: i64,
-    /// The message.
+    /// The error message.
     pub message: Cow<'a, str>,
-    /// The data, JSON.
+    /// The error's `data`, as JSON.
     pub data: Option<Cow<'a, str>>,
 }
 
 impl Spelt<'_> {
-    /// The same, for longer.
+    /// Copies borrowed texts, so that the error outlives them.
     pub fn into_owned(self) -> Spelt<'static> {
         Spelt {
             code: self.code,
@@ -240,7 +243,7 @@ impl Spelt<'_> {
 }
 
 impl Profile {
-    /// Every profile, the published revisions first.
+    /// Every profile, `Official` first.
     pub const ALL: [Self; 5] = [
         Self::Official,
         Self::Seed001,
@@ -249,12 +252,13 @@ impl Profile {
         Self::Seed004,
     ];
 
-    /// What it says otherwise.
+    /// The properties in which the profile differs from the revisions.
     pub fn overlay(self) -> &'static Overlay {
         &OVERLAYS[self as usize]
     }
 
-    /// The same in that revision: profiles have no effect from 2026-07-28 on (R-ERR-28).
+    /// The profile in effect for a revision: [`Official`](Self::Official) from 2026-07-28 on, where
+    /// profiles have no effect (R-ERR-28).
     pub fn in_revision(self, revision: Revision) -> Self {
         match revision.rules().result_type {
             true => Self::Official,
@@ -262,13 +266,14 @@ impl Profile {
         }
     }
 
-    /// Whether arguments that break a tool's schema are a tool's error there (R-TOL-05).
+    /// Whether arguments that violate a tool's schema are a tool error (`isError`) in that revision
+    /// (R-TOL-05).
     pub fn arguments_are_tool_errors(self, revision: Revision) -> bool {
         let own = self.in_revision(revision).overlay().arguments_are_errors;
         !own && revision.rules().bad_arguments_is_tool_error
     }
 
-    /// An error in its words.
+    /// The error with the profile's code and wording.
     pub fn spell<'a>(self, revision: Revision, failure: Failure<'a>) -> Spelt<'a> {
         let code = failure.kind.code_in(self, revision);
         let rows = self.in_revision(revision).overlay().words;
@@ -292,7 +297,7 @@ impl Profile {
     }
 }
 
-/// A template with what it stands for.
+/// Fills in a template; `spelt` encodes each inserted text.
 fn filled<'a>(
     template: &'static str,
     failure: Failure<'_>,
@@ -301,7 +306,7 @@ fn filled<'a>(
     if !template.contains("{about}") && !template.contains("{why}") {
         return template.into();
     }
-    // What is put in may hold braces, too: each place is filled once.
+    // Inserted texts may contain braces too, so each placeholder is replaced only once.
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('{') {
@@ -322,7 +327,7 @@ fn filled<'a>(
     out.into()
 }
 
-/// The inside of a JSON string.
+/// The text escaped for the inside of a JSON string.
 fn escaped(text: &str) -> String {
     let mut out = Vec::new();
     string::escape_into(&mut out, text);
@@ -345,7 +350,7 @@ impl std::str::FromStr for Profile {
     }
 }
 
-/// A name that is no profile's.
+/// The name is not that of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownProfile;
 
@@ -381,7 +386,7 @@ mod tests {
         assert!(unknown.contains("seed-001"), "{unknown}");
     }
 
-    /// R-CHN-05, R-PER-07: words of a profile's own, whatever a name holds.
+    /// R-CHN-05, R-PER-07: a profile has its own wording, whatever a name contains.
     #[test]
     fn errors_are_worded_as_the_profile_has_it() {
         let old = Revision::V2024_11_05;

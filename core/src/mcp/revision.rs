@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::task::TaskForm;
 
-/// How a peer opens: with a handshake for the connection, or with an envelope on each request.
+/// How a peer opens: with a handshake per connection, or with an envelope on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// `initialize` and `notifications/initialized` once per connection (up to 2025-11-25).
@@ -29,7 +29,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// The `id` of an error that answers a frame without a readable one (R-RPC-21).
+/// The `id` of the error that answers a frame whose id could not be read (R-RPC-21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnreadableId {
     /// `"id": null`.
@@ -38,7 +38,7 @@ pub enum UnreadableId {
     Omitted,
 }
 
-/// What a revision says where the revisions differ.
+/// The properties in which the revisions differ.
 #[derive(Debug)]
 pub struct Rules {
     /// The version string on the wire.
@@ -65,9 +65,9 @@ pub struct Rules {
     pub any_structured_content: bool,
     /// Whether tools may have `annotations`, and audio content exists.
     pub annotations: bool,
-    /// Whether requests over HTTP name the revision in a header (R-HTP-13).
+    /// Whether HTTP requests name the revision in a header (R-HTP-13).
     pub version_header: bool,
-    /// Whether an answer in events begins with a position to come back to (R-SSE-06).
+    /// Whether an answer sent as an event stream begins with an event id to resume from (R-SSE-06).
     pub primes_streams: bool,
     /// Whether named objects may have `icons`.
     pub icons: bool,
@@ -75,17 +75,17 @@ pub struct Rules {
     pub progress_message: bool,
     /// Whether `completions` is a capability.
     pub completions: bool,
-    /// Whether the server may ask the user for something.
+    /// Whether the server may ask the user for input (elicitation).
     pub elicitation: bool,
-    /// Whether it may do so in several modes.
+    /// Whether elicitation has modes (form and URL).
     pub elicitation_modes: bool,
     /// Whether an elicitation by URL has an id.
     pub elicitation_ids: bool,
-    /// Whether sampling knows tools, and several blocks of content in a message.
+    /// Whether sampling supports tools, and several content blocks in a message.
     pub sampling_tools: bool,
-    /// Whether a request for completions may carry the other arguments as `context`.
+    /// Whether a completion request may carry the other arguments as `context`.
     pub completion_context: bool,
-    /// Which form of tasks there is.
+    /// The form of tasks that the revision has.
     pub tasks: Option<TaskForm>,
 }
 
@@ -222,7 +222,7 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The row of the table.
+    /// The properties of this revision.
     pub fn rules(self) -> &'static Rules {
         &RULES[self as usize]
     }
@@ -237,7 +237,7 @@ impl Revision {
         self.rules().era
     }
 
-    /// The revision of that version string; `None` when there is no such revision.
+    /// The revision with that version string; `None` when there is no such revision.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -263,7 +263,7 @@ impl std::str::FromStr for Revision {
     }
 }
 
-/// A version string that names no published revision.
+/// The version string names no published revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownRevision;
 
@@ -283,15 +283,15 @@ impl Revisions {
     /// Every revision.
     pub const ALL: Self = Self(0b1_1111);
 
-    /// The set of one.
+    /// The set of one revision.
     pub fn only(revision: Revision) -> Self {
         Self(1 << revision as u8)
     }
 
-    /// The set of those version strings.
+    /// The set of the revisions with those version strings.
     ///
     /// # Errors
-    /// The first of them that names no revision; `""` when there are none.
+    /// Returns the first string that names no revision, or `""` when there are no strings.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut all = Self(0);
         for name in names {
@@ -303,18 +303,18 @@ impl Revisions {
         }
     }
 
-    /// This set and `revision`.
+    /// This set with `revision` added.
     #[must_use]
     pub fn with(self, revision: Revision) -> Self {
         Self(self.0 | 1 << revision as u8)
     }
 
-    /// Whether `revision` is in it.
+    /// Whether the set contains `revision`.
     pub fn contains(self, revision: Revision) -> bool {
         self.0 & 1 << revision as u8 != 0
     }
 
-    /// Those in it, newest first: the order in which they are preferred and announced.
+    /// The revisions in the set, newest first: the order of preference and announcement.
     pub fn iter(self) -> impl Iterator<Item = Revision> {
         Revision::ALL
             .into_iter()
@@ -322,7 +322,7 @@ impl Revisions {
             .filter(move |revision| self.contains(*revision))
     }
 
-    /// The newest one of an era.
+    /// The newest revision of an era in the set.
     pub fn newest(self, era: Era) -> Option<Revision> {
         self.iter().find(|revision| revision.era() == era)
     }

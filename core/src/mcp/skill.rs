@@ -1,4 +1,5 @@
-//! Skills: folders of instructions for models, as files at URIs. What both sides hold them to.
+//! Skills: folders of instructions for models, served as files at URIs. The rules that both sides
+//! apply.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -25,8 +26,8 @@ pub fn frontmatter(text: &str) -> Option<Map<String, Value>> {
     None
 }
 
-/// Whether a skill may have that name: 1 to 64 small letters, digits and single hyphens between
-/// them.
+/// Whether `name` is a valid skill name: 1 to 64 lower-case ASCII letters, digits and hyphens, with
+/// no hyphen at either end or beside another.
 #[cfg(feature = "server")]
 pub fn is_name(name: &str) -> bool {
     let known = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -34,14 +35,14 @@ pub fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && ends && name.bytes().all(known)
 }
 
-/// The digest of a file, as entries have it.
+/// The digest of a file, in the form that skill entries use: `sha256:` and hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let hex: Vec<_> = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{}", hex.concat())
 }
 
-/// The folder of a skill, by the URI of its manifest.
+/// The URI of a skill's folder, from the URI of its manifest.
 pub fn folder(manifest: &str) -> Option<&str> {
     manifest.strip_suffix(MANIFEST)?.strip_suffix('/')
 }

@@ -1,24 +1,25 @@
-//! Tasks: calls that are answered later. The words that the form of 2025-11-25 and the extension of
-//! later revisions have in common.
+//! Tasks: calls that are answered later. This module holds the terms that the tasks of 2025-11-25
+//! and the later extension share.
 
-/// Which form of tasks a revision has. They are not compatible.
+/// The form of tasks in a revision. The forms are not compatible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskForm {
     /// The client asks for a task (2025-11-25).
     Core,
-    /// The server makes a task where it sees fit: the extension [`extension::TASKS`](super::extension::TASKS).
+    /// The server decides to make a task: the extension
+    /// [`extension::TASKS`](super::extension::TASKS).
     Extension,
 }
 
-/// Whether the calls of a tool may go on as tasks.
+/// Whether calls of a tool may continue as tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskSupport {
-    /// No.
+    /// Never.
     #[default]
     Forbidden,
-    /// Those whose client can follow them.
+    /// Yes, if the client supports tasks.
     Optional,
-    /// A call whose client cannot is refused.
+    /// Always; a call from a client without support for tasks is refused.
     Required,
 }
 
@@ -32,25 +33,25 @@ impl TaskSupport {
         }
     }
 
-    /// The value of that word.
+    /// The value with that name on the wire.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Self::Forbidden, Self::Optional, Self::Required];
         all.into_iter().find(|support| support.name() == name)
     }
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// Under way.
+    /// In progress.
     Working,
-    /// It waits for an answer of the client.
+    /// Waiting for input from the client.
     InputRequired,
-    /// Done: there is a result.
+    /// Finished; the result is available.
     Completed,
-    /// It failed.
+    /// The task failed.
     Failed,
-    /// It was given up.
+    /// The task was cancelled.
     Cancelled,
 }
 
@@ -66,7 +67,7 @@ impl TaskStatus {
         }
     }
 
-    /// The status of that word.
+    /// The status with that name on the wire.
     pub fn parse(name: &str) -> Option<Self> {
         let open = [Self::Working, Self::InputRequired];
         let ended = [Self::Completed, Self::Failed, Self::Cancelled];
@@ -74,7 +75,7 @@ impl TaskStatus {
         all.find(|status| status.name() == name)
     }
 
-    /// Whether it stays as it is.
+    /// Whether the status is final.
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Working | Self::InputRequired)
     }

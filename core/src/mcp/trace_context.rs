@@ -1,18 +1,19 @@
-//! Where a request stands in a distributed trace: the keys of W3C Trace Context and Baggage, which
-//! travel in `_meta` as they are (2026-07-28).
+//! The place of a request in a distributed trace: the keys of W3C Trace Context and Baggage, which
+//! `_meta` carries unchanged (2026-07-28).
 
-/// What a request says of its trace; only what is well-formed.
+/// The trace context of a request; contains only well-formed values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
     /// `traceparent`: version, trace, parent and flags.
     pub parent: String,
-    /// `tracestate`: what vendors add.
+    /// `tracestate`: vendor-specific entries.
     pub state: Option<String>,
-    /// `baggage`: what the application adds.
+    /// `baggage`: entries of the application.
     pub baggage: Option<String>,
 }
 
-/// Whether a value is what the key of that name holds; any other key may hold anything (R-MET-09).
+/// Whether `value` is well-formed for that `_meta` key. Keys other than the three are not checked
+/// (R-MET-09).
 ///
 /// ```
 /// use mcpbolt::mcp::trace_context::is_valid;
@@ -28,8 +29,8 @@ pub fn is_valid(key: &str, value: &str) -> bool {
     }
 }
 
-/// Trace Context, 3.2: `version-trace-parent-flags`, in lower-case hexadecimal. Later versions may
-/// have more.
+/// Trace Context, 3.2: `version-trace-parent-flags`, in lower-case hexadecimal. Versions other than
+/// 00 may have more fields.
 fn is_parent(value: &str) -> bool {
     let mut parts = value.split('-');
     let mut part = |len: usize| {
@@ -49,7 +50,7 @@ fn is_parent(value: &str) -> bool {
     version != "ff" && is_whole && !is_zero(trace) && !is_zero(parent)
 }
 
-/// Trace Context, 3.3: up to 32 members `key=value`, no key twice; empty ones count for nothing.
+/// Trace Context, 3.3: up to 32 members `key=value` with distinct keys; empty members are ignored.
 fn is_state(value: &str) -> bool {
     let members = value
         .split(',')
@@ -84,7 +85,7 @@ fn is_state_key(key: &str) -> bool {
     }
 }
 
-/// Baggage, 3.3: members `key=value`, each with properties behind semicolons.
+/// Baggage, 3.3: members `key=value`, each with optional properties after semicolons.
 fn is_baggage(value: &str) -> bool {
     let is_token = |key: &str| {
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

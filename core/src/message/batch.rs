@@ -3,8 +3,8 @@
 use super::frame::Frame;
 use crate::json::walk::Walker;
 
-/// The elements of a frame whose kind is [`Kind::Batch`](super::Kind::Batch), each as a frame of its own to be
-/// decoded on its own; nothing for any other frame.
+/// Splits a frame of kind [`Kind::Batch`](super::Kind::Batch) into its elements, each a frame to be
+/// decoded on its own. Yields nothing for any other frame.
 pub fn batch(frame: Frame<'_>) -> Elements<'_> {
     let walker = Walker::new(frame.padded(), frame.len(), usize::MAX);
     let pos = match walker.next(0) {
@@ -14,7 +14,7 @@ pub fn batch(frame: Frame<'_>) -> Elements<'_> {
     Elements { frame, pos }
 }
 
-/// See [`batch`].
+/// The iterator returned by [`batch`].
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     frame: Frame<'a>,

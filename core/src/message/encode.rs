@@ -1,9 +1,9 @@
-//! Messages as bytes, appended to a buffer, without a line end.
+//! Appends messages to a buffer, without a line end.
 //!
-//! Members are raw JSON or, by the functions whose names end in `_value`, whatever serde can
-//! serialise; those in `_by` have them written. Raw JSON that is handed in must be one valid value. Where it holds raw line breaks (only
-//! pretty-printed text does), the whitespace between its tokens is dropped, so that the result
-//! fits on one line (R-STD-01).
+//! Members are passed as raw JSON, as serde values (functions ending in `_value`) or as closures
+//! that write them (functions ending in `_by`). Raw JSON must be one valid value. If it contains
+//! raw line breaks, as only pretty-printed text does, the whitespace between its tokens is dropped,
+//! so that the message fits on one line (R-STD-01).
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ pub fn request_value<T: Serialize + ?Sized>(
 /// Appends a request whose `params` are written by `write`: one JSON object, on one line.
 ///
 /// # Errors
-/// As `write`; nothing is appended.
+/// The error of `write`; nothing is appended.
 pub fn request_by<E>(
     out: &mut Vec<u8>,
     id: impl WriteId,
@@ -111,7 +111,7 @@ pub fn response_value<T: Serialize + ?Sized>(
 /// Appends a response whose `result` is written by `write`: one JSON object, on one line.
 ///
 /// # Errors
-/// As `write`; nothing is appended.
+/// The error of `write`; nothing is appended.
 pub fn response_by<E>(
     out: &mut Vec<u8>,
     id: impl WriteId,
@@ -125,7 +125,7 @@ pub fn response_by<E>(
     ending_in(out, head, write)
 }
 
-/// A message whose last member is what `write` appends, or nothing.
+/// Appends a message whose last member `write` appends; appends nothing if `write` fails.
 fn ending_in<E>(
     out: &mut Vec<u8>,
     head: impl FnOnce(&mut Vec<u8>),
@@ -141,21 +141,21 @@ fn ending_in<E>(
     done
 }
 
-/// What stands in the `id` member of an error.
+/// The `id` member of an error response.
 #[derive(Clone, Copy, Debug)]
 pub enum ErrorId<'a> {
-    /// The id of the request it answers.
+    /// The id of the request that the error answers.
     Id(RequestId<'a>),
-    /// `null`: the request's id could not be read, for revisions that want it so (R-RPC-21).
+    /// `null`, for revisions that use it when the request's id could not be read (R-RPC-21).
     Null,
-    /// No member at all, for the others.
+    /// No `id` member, for the other revisions.
     Omit,
 }
 
-/// Longest message of an error, in characters.
+/// Longest error message, in characters.
 const MAX_SENTENCE_CHARS: usize = 1000;
 
-/// A text as one sentence of an error: on one line, and not too long (R-RPC-14).
+/// Normalizes an error message to one line of at most [`MAX_SENTENCE_CHARS`] (R-RPC-14).
 fn sentence(text: &str) -> Cow<'_, str> {
     let is_short = text.len() <= MAX_SENTENCE_CHARS;
     if is_short && !text.contains(['\n', '\r']) && !text.is_empty() {
@@ -173,8 +173,8 @@ fn sentence(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Appends an error; `data` is raw JSON of any type, and `message` becomes one line of no more than
-/// a thousand characters.
+/// Appends an error response. `data` is raw JSON of any type; `message` is joined to one line and
+/// cut to at most 1000 characters.
 pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data: Option<&str>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
     match id {
@@ -197,8 +197,8 @@ pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data:
     out.extend_from_slice(b"}}");
 }
 
-/// Appends `message` byte for byte, except that `id` stands in place of its own; a message
-/// without an id is copied as it is.
+/// Appends `message` byte for byte, with `id` in place of its own id; a message without an id is
+/// copied unchanged.
 pub fn with_id(out: &mut Vec<u8>, message: MessageRef<'_>, id: impl WriteId) {
     let bytes = message.bytes();
     let span = message.envelope().span(Field::Id);
@@ -214,8 +214,9 @@ pub fn with_id(out: &mut Vec<u8>, message: MessageRef<'_>, id: impl WriteId) {
     }
 }
 
-/// Puts `id` where the message's own id stands, filling up with spaces, and shortens the span
-/// to match; `false`, and nothing is changed, if there is no id or it is too narrow.
+/// Overwrites the message's id in place with `id`, padded with spaces, and shortens its span to
+/// match. Returns `false` and changes nothing if the message has no id or `id` does not fit into
+/// its place.
 ///
 /// ```text
 ///   …,"id":1234567,"method"…   →   …,"id":42     ,"method"…

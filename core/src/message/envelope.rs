@@ -1,11 +1,11 @@
-//! What one pass over a frame finds: a kind and where things lie.
+//! The record that decoding makes of a frame: its kind, and where its members lie.
 
 #[cfg(feature = "server")]
 use std::ops::Range;
 
 use super::fault::Fault;
 
-/// A part of a frame: from `start` up to `end`, in bytes.
+/// A byte range of a frame, from `start` up to but not including `end`.
 ///
 /// The empty span at 0 stands for "absent"; no member of a message begins there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,10 +15,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// Not there.
+    /// No such member.
     pub const ABSENT: Self = Self { start: 0, end: 0 };
 
-    /// From `start` up to `end`; both fit, because longer frames are refused.
+    /// The range from `start` up to `end`; both fit into 32 bits, because longer frames are
+    /// refused.
     #[inline]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         Self {
@@ -27,31 +28,31 @@ impl Span {
         }
     }
 
-    /// Whether it is there.
+    /// Whether the member is present.
     #[inline]
     pub fn is_some(self) -> bool {
         self.end != 0
     }
 
-    /// Whether it is absent.
+    /// Whether the member is absent.
     #[inline]
     pub fn is_none(self) -> bool {
         self.end == 0
     }
 
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     #[inline]
     pub fn start(self) -> usize {
         self.start as usize
     }
 
-    /// Offset behind its last byte.
+    /// Offset after the last byte.
     #[inline]
     pub fn end(self) -> usize {
         self.end as usize
     }
 
-    /// Its bytes within the frame it was found in; `None` when absent.
+    /// The bytes of the range; `frame` is the frame it was found in. `None` when absent.
     #[inline]
     pub fn get(self, frame: &[u8]) -> Option<&[u8]> {
         if self.is_none() {
@@ -61,25 +62,25 @@ impl Span {
     }
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A method with an id.
+    /// A method and an id.
     Request,
-    /// A method without one.
+    /// A method without an id.
     Notification,
-    /// An id with a result.
+    /// A result and an id.
     Response,
-    /// An error, with an id, with a null one or with none.
+    /// An error; the id may be null or missing.
     Error,
     /// A top-level array: see [`batch`](super::batch).
     Batch,
-    /// JSON, but none of the above: [`Envelope::fault`] says why.
+    /// JSON, but none of the other kinds: [`Envelope::fault`] says why.
     #[default]
     Invalid,
 }
 
-/// The language that a message is answered in.
+/// The protocol that a message is answered in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// JSON-RPC.
@@ -87,21 +88,21 @@ pub enum Dialect {
     Rpc,
     /// The [action dialect](crate::action).
     Action,
-    /// The same, in parts as they come (R-ACT-24).
+    /// The action dialect, with the answer streamed in parts (R-ACT-24).
     ActionStream,
-    /// The same, one operation of a batch, which is answered with the others (R-ACT-16).
+    /// The action dialect, as one operation of a batch that is answered as a whole (R-ACT-16).
     ActionPart,
 }
 
-/// The members whose place is noted while a frame is validated.
+/// The members whose place is recorded while a frame is validated.
 ///
-/// Those of `params`, of its `_meta`, of `result` and of `error` are noted whatever the method is.
+/// The members of `params`, its `_meta`, `result` and `error` are recorded for every method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
     /// `jsonrpc`
     Version,
-    /// `id`: a string or an integer; otherwise absent.
+    /// `id`, if it is a string or an integer.
     Id,
     /// `method`
     Method,
@@ -154,30 +155,31 @@ pub enum Field {
 }
 
 impl Field {
-    /// How many there are.
+    /// The number of fields.
     pub const COUNT: usize = Self::ErrorData as usize + 1;
 }
 
-/// The record of one decoded frame: plain data, `Copy`, free of lifetimes.
+/// The record of one decoded frame: plain data without lifetimes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Envelope {
     pub(super) spans: [Span; Field::COUNT],
     pub(super) kind: Kind,
     pub(super) fault: Option<Fault>,
     pub(super) id_member: bool,
-    /// A `result` or `error` was begun, in whatever spelling.
+    /// The frame has a `result` or `error` member, spelled with escapes or not, complete or not.
     pub(super) answer: bool,
-    /// How it is to be answered.
+    /// The protocol to answer in.
     pub(super) dialect: Dialect,
 }
 
 impl Envelope {
-    /// A record to decode into.
+    /// An empty record to decode into.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The record of a request of another dialect, whose members stand where those of JSON-RPC do.
+    /// The record of a request in another dialect, with its members mapped to the fields of
+    /// JSON-RPC.
     #[inline]
     pub(crate) fn of_request(dialect: Dialect, members: &[(Field, Span)]) -> Self {
         let mut envelope = Self {
@@ -191,19 +193,19 @@ impl Envelope {
         envelope
     }
 
-    /// The language that the message is to be answered in.
+    /// The protocol that the message must be answered in.
     #[inline]
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// What the message is.
+    /// The kind of message.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Where a member lies in the frame.
+    /// The range of a member in the frame.
     #[inline]
     pub fn span(&self, field: Field) -> Span {
         self.spans[field as usize]
@@ -215,14 +217,14 @@ impl Envelope {
         self.fault
     }
 
-    /// Whether there was an `id` member at all, even a null or malformed one.
+    /// Whether the frame has an `id` member, even a null or malformed one.
     #[inline]
     pub fn has_id_member(&self) -> bool {
         self.id_member
     }
 
-    /// Whether a message, or a frame that broke off before it was one, deserves an error answer
-    /// from a server: not if it looks like a notification (R-RPC-11) or like a response.
+    /// Whether a server should answer the message with an error if it is invalid, or broke off.
+    /// False if it looks like a notification (R-RPC-11) or like a response.
     pub fn invites_answer(&self) -> bool {
         let has = |field| self.span(field).is_some();
         match self.kind {
@@ -233,8 +235,8 @@ impl Envelope {
         }
     }
 
-    /// The same when what stood at `place` has become longer or shorter; `new` says where what was
-    /// behind it is now.
+    /// The record after the bytes at `place` were replaced by longer or shorter ones; `new` maps an
+    /// offset after `place` to its new value.
     #[cfg(feature = "server")]
     pub(super) fn moved(&self, place: Range<usize>, new: impl Fn(usize) -> usize) -> Self {
         let moved = |span: Span| match (span.start(), span.end()) {

@@ -1,16 +1,16 @@
-//! Why valid JSON is not a valid message.
+//! Reasons why valid JSON is not a valid message.
 
 use std::fmt;
 
-/// The first shape error of a message, most telling first.
+/// The shape error of a message; of several, the most specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
     /// Neither an object nor an array.
     NotAnObject,
-    /// A member the engine routes by occurs twice in its object (R-RPC-24).
+    /// A member that the engine routes by occurs twice in its object (R-RPC-24).
     DuplicateMember,
-    /// A member the engine routes by is spelled with escapes.
+    /// A member that the engine routes by is spelled with escapes.
     EscapedMember,
     /// No `jsonrpc`.
     VersionMissing,
@@ -24,7 +24,7 @@ pub enum Fault {
     MethodType,
     /// `params` is not an object (R-RPC-12).
     ParamsType,
-    /// `method` beside `result` or `error`.
+    /// Both `method` and `result` or `error`.
     RequestAndResponse,
     /// Both `result` and `error`.
     ResultAndError,
@@ -34,14 +34,14 @@ pub enum Fault {
     ResultType,
     /// A `result` without an `id`.
     ResultWithoutId,
-    /// `error` is no object with an integer `code` and a string `message` (R-RPC-09).
+    /// `error` is not an object with an integer `code` and a string `message` (R-RPC-09).
     ErrorShape,
     /// None of the members that make a message.
     UnknownShape,
 }
 
 impl Fault {
-    /// The JSON-RPC code to answer with: `-32602` for params, else `-32600`.
+    /// The JSON-RPC error code to answer with: `-32602` for params, else `-32600`.
     pub fn code(self) -> i32 {
         match self {
             Self::ParamsType => -32602,
@@ -49,7 +49,7 @@ impl Fault {
         }
     }
 
-    /// One sentence for the answer.
+    /// The error message to answer with.
     pub fn message(self) -> &'static str {
         match self {
             Self::NotAnObject => "a message must be a JSON object",

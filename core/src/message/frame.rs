@@ -1,4 +1,4 @@
-//! One message's bytes with room behind them.
+//! The bytes of one message, with padding after them.
 
 use crate::buffer::PADDING;
 
@@ -20,13 +20,13 @@ impl<'a> Frame<'a> {
         (buf.len() >= len.checked_add(PADDING)?).then_some(Self { buf, len })
     }
 
-    /// The message alone.
+    /// The message without its padding.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.buf.get(..self.len).unwrap_or_default()
     }
 
-    /// The message and what follows it.
+    /// The message and the bytes after it.
     #[inline]
     pub fn padded(&self) -> &'a [u8] {
         self.buf
@@ -38,13 +38,13 @@ impl<'a> Frame<'a> {
         self.len
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the message is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A part of this frame as a frame of its own; its padding is what follows it here.
+    /// A part of this frame as a frame; the bytes that follow the part are its padding.
     #[inline]
     pub(crate) fn part(&self, start: usize, end: usize) -> Option<Frame<'a>> {
         Frame::new(self.buf.get(start..)?, end.checked_sub(start)?)

@@ -1,9 +1,9 @@
 //! The engine's line framing and decoding for tokio-util's `Framed`.
 //!
-//! A message leaves as a slice of the buffer `Framed` reads into: nothing is copied, and nothing
-//! allocated for it. While it lives it holds on to that buffer; what lives long is
-//! [`detach`](super::MessageRef::detach)ed. The frames behind a message are its padding; the last
-//! one of a buffer is decoded without.
+//! A message is a slice of the buffer that `Framed` reads into: it is neither copied nor allocated,
+//! and keeps that buffer alive. Messages that are kept for long should be copied with
+//! [`detach`](super::MessageRef::detach). The frames that follow a message serve as its padding; the
+//! last message of a buffer is decoded without padding.
 //!
 //! ```
 //! use futures::{SinkExt, StreamExt};
@@ -36,30 +36,31 @@ use super::{Envelope, Field, Frame, Kind, Message, OwnedId, RequestId, decode, d
 use crate::frame::line::{LineDeframer, LineEvent};
 use crate::json::DecodeError;
 
-/// One message per line, decoded; bad lines are items, so that they do not end the stream.
+/// A codec of one message per line. Invalid lines are items rather than errors, so that they do not
+/// end the stream.
 #[derive(Clone, Debug)]
 pub struct MessageCodec {
     deframer: LineDeframer,
     max_depth: usize,
 }
 
-/// What comes out of a stream.
+/// An item of the stream.
 #[allow(
     clippy::large_enum_variant,
     reason = "nearly every item is the large one, and a box would be an allocation per message"
 )]
 #[derive(Clone, Debug)]
 pub enum Incoming {
-    /// A message of any [`Kind`], also [`Kind::Invalid`].
+    /// A message of any [`Kind`], including [`Kind::Invalid`].
     Message(Message),
-    /// A line that is no JSON; the id, if it stood whole before the fault.
+    /// A line that is not JSON, and its id if that was complete before the fault.
     Malformed(DecodeError, Option<OwnedId>),
-    /// A line longer than the limit; the rest of it is passed over.
+    /// A line longer than the limit; the line is skipped.
     Oversize,
 }
 
 impl MessageCodec {
-    /// For messages of up to `max_len` bytes and `max_depth` levels.
+    /// A codec for messages of at most `max_len` bytes and `max_depth` nesting levels.
     pub fn new(max_len: usize, max_depth: usize) -> Self {
         Self {
             deframer: LineDeframer::new(max_len),
@@ -91,7 +92,8 @@ impl MessageCodec {
     }
 }
 
-/// A batch is copied, since its elements want padding; everything else stays where it is.
+/// Batches are copied, because decoding their elements needs padding; other messages share the
+/// buffer.
 fn message(bytes: Bytes, envelope: Envelope) -> Message {
     let message = Message::from_bytes(bytes, envelope);
     match envelope.kind() {
@@ -133,8 +135,8 @@ impl Decoder for MessageCodec {
 impl Encoder<&[u8]> for MessageCodec {
     type Error = io::Error;
 
-    /// Appends one encoded message and a line end; the bytes must not hold raw line breaks, as
-    /// nothing that [`encode`](super::encode) writes does.
+    /// Appends an encoded message and a line end. The bytes must not contain raw line breaks; the
+    /// functions of [`encode`](super::encode) never write any.
     fn encode(&mut self, message: &[u8], dst: &mut BytesMut) -> io::Result<()> {
         dst.reserve(message.len() + 1);
         dst.extend_from_slice(message);
@@ -146,7 +148,7 @@ impl Encoder<&[u8]> for MessageCodec {
 impl Encoder<&Message> for MessageCodec {
     type Error = io::Error;
 
-    /// Passes a message on as it came.
+    /// Appends a received message unchanged, and a line end.
     fn encode(&mut self, message: &Message, dst: &mut BytesMut) -> io::Result<()> {
         self.encode(message.bytes(), dst)
     }

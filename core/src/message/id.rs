@@ -7,13 +7,13 @@ use super::owned_id::OwnedId;
 use crate::json::{self, JsonStr, number};
 use crate::limits::MAX_ID_BYTES;
 
-/// A request id as it stands on the wire: a JSON string or an integer of any size.
+/// A request id as it was sent: a JSON string or an integer of any size.
 ///
-/// Equality and hash go by type and decoded value: `"\u0037"` is `"7"` and not `7`.
+/// Equality and hashing use the type and the decoded value: `"\u0037"` equals `"7"`, but not `7`.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestId<'a>(&'a str);
 
-/// Which of the two types an id has.
+/// The type of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdKind {
     /// A JSON integer.
@@ -23,8 +23,8 @@ pub enum IdKind {
 }
 
 impl<'a> RequestId<'a> {
-    /// The id that `token` spells, a raw JSON integer or string (quotes included); `None` if it
-    /// is something else or longer than [`MAX_ID_BYTES`].
+    /// Parses a raw JSON token, an integer or a string with its quotes. `None` if it is anything
+    /// else, or longer than [`MAX_ID_BYTES`].
     pub fn from_token(token: &'a str) -> Option<Self> {
         let valid = match token.as_bytes().first()? {
             b'"' | b'-' | b'0'..=b'9' => {
@@ -35,22 +35,22 @@ impl<'a> RequestId<'a> {
         (valid && (token.starts_with('"') || number::is_integer(token))).then_some(Self(token))
     }
 
-    /// That of a request of another dialect which has none; never written.
+    /// The id of a request in another dialect that has no id; never written.
     pub(crate) const NONE: RequestId<'static> = RequestId("");
 
-    /// An id whose token a decoded frame vouches for.
+    /// An id from a decoded frame, which guarantees that the token is valid.
     #[inline]
     pub(super) fn from_decoded(token: &'a str) -> Self {
         Self(token)
     }
 
-    /// The token as it was written.
+    /// The raw token as it was sent.
     #[inline]
     pub fn raw(self) -> &'a str {
         self.0
     }
 
-    /// Its type.
+    /// The id's type.
     #[inline]
     pub fn kind(self) -> IdKind {
         match self.string() {
@@ -59,13 +59,13 @@ impl<'a> RequestId<'a> {
         }
     }
 
-    /// The value of an integer id that fits; always `None` for a string.
+    /// The value of an integer id that fits into 64 bits; `None` for a string.
     #[inline]
     pub fn as_u64(self) -> Option<u64> {
         number::as_u64(self.0)
     }
 
-    /// The string of a string id, still escaped.
+    /// The content of a string id, still escaped.
     #[inline]
     pub fn string(self) -> Option<JsonStr<'a>> {
         JsonStr::from_token(self.0)
@@ -76,7 +76,7 @@ impl<'a> RequestId<'a> {
         OwnedId::copy(self.0)
     }
 
-    /// Integers have one spelling each, but for zero.
+    /// The digits of an integer id. Every integer has one spelling, except zero.
     fn digits(self) -> &'a str {
         if self.0 == "-0" { "0" } else { self.0 }
     }
@@ -112,7 +112,7 @@ impl Hash for RequestId<'_> {
     }
 }
 
-/// Feeds the decoded bytes, so that every spelling hashes alike.
+/// Feeds the decoded bytes, so that all spellings of a string hash alike.
 fn hash_points<H: Hasher>(string: JsonStr<'_>, state: &mut H) {
     let mut bytes = Vec::with_capacity(string.raw().len());
     for point in string.code_points() {
@@ -131,7 +131,7 @@ impl fmt::Display for RequestId<'_> {
     }
 }
 
-/// Whatever can stand in the `id` member of an outgoing message.
+/// An id for an outgoing message.
 pub trait WriteId {
     /// Appends the raw token.
     fn write_id(&self, out: &mut Vec<u8>);

@@ -1,17 +1,17 @@
-//! Which member names are noted at which level, as data.
+//! The table of member names that the decoder records, by level.
 
 use super::envelope::Field;
 use crate::json::JsonStr;
 use crate::json::noted::Key as Noted;
 
-/// A name that is noted here.
+/// A recorded member name.
 type Key = Noted<Field>;
 
 const fn key(name: &'static [u8], field: Field) -> Key {
     Key::new(name, field)
 }
 
-/// The objects whose members are looked at.
+/// The objects whose members are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Level {
@@ -22,7 +22,7 @@ pub(super) enum Level {
     Error,
 }
 
-/// What all of MCP's own `_meta` names begin with.
+/// The prefix of MCP's own `_meta` names.
 pub(super) const META_PREFIX: &[u8] = b"io.modelcontextprotocol/";
 
 pub(super) const TOP: [Key; 6] = [
@@ -51,7 +51,7 @@ pub(super) const META: [Key; 4] = [
     key(b"baggage\"", Field::Baggage),
 ];
 
-/// The names behind [`META_PREFIX`].
+/// The names that follow [`META_PREFIX`].
 pub(super) const META_PREFIXED: [Key; 5] = [
     key(b"protocolVersion\"", Field::ProtocolVersion),
     key(b"clientCapabilities\"", Field::ClientCapabilities),
@@ -89,7 +89,7 @@ impl Level {
         }
     }
 
-    /// Which of this level's names the escaped spelling `raw` means.
+    /// The name of this level that `raw` spells with escapes.
     #[cold]
     pub(super) fn knows(self, raw: JsonStr<'_>) -> Option<Field> {
         let plain = |key: &&Key| key.is_spelled(b"", raw);

@@ -1,7 +1,7 @@
-//! Frames as JSON-RPC messages: one validated pass in, appended bytes out.
+//! JSON-RPC messages: decoding in one validating pass, encoding by appending bytes.
 //!
-//! This room knows JSON-RPC and no MCP; that it also notes where a gateway's routing members
-//! lie (`params.name`, `_meta`, …) is data, not meaning.
+//! This module knows JSON-RPC but no MCP. It also records where the members lie that gateways route
+//! by (`params.name`, `_meta`, …), without interpreting them.
 
 mod batch;
 mod decode;

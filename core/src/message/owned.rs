@@ -7,20 +7,20 @@ use super::envelope::Envelope;
 use super::envelope::{Dialect, Field, Span};
 use super::frame::Frame;
 use super::view::MessageRef;
-use crate::buffer::PADDING;
+use crate::buffer::{Block, PADDING};
 
-/// A message with a refcounted block of its own; cloning copies no bytes.
+/// A message in its own reference-counted block; cloning copies no bytes.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The message and, but for [`Message::from_bytes`], its padding.
+    /// The message and its padding; [`Message::from_bytes`] has no padding.
     block: Bytes,
     len: usize,
     envelope: Envelope,
 }
 
 impl Message {
-    /// Takes over a block that holds a message of `len` bytes and its padding, and the record
-    /// of that message; `None` if the block is too short.
+    /// Takes over a block that holds a message of `len` bytes and its padding, and the record of
+    /// the message. `None` if the block is too short.
     pub fn from_block(block: Bytes, len: usize, envelope: Envelope) -> Option<Self> {
         Frame::new(&block, len)?;
         Some(Self {
@@ -30,8 +30,8 @@ impl Message {
         })
     }
 
-    /// Takes over bytes that have no padding, and their record: everything but
-    /// [`frame`](Self::frame) works.
+    /// Takes over bytes without padding, and their record. Everything but [`frame`](Self::frame)
+    /// works.
     pub fn from_bytes(block: Bytes, envelope: Envelope) -> Self {
         Self {
             len: block.len(),
@@ -41,9 +41,9 @@ impl Message {
     }
 
     pub(super) fn copy(bytes: &[u8], envelope: &Envelope) -> Self {
-        let mut block = Vec::with_capacity(bytes.len() + PADDING);
+        let mut block = Block::with_capacity(bytes.len() + PADDING);
         block.extend_from_slice(bytes);
-        block.resize(bytes.len() + PADDING, 0);
+        block.resize(bytes.len() + PADDING);
         Self {
             block: block.into(),
             len: bytes.len(),
@@ -54,7 +54,7 @@ impl Message {
     /// Decodes a copy of `bytes`.
     ///
     /// # Errors
-    /// As [`decode`](super::decode).
+    /// The errors of [`decode`](super::decode).
     pub fn parse(bytes: &[u8], max_depth: usize) -> Result<Self, crate::json::DecodeError> {
         let mut message = Self::copy(bytes, &Envelope::default());
         let mut envelope = Envelope::default();
@@ -77,14 +77,14 @@ impl Message {
         self.block.get(..self.len).unwrap_or_default()
     }
 
-    /// The message as a frame, to decode again or batch-iterate; `None` if its block has no
-    /// padding ([`detach`](MessageRef::detach) makes a copy that has).
+    /// The message as a frame, for decoding again or splitting a batch. `None` if its block has no
+    /// padding; [`detach`](MessageRef::detach) makes a padded copy.
     #[inline]
     pub fn frame(&self) -> Option<Frame<'_>> {
         Frame::new(&self.block, self.len)
     }
 
-    /// The bytes without their padding, sharing the block.
+    /// The bytes without padding; shares the block.
     pub fn to_bytes(&self) -> Bytes {
         self.block.slice(..self.len)
     }
@@ -94,13 +94,13 @@ impl Message {
         self.block
     }
 
-    /// The same request with other arguments: raw JSON, an object that is validated. `None` when that
-    /// is too long for any message, or there is no request for arguments to belong to.
+    /// This request with other arguments: `json`, a validated raw JSON object. `None` if the
+    /// message would be too long, or has no `params` object that arguments could belong to.
     #[cfg(feature = "server")]
     pub(crate) fn with_arguments(&self, json: &str) -> Option<Self> {
         let (text, envelope) = (self.bytes(), &self.envelope);
         let span = envelope.span(Field::Arguments);
-        // In place of those, or before all members of the object that they belong to.
+        // Replaces the arguments, or inserts them before all members of the object they belong to.
         let (place, name) = match (span.is_some(), envelope.dialect()) {
             (true, _) => (span.start()..span.end(), ""),
             (false, Dialect::Rpc) => {
@@ -131,7 +131,7 @@ impl Message {
         Self::from_block(block.into(), len, envelope)
     }
 
-    /// Part of the message, sharing the block; `None` when absent.
+    /// A member's bytes, sharing the block; `None` when the member is absent.
     pub fn slice(&self, field: super::Field) -> Option<Bytes> {
         let span = self.envelope.span(field);
         span.get(self.bytes())
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::message::Field;
 
-    /// What is found in a message with other arguments is what is found when it is decoded anew.
+    /// A message with replaced arguments has the same record as one decoded anew.
     #[test]
     fn other_arguments_move_what_is_behind_them() {
         for text in [

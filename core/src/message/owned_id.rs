@@ -1,4 +1,4 @@
-//! Ids that outlive their frame.
+//! Request ids that outlive their frame.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,7 +7,7 @@ use super::id::RequestId;
 use crate::json;
 use crate::scan;
 
-/// An id that outlives its frame.
+/// A request id that outlives its frame.
 #[derive(Clone)]
 pub struct OwnedId(Store);
 

@@ -1,4 +1,4 @@
-//! A frame and its record, looked at together.
+//! A frame viewed through its record.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::owned::Message;
 use crate::json::JsonStr;
 use crate::scan;
 
-/// A borrowed message: the frame's bytes and the record of what lies where.
+/// A borrowed message: the frame's bytes, and the record of where its members lie.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageRef<'a> {
     bytes: &'a [u8],
@@ -18,9 +18,9 @@ pub struct MessageRef<'a> {
 }
 
 impl<'a> MessageRef<'a> {
-    /// Looks at `frame` through the record that [`decode`](super::decode) made of it.
+    /// Views `frame` through the record that [`decode`](super::decode) made of it.
     ///
-    /// With the record of another frame the accessors give nonsense or `None`, nothing worse.
+    /// With the record of another frame, the accessors return nonsense or `None`, but never panic.
     #[inline]
     pub fn new(frame: Frame<'a>, envelope: &'a Envelope) -> Self {
         Self::from_bytes(frame.bytes(), envelope)
@@ -43,31 +43,32 @@ impl<'a> MessageRef<'a> {
         self.envelope
     }
 
-    /// What it is.
+    /// The kind of message.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.envelope.kind()
     }
 
-    /// Why it is [`Kind::Invalid`].
+    /// Why the message is [`Kind::Invalid`].
     #[inline]
     pub fn fault(&self) -> Option<Fault> {
         self.envelope.fault()
     }
 
-    /// The id; also of an invalid message whose id is valid.
+    /// The id; present also in an invalid message if the id itself is valid.
     #[inline]
     pub fn id(&self) -> Option<RequestId<'a>> {
         self.raw(Field::Id).map(RequestId::from_decoded)
     }
 
-    /// The language that it is to be answered in.
+    /// The protocol that the message must be answered in.
     #[inline]
     pub fn dialect(&self) -> Dialect {
         self.envelope.dialect()
     }
 
-    /// What its answer echoes: the id, which an action need not have.
+    /// The id that the answer echoes: `RequestId::NONE` for an action without an id, `None` for a
+    /// JSON-RPC message without one.
     #[inline]
     pub(crate) fn echo(&self) -> Option<RequestId<'a>> {
         match self.dialect() {
@@ -76,8 +77,8 @@ impl<'a> MessageRef<'a> {
         }
     }
 
-    /// The method, decoded; borrowed unless it is spelled with escapes. `None` if there is none
-    /// or it is no Unicode string.
+    /// The method, decoded; borrowed unless it contains escapes. `None` if it is absent, not a
+    /// string or not valid Unicode.
     #[inline]
     pub fn method(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Method)
@@ -101,13 +102,13 @@ impl<'a> MessageRef<'a> {
         self.raw(Field::Error)
     }
 
-    /// `params.name`, decoded; `None` if it is absent or no string.
+    /// `params.name`, decoded; `None` if it is absent or not a string.
     #[inline]
     pub fn name(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Name)
     }
 
-    /// `params.uri`, decoded; `None` if it is absent or no string.
+    /// `params.uri`, decoded; `None` if it is absent or not a string.
     #[inline]
     pub fn uri(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Uri)
@@ -119,7 +120,7 @@ impl<'a> MessageRef<'a> {
         self.raw(Field::Arguments)
     }
 
-    /// `params.cursor`, decoded; `None` if it is absent or no string.
+    /// `params.cursor`, decoded; `None` if it is absent or not a string.
     #[inline]
     pub fn cursor(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::Cursor)
@@ -161,31 +162,31 @@ impl<'a> MessageRef<'a> {
         self.raw(Field::ClientCapabilities)
     }
 
-    /// `result.resultType`, decoded; `None` if it is absent or no string.
+    /// `result.resultType`, decoded; `None` if it is absent or not a string.
     #[inline]
     pub fn result_type(&self) -> Option<Cow<'a, str>> {
         self.decoded(Field::ResultType)
     }
 
-    /// Any noted member as raw JSON.
+    /// Any recorded member, as raw JSON.
     #[inline]
     pub fn raw(&self, field: Field) -> Option<&'a str> {
         scan::text(self.raw_bytes(field)?)
     }
 
-    /// The same as bytes, for what is only passed on.
+    /// Any recorded member, as bytes; for members that are only passed on.
     #[inline]
     pub fn raw_bytes(&self, field: Field) -> Option<&'a [u8]> {
         self.envelope.span(field).get(self.bytes)
     }
 
-    /// Any noted string member, still escaped.
+    /// Any recorded string member, still escaped.
     #[inline]
     pub fn string(&self, field: Field) -> Option<JsonStr<'a>> {
         JsonStr::from_token(self.raw(field)?)
     }
 
-    /// Any noted string member, decoded.
+    /// Any recorded string member, decoded.
     #[inline]
     pub fn decoded(&self, field: Field) -> Option<Cow<'a, str>> {
         self.string(field)?.decode().ok()
@@ -195,7 +196,7 @@ impl<'a> MessageRef<'a> {
         RequestId::from_token(self.raw(field)?)
     }
 
-    /// A message that owns a copy of its bytes; nothing is parsed again.
+    /// Copies the bytes into an owned message; does not parse them again.
     pub fn detach(&self) -> Message {
         Message::copy(self.bytes, self.envelope)
     }

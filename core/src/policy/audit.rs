@@ -1,5 +1,5 @@
-//! Who did what, and what came of it: one event for each call, read, prompt and subscription, and for
-//! who was refused over HTTP because nobody knows them.
+//! Audit events: one per call, read, prompt, completion and subscription, and one per request that was
+//! refused over HTTP for its credentials.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// A result.
+    /// Answered with a result.
     Done,
-    /// A result that says that the tool failed.
+    /// Answered with a result in which the tool reports a failure.
     ToolFailed,
-    /// An error.
+    /// Answered with an error.
     Failed,
-    /// The client may not.
+    /// Refused: the client is not allowed to do this.
     Denied,
-    /// The client asked too often.
+    /// Refused: the client exceeded its rate or quota.
     Limited,
-    /// The handler took too long.
+    /// The handler exceeded its time limit.
     TimedOut,
-    /// Nobody waited for it any more.
+    /// Cancelled before it was answered, or its connection ended.
     Cancelled,
 }
 
@@ -40,7 +40,7 @@ impl Outcome {
         Self::Cancelled,
     ];
 
-    /// As it is written.
+    /// The outcome as it is written in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -54,33 +54,36 @@ impl Outcome {
     }
 }
 
-/// One request and what came of it. Texts come without the credentials that a
-/// [`Redaction`](super::Redaction) finds.
+/// One request and its outcome. Credentials that a [`Redaction`](super::Redaction) finds are masked in
+/// all texts.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AuditEvent<'a> {
-    /// The method on the wire. Empty, as are the name, the id and the revision, of who was refused
-    /// before anything was read.
+    /// The method on the wire. If a request was refused for its credentials over HTTP, before it was
+    /// read, then `method`, `name`, `id` and `revision` are empty.
     pub method: &'a str,
-    /// The tool or prompt, or the URI.
+    /// The tool, the prompt or the URI.
     pub name: &'a str,
-    /// Who asked, as the carrier has verified.
+    /// The client, as it was verified.
     pub principal: Option<&'a str>,
-    /// The request's id, as it stands on the wire.
+    /// The request's id as raw JSON.
     pub id: &'a str,
-    /// The revision that it was served in.
+    /// The revision in which the request was served.
     pub revision: &'a str,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The code of the error, if it is one; the status of HTTP of who was refused before.
+    /// The error's code, if the outcome is an error; the HTTP status, if the request was refused for
+    /// its credentials.
     pub code: Option<i64>,
-    /// What was said of the failure, if it is one.
+    /// The message of the failure, if there is one.
     pub message: Option<&'a str>,
-    /// From when the request came to when it was answered.
+    /// Time from the arrival of the request to its answer.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub duration: Duration,
-    /// The arguments, raw JSON, where they are kept.
+    /// The arguments, raw JSON, if the policy [includes them](super::Policy::audit_arguments).
     pub arguments: Option<&'a str>,
+    /// Number of events dropped right before this one because the [queue](super::AuditQueue) was full.
+    pub dropped: u64,
 }
 
 fn seconds<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -88,13 +91,13 @@ fn seconds<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S:
 }
 
 impl AuditEvent<'_> {
-    /// As one JSON object.
+    /// The event as a JSON object.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Who is told.
+/// A receiver of audit events.
 #[derive(Clone)]
 pub(super) struct Sink(Arc<Report>);
 
@@ -105,7 +108,7 @@ impl Sink {
         Self(Arc::new(report))
     }
 
-    /// A sink that panics takes nothing along.
+    /// Passes an event on. A receiver that panics affects nothing else.
     pub fn tell(&self, event: &AuditEvent<'_>) {
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
     }
@@ -117,7 +120,7 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// An event of `tracing`, where that is built in and somebody listens.
+/// Emits a `tracing` event, if the feature is enabled.
 pub(super) fn trace(event: &AuditEvent<'_>) {
     #[cfg(feature = "tracing")]
     tracing::info!(

@@ -1,4 +1,4 @@
-//! Who is known to a policy that is data: by keys, by signed tokens, or by either.
+//! The clients that a policy read from JSON knows: by API keys, by signed tokens, or by either.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,14 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Error;
 
+#[cfg(feature = "jwt")]
+use super::jwt::Jwt;
+#[cfg(feature = "jwt")]
+pub(super) use super::jwt_settings::Tokens;
 use super::verifier::{ApiKeys, Credentials, Verifier};
 use crate::connection::Principal;
 
-/// Whose a key is.
+/// The owner of an API key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Client {
@@ -18,16 +22,16 @@ pub(super) struct Client {
     scopes: Vec<String>,
 }
 
-/// Who verifies, if anybody is to.
+/// Returns the verifier of API keys, of tokens or of both; `None` if neither is set.
 ///
 /// # Errors
-/// When a key is none.
+/// If a key is empty.
 pub(super) fn verifier(
     keys: Option<BTreeMap<String, Client>>,
-    tokens: Option<Tokens>,
+    tokens: Option<Jwt>,
 ) -> Result<Option<Verifier>, Error> {
     let keys = keys.map(by_key).transpose()?;
-    let tokens = tokens.map(Tokens::verifier).transpose()?;
+    let tokens = tokens.map(|tokens| Verifier::new(move |credentials| tokens.verify(credentials)));
     Ok(match (keys, tokens) {
         (Some(keys), Some(tokens)) => Some(Verifier::new(move |credentials| match credentials {
             Credentials::ApiKey(_) => keys.verify(credentials),
@@ -44,59 +48,30 @@ fn by_key(clients: BTreeMap<String, Client>) -> Result<Verifier, Error> {
     }
     let clients = clients.into_iter();
     let keys = clients.fold(ApiKeys::new(), |keys, (key, Client { client, scopes })| {
-        keys.key(&key, Principal::new(client).with_scopes(scopes))
+        keys.key(&key, Principal::key(client).with_scopes(scopes))
     });
     Ok(Verifier::new(move |credentials| keys.verify(credentials)))
 }
 
-/// How tokens are signed, and by whom for whom.
-#[cfg(feature = "jwt")]
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Tokens {
-    algorithm: Algorithm,
-    key: String,
-    issuer: Option<String>,
-    audience: Option<String>,
-}
-
-#[cfg(feature = "jwt")]
-#[derive(Deserialize)]
-enum Algorithm {
-    HS256,
-    RS256,
-    ES256,
-}
-
-#[cfg(feature = "jwt")]
-impl Tokens {
-    fn verifier(self) -> Result<Verifier, Error> {
-        use super::Jwt;
-        let key = self.key.as_bytes();
-        let tokens = match self.algorithm {
-            Algorithm::HS256 => Jwt::secret(key),
-            Algorithm::RS256 => Jwt::rsa(key),
-            Algorithm::ES256 => Jwt::ecdsa(key),
-        };
-        let mut tokens = tokens.map_err(|why| Error::custom(format!("the key of `jwt`: {why}")))?;
-        if let Some(issuer) = &self.issuer {
-            tokens = tokens.issuer(issuer);
-        }
-        if let Some(audience) = &self.audience {
-            tokens = tokens.audience(audience);
-        }
-        Ok(Verifier::new(move |credentials| tokens.verify(credentials)))
-    }
-}
-
-/// What cannot be read here.
+/// Stands in for the member `jwt`, which is refused without the feature.
 #[cfg(not(feature = "jwt"))]
 #[derive(Deserialize)]
 pub(super) struct Tokens(#[allow(dead_code)] serde::de::IgnoredAny);
 
 #[cfg(not(feature = "jwt"))]
+#[derive(Clone, Debug)]
+pub(super) struct Jwt;
+
+#[cfg(not(feature = "jwt"))]
+impl Jwt {
+    fn verify(&self, _: &Credentials<'_>) -> Result<Principal, String> {
+        Err("signed tokens are not supported here".into())
+    }
+}
+
+#[cfg(not(feature = "jwt"))]
 impl Tokens {
-    fn verifier(self) -> Result<Verifier, Error> {
+    pub fn read(self) -> Result<Jwt, Error> {
         Err(Error::custom("`jwt` needs the feature of that name"))
     }
 }
@@ -122,10 +97,10 @@ mod tests {
         let json = format!(r#"{{{KEYS},"scopes":{{"note.write":["write"]}}}}"#);
         let policy = Policy::from_json(&json).unwrap();
         let said = |credentials: Credentials<'_>| who(&policy, &credentials);
-        assert_eq!(said(Credentials::ApiKey("k-alice")).unwrap(), "alice");
+        assert_eq!(said(Credentials::ApiKey("k-alice")).unwrap(), "key:alice");
         assert_eq!(
             said(Credentials::ApiKey("k-bob")).unwrap(),
-            "bob lacks write"
+            "key:bob lacks write"
         );
         for wrong in [
             Credentials::ApiKey("k-eve"),
@@ -139,20 +114,22 @@ mod tests {
         assert!(!Policy::from_json("{}").unwrap().has_verifier());
     }
 
-    /// R-AUX-03: beside keys or alone; the issuer and the audience count.
+    /// R-AUX-03: with or without keys, tokens must have the right issuer and audience, and the subject
+    /// of a token is never the owner of a key.
     #[cfg(feature = "jwt")]
     #[test]
     fn tokens_are_read_beside_keys() {
+        const SECRET: &str = "a secret of thirty-two bytes, yes";
         use jsonwebtoken::{EncodingKey, Header, encode};
-        let claims = serde_json::json!({"sub": "carol", "scope": "read write", "exp": 4_000_000_000_u64, "iss": "me", "aud": "here"});
-        let key = EncodingKey::from_secret(b"s");
+        let claims = serde_json::json!({"sub": "alice", "scope": "read write", "exp": 4_000_000_000_u64, "iss": "me", "aud": "here"});
+        let key = EncodingKey::from_secret(SECRET.as_bytes());
         let token = encode(&Header::default(), &claims, &key).unwrap();
-        let jwt = |more: &str| format!(r#""jwt":{{"algorithm":"HS256","key":"s",{more}}}"#);
+        let jwt = |more: &str| format!(r#""jwt":{{"algorithm":"HS256","key":"{SECRET}",{more}}}"#);
         let good = jwt(r#""issuer":"me","audience":"here""#);
         let bearer = Credentials::Bearer(&token);
         for json in [format!("{{{good}}}"), format!("{{{KEYS},{good}}}")] {
             let policy = Policy::from_json(&json).unwrap();
-            assert_eq!(who(&policy, &bearer).unwrap(), "carol", "{json}");
+            assert_eq!(who(&policy, &bearer).unwrap(), "jwt:me#alice", "{json}");
             let alice = who(&policy, &Credentials::ApiKey("k-alice"));
             assert_eq!(alice.is_ok(), json.contains("k-alice"));
             assert!(who(&policy, &Credentials::Bearer("a.b.c")).is_err());
@@ -160,8 +137,10 @@ mod tests {
         }
         for other in [
             r#""issuer":"you","audience":"here""#,
-            r#""audience":"there""#,
-            r#""issuer":"me""#,
+            r#""issuer":"me","audience":"there""#,
+            r#""issuer":"me","audience":["there","elsewhere"]"#,
+            r#""anyIssuer":true,"audience":"there""#,
+            r#""issuer":"you","anyAudience":true"#,
         ] {
             let policy = Policy::from_json(&format!("{{{}}}", jwt(other))).unwrap();
             assert!(who(&policy, &bearer).is_err(), "{other}");

@@ -1,8 +1,8 @@
-//! Patterns of URIs: `*` stands for anything within one segment of a path, `**` for anything.
+//! Patterns of URIs: `*` matches anything within one path segment, `**` anything.
 
-/// A URI in the one spelling that patterns are held against: its scheme and host in lower case,
-/// escapes of what needs none undone, no `.` and no empty step in its path. `None` when a step
-/// leads upwards, however that is spelled: nothing is allowed there (R-PER-04).
+/// Normalises a URI for matching: scheme and host in lower case, unnecessary escapes decoded, no `.`
+/// and no empty segments in the path. `None` if the path has a `..` segment, in any spelling: such URIs
+/// are never allowed (R-PER-04).
 pub(super) fn normalised(uri: &str) -> Option<String> {
     let plain = unescaped(uri);
     let (scheme, rest) = plain.split_once(':').unwrap_or(("", &plain));
@@ -41,7 +41,7 @@ pub(super) fn normalised(uri: &str) -> Option<String> {
     Some(out)
 }
 
-/// What is escaped without need (RFC 3986, 2.3), and what separates steps, as it is meant.
+/// Decodes unnecessary escapes (RFC 3986, 2.3) and escaped slashes and backslashes.
 fn unescaped(uri: &str) -> String {
     let mut out = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();
@@ -66,10 +66,10 @@ fn unescaped(uri: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Whether all of `text` fits `pattern`. In time proportional to both lengths.
+/// Whether `pattern` matches all of `text`. Takes time proportional to the product of both lengths.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let text = text.as_bytes();
-    // reach[j]: what stands before in the pattern fits the first j bytes.
+    // reach[j]: the pattern read so far matches the first j bytes.
     let mut reach = vec![false; text.len() + 1];
     reach[0] = true;
     let mut rest = pattern.as_bytes();

@@ -1,175 +1,364 @@
-//! Tokens that say who bears them, signed (RFC 7519), by `jsonwebtoken`.
+//! Verification of signed tokens (RFC 7519) with `jsonwebtoken`.
 
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use jsonwebtoken::errors::{Error, ErrorKind};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
-use serde::Deserialize;
+use jsonwebtoken::{Validation, decode, decode_header};
+use serde::{Deserialize, Deserializer};
 
 use super::Credentials;
+pub use super::jwt_keys::{JwtAlgorithm, JwtError, JwtKeys};
 use crate::connection::Principal;
 
-/// Reads signed tokens, for a [verifier](super::Policy::verifier): `sub` is who bears one, `scope`
-/// what was granted. One without an end (`exp`), for somebody else (`aud`), or that is not good yet
-/// (`nbf`), is none. Clocks may differ by 60 s.
+/// Tolerated difference between the clocks of issuer and server, in seconds.
+const LEEWAY: f64 = 60.0;
+
+/// Verifies signed tokens, for a [verifier](super::Policy::verifier). `sub` and `iss` become the
+/// [principal](Principal::jwt); `scope` lists the scopes granted to it.
+///
+/// A token is refused if
+/// - its signature does not verify with the [key](JwtKeys) that the token names, or its algorithm is
+///   not that of the key;
+/// - its issuer (`iss`) or its audience (`aud`) is missing or not an accepted one;
+///   [`any_issuer`](JwtBuilder::any_issuer) and [`any_audience`](JwtBuilder::any_audience) turn these
+///   checks off;
+/// - it has no expiry (`exp`), has expired or is not valid yet (`nbf`), with a tolerance of 60 s;
+/// - one of `exp`, `nbf` and `iat` is not a number.
 ///
 /// ```
-/// use mcpbolt::policy::{Jwt, Policy};
-/// let tokens = Jwt::secret(b"shared with who issues them")?.audience("https://files.example");
+/// use mcpbolt::policy::{Jwt, JwtAlgorithm, JwtKeys, Policy};
+/// let secret = b"thirty-two bytes or more, shared";
+/// let tokens = Jwt::new(JwtKeys::one(JwtAlgorithm::HS256, secret)?)
+///     .issuer("https://login.example")
+///     .audience("https://files.example")
+///     .build()?;
 /// let policy = Policy::new().verifier(move |credentials| tokens.verify(credentials));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), mcpbolt::policy::JwtError>(())
 /// ```
-#[derive(Clone)]
+///
+/// Clones share the keys: [`replace_keys`](Self::replace_keys) on one clone replaces the keys of all.
+#[derive(Clone, Debug)]
 pub struct Jwt {
-    key: DecodingKey,
-    rules: Validation,
+    keys: Arc<RwLock<Arc<JwtKeys>>>,
+    /// The required issuer and audience.
+    claims: Validation,
+}
+
+/// Builds a [`Jwt`]. The issuer and the audience must be set or waived.
+#[derive(Clone, Debug)]
+pub struct JwtBuilder {
+    keys: JwtKeys,
+    issuer: Option<Expected>,
+    audience: Option<Expected>,
+}
+
+#[derive(Clone, Debug)]
+enum Expected {
+    Any,
+    OneOf(Vec<String>),
+}
+
+impl Expected {
+    fn add(this: &mut Option<Self>, value: &str) {
+        match this {
+            Some(Self::OneOf(values)) => values.push(value.to_owned()),
+            _ => *this = Some(Self::OneOf(vec![value.to_owned()])),
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
     #[serde(default)]
+    iss: Option<String>,
+    #[serde(default)]
     scope: String,
-    /// Read here so that one which is no number makes the token none: it would be passed over.
-    #[serde(default, rename = "nbf")]
-    _nbf: Option<f64>,
+    #[serde(deserialize_with = "number")]
+    exp: Option<f64>,
+    #[serde(default, deserialize_with = "number")]
+    nbf: Option<f64>,
+    #[serde(default, deserialize_with = "number", rename = "iat")]
+    _iat: Option<f64>,
+}
+
+/// Reads a number; refuses `null`.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    f64::deserialize(from).map(Some)
+}
+
+impl JwtBuilder {
+    /// Accepts tokens of this issuer. May be called several times, for several issuers.
+    #[must_use]
+    pub fn issuer(mut self, issuer: &str) -> Self {
+        Expected::add(&mut self.issuer, issuer);
+        self
+    }
+
+    /// Accepts tokens of any issuer or none.
+    #[must_use]
+    pub fn any_issuer(mut self) -> Self {
+        self.issuer = Some(Expected::Any);
+        self
+    }
+
+    /// Accepts tokens for this audience: the address under which clients know this server. May be
+    /// called several times, for several audiences.
+    #[must_use]
+    pub fn audience(mut self, audience: &str) -> Self {
+        Expected::add(&mut self.audience, audience);
+        self
+    }
+
+    /// Accepts tokens for any audience or none. This includes tokens issued for another server, which
+    /// can then use them here.
+    #[must_use]
+    pub fn any_audience(mut self) -> Self {
+        self.audience = Some(Expected::Any);
+        self
+    }
+
+    /// Builds the verifier of tokens.
+    ///
+    /// # Errors
+    /// If the issuer or the audience is neither set nor waived.
+    pub fn build(self) -> Result<Jwt, JwtError> {
+        let missing = |what: &str| {
+            JwtError::new(format!(
+                "no {what} is set: name the {what} that tokens must have, or accept any {what}"
+            ))
+        };
+        let issuer = self.issuer.ok_or_else(|| missing("issuer"))?;
+        let audience = self.audience.ok_or_else(|| missing("audience"))?;
+        let mut claims = Validation::default();
+        // Times are checked in `verify`: the crate treats a claim that it cannot read as absent.
+        claims.validate_exp = false;
+        claims.required_spec_claims.clear();
+        match issuer {
+            Expected::Any => claims.iss = None,
+            Expected::OneOf(issuers) => {
+                claims.set_issuer(&issuers);
+                claims.required_spec_claims.insert("iss".into());
+            }
+        }
+        match audience {
+            Expected::Any => claims.validate_aud = false,
+            Expected::OneOf(audiences) => {
+                claims.set_audience(&audiences);
+                claims.required_spec_claims.insert("aud".into());
+            }
+        }
+        Ok(Jwt {
+            keys: Arc::new(RwLock::new(Arc::new(self.keys))),
+            claims,
+        })
+    }
 }
 
 impl Jwt {
-    /// Signed by HMAC with SHA-256.
-    ///
-    /// # Errors
-    /// When the secret is empty: everybody knows that one.
-    pub fn secret(secret: &[u8]) -> Result<Self, Error> {
-        if secret.is_empty() {
-            return Err(ErrorKind::InvalidKeyFormat.into());
+    /// Starts a verifier with these keys; set the issuer and the audience next.
+    #[expect(clippy::new_ret_no_self, reason = "a builder comes first")]
+    pub fn new(keys: JwtKeys) -> JwtBuilder {
+        JwtBuilder {
+            keys,
+            issuer: None,
+            audience: None,
         }
-        let key = DecodingKey::from_secret(secret);
-        Ok(Self::of(key, Algorithm::HS256))
     }
 
-    /// Signed by RSA with SHA-256, the public key in PEM.
+    /// Replaces the keys of this verifier and its clones, from the next token on. To rotate keys
+    /// without refusing anybody, first replace them by the old and the new key, then by the new one
+    /// alone once the last token of the old key has expired.
+    pub fn replace_keys(&self, keys: JwtKeys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    /// Verifies a bearer token and returns its principal.
     ///
     /// # Errors
-    /// When it is no such key.
-    pub fn rsa(pem: &[u8]) -> Result<Self, Error> {
-        let key = DecodingKey::from_rsa_pem(pem)?;
-        Ok(Self::of(key, Algorithm::RS256))
-    }
-
-    /// Signed by ECDSA over P-256 with SHA-256, the public key in PEM.
-    ///
-    /// # Errors
-    /// When it is no such key.
-    pub fn ecdsa(pem: &[u8]) -> Result<Self, Error> {
-        let key = DecodingKey::from_ec_pem(pem)?;
-        Ok(Self::of(key, Algorithm::ES256))
-    }
-
-    fn of(key: DecodingKey, algorithm: Algorithm) -> Self {
-        let mut rules = Validation::new(algorithm);
-        rules.validate_nbf = true;
-        Self { key, rules }
-    }
-
-    /// Only those that this one issued.
-    #[must_use]
-    pub fn issuer(mut self, issuer: &str) -> Self {
-        self.rules.set_issuer(&[issuer]);
-        self.rules.required_spec_claims.insert("iss".into());
-        self
-    }
-
-    /// Only those for this server, by the address that it is known by. Without it, only those that
-    /// are for nobody in particular.
-    #[must_use]
-    pub fn audience(mut self, audience: &str) -> Self {
-        self.rules.set_audience(&[audience]);
-        self.rules.required_spec_claims.insert("aud".into());
-        self
-    }
-
-    /// Who bears a token.
-    ///
-    /// # Errors
-    /// Why it is not good.
+    /// Why the token is refused.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         let Credentials::Bearer(token) = credentials else {
             return Err("a bearer token is needed".into());
         };
-        let claims = decode::<Claims>(token, &self.key, &self.rules);
-        let claims = claims
-            .map_err(|why| format!("the token is not good: {why}"))?
-            .claims;
-        Ok(Principal::new(claims.sub).with_scopes(claims.scope.split_whitespace()))
-    }
-}
-
-impl fmt::Debug for Jwt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jwt")
-            .field("rules", &self.rules)
-            .finish_non_exhaustive()
+        let refused = |why: &dyn fmt::Display| format!("the token is refused: {why}");
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = keys.clone();
+        let header = decode_header(token).map_err(|why| refused(&why))?;
+        let key = keys.find(header.kid.as_deref());
+        let (algorithm, key) = key.ok_or_else(|| refused(&"no key has its kid"))?;
+        let mut rules = self.claims.clone();
+        rules.algorithms = vec![algorithm];
+        let claims = decode::<Claims>(token, key, &rules);
+        let claims = claims.map_err(|why| refused(&why))?.claims;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_err(|why| refused(&why))?.as_secs_f64();
+        if !claims.exp.is_some_and(|end| now < end + LEEWAY) {
+            return Err(refused(&"it has ended"));
+        }
+        if claims.nbf.is_some_and(|begin| now < begin - LEEWAY) {
+            return Err(refused(&"it is not valid yet"));
+        }
+        let issuer = claims.iss.as_deref().unwrap_or_default();
+        let who = Principal::jwt(issuer, claims.sub);
+        Ok(who.with_scopes(claims.scope.split_whitespace()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{SystemTime, UNIX_EPOCH};
-
     use jsonwebtoken::{EncodingKey, Header, encode};
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn token(secret: &str, claims: &Value) -> String {
+    const SECRET: &str = "a secret of thirty-two bytes, yes";
+    const OTHER: &str = "another secret of as many bytes..";
+
+    fn token(kid: Option<&str>, secret: &str, claims: &Value) -> String {
         let key = EncodingKey::from_secret(secret.as_bytes());
-        encode(&Header::default(), claims, &key).unwrap()
+        let header = Header {
+            kid: kid.map(Into::into),
+            ..Header::default()
+        };
+        encode(&header, claims, &key).unwrap()
     }
 
-    /// R-AUX-03: an hour before its end a token is good, an hour after not; nor is one that begins
-    /// later, that another issued, or for another, or that has no end.
+    fn keys() -> JwtKeys {
+        JwtKeys::one(JwtAlgorithm::HS256, SECRET.as_bytes()).unwrap()
+    }
+
+    fn now() -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.unwrap().as_secs()
+    }
+
+    fn good() -> Value {
+        json!({"sub": "alice", "scope": "a b", "iss": "me", "aud": "here", "exp": now() + 3600})
+    }
+
+    /// R-AUX-03: a token is refused an hour after its end, an hour before its beginning, from another
+    /// issuer, for another audience, without an end, or with times that are not numbers.
     #[test]
     fn tokens_are_good_or_not() {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_secs();
-        let tokens = Jwt::secret(b"s").unwrap().issuer("me").audience("here");
-        let good =
-            json!({"sub": "alice", "scope": "a b", "iss": "me", "aud": "here", "exp": now + 3600});
-        let said = |claims: &Value| tokens.verify(&Credentials::Bearer(&token("s", claims)));
-        let alice = said(&good).unwrap();
-        assert_eq!(alice.as_str(), "alice");
+        let tokens = Jwt::new(keys()).issuer("me").audience("here");
+        let tokens = tokens.build().unwrap();
+        let verify = |claims: &Value| {
+            let token = token(None, SECRET, claims);
+            tokens.verify(&Credentials::Bearer(&token))
+        };
+        let alice = verify(&good()).unwrap();
+        assert_eq!(alice.as_str(), "jwt:me#alice");
         assert!(alice.has_scope("a") && alice.has_scope("b") && !alice.has_scope("a b"));
         for (member, value) in [
-            ("exp", json!(now - 3600)),
-            ("exp", json!("later")),
-            ("exp", Value::Null),
-            ("nbf", json!(now + 3600)),
-            ("nbf", json!("later")),
-            ("iss", json!("you")),
-            ("iss", Value::Null),
-            ("aud", json!("there")),
-            ("aud", Value::Null),
-            ("sub", Value::Null),
+            ("exp", Some(json!(now() - 3600))),
+            ("exp", Some(json!("later"))),
+            ("exp", Some(Value::Null)),
+            ("exp", Some(json!(-1))),
+            ("exp", None),
+            ("nbf", Some(json!(now() + 3600))),
+            ("nbf", Some(json!("later"))),
+            ("nbf", Some(json!((now() - 3600).to_string()))),
+            ("nbf", Some(Value::Null)),
+            ("nbf", Some(json!(1e300))),
+            ("nbf", Some(json!([0]))),
+            ("iat", Some(json!("now"))),
+            ("iss", Some(json!("you"))),
+            ("iss", None),
+            ("aud", Some(json!("there"))),
+            ("aud", Some(json!(["there"]))),
+            ("aud", None),
+            ("sub", None),
         ] {
-            let mut bad = good.clone();
+            let mut bad = good();
             match value {
-                Value::Null => drop(bad.as_object_mut().unwrap().remove(member)),
-                value => bad[member] = value,
+                None => drop(bad.as_object_mut().unwrap().remove(member)),
+                Some(value) => bad[member] = value,
             }
-            assert!(said(&bad).is_err(), "{bad}");
+            assert!(verify(&bad).is_err(), "{bad}");
         }
-        assert!(Jwt::secret(b"").is_err());
-        let forged = token("t", &good);
+        let forged = token(None, OTHER, &good());
         for wrong in [
             Credentials::Bearer(&forged),
             Credentials::Bearer("a.b.c"),
-            Credentials::ApiKey(&token("s", &good)),
+            Credentials::ApiKey(&token(None, SECRET, &good())),
             Credentials::None,
         ] {
             assert!(tokens.verify(&wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    /// The issuer and the audience are required unless each is waived by its own method; one of several
+    /// accepted values suffices.
+    #[test]
+    fn the_issuer_and_the_audience_are_waived_by_name_only() {
+        let why = |builder: JwtBuilder| builder.build().unwrap_err().to_string();
+        assert!(why(Jwt::new(keys())).contains("no issuer is set"));
+        assert!(why(Jwt::new(keys()).issuer("me")).contains("no audience is set"));
+        assert!(why(Jwt::new(keys()).any_audience()).contains("no issuer is set"));
+        let with = |builder: JwtBuilder, member: &str, value: Value| {
+            let mut claims = good();
+            match value {
+                Value::Null => drop(claims.as_object_mut().unwrap().remove(member)),
+                value => claims[member] = value,
+            }
+            let token = token(None, SECRET, &claims);
+            let who = builder
+                .build()
+                .unwrap()
+                .verify(&Credentials::Bearer(&token));
+            who.map(|who| who.as_str().to_owned())
+        };
+        let any_issuer = || Jwt::new(keys()).any_issuer().audience("here");
+        let any_audience = || Jwt::new(keys()).issuer("me").any_audience();
+        assert_eq!(
+            with(any_issuer(), "iss", json!("you")).unwrap(),
+            "jwt:you#alice"
+        );
+        assert_eq!(
+            with(any_issuer(), "iss", Value::Null).unwrap(),
+            "jwt:#alice"
+        );
+        assert!(with(any_issuer(), "aud", json!("there")).is_err());
+        assert!(with(any_issuer(), "aud", Value::Null).is_err());
+        assert!(with(any_audience(), "aud", json!("there")).is_ok());
+        assert!(with(any_audience(), "aud", Value::Null).is_ok());
+        assert!(with(any_audience(), "iss", Value::Null).is_err());
+        let two = || Jwt::new(keys()).issuer("me").issuer("you").audience("here");
+        assert!(with(two(), "iss", json!("you")).is_ok());
+        assert!(with(two(), "iss", json!("them")).is_err());
+    }
+
+    /// The token's `kid` selects the key; replaced keys apply from the next token on, to clones, too.
+    #[test]
+    fn keys_are_found_by_their_id_and_replaced() {
+        let hs = JwtAlgorithm::HS256;
+        let first = JwtKeys::new().key("one", hs, SECRET.as_bytes()).unwrap();
+        let both = first.clone().key("two", hs, OTHER.as_bytes()).unwrap();
+        let second = JwtKeys::new().key("two", hs, OTHER.as_bytes()).unwrap();
+        let tokens = Jwt::new(first).issuer("me").audience("here").build();
+        let tokens = tokens.unwrap();
+        let verifies = |kid: Option<&str>, secret: &str| {
+            let token = token(kid, secret, &good());
+            tokens.verify(&Credentials::Bearer(&token)).is_ok()
+        };
+        let of_all = || {
+            (
+                verifies(Some("one"), SECRET),
+                verifies(Some("two"), OTHER),
+                verifies(None, SECRET) || verifies(Some("three"), SECRET),
+                verifies(Some("two"), SECRET) || verifies(Some("one"), OTHER),
+            )
+        };
+        assert_eq!(of_all(), (true, false, false, false));
+        tokens.clone().replace_keys(both);
+        assert_eq!(of_all(), (true, true, false, false));
+        tokens.replace_keys(second);
+        assert_eq!(of_all(), (false, true, false, false));
+        // A key without an id serves every token that does not name another key.
+        tokens.replace_keys(keys());
+        assert!(verifies(None, SECRET) && verifies(Some("one"), SECRET));
+        assert!(!verifies(None, OTHER));
     }
 }

@@ -1,9 +1,9 @@
-//! What a server allows, bounds, keeps quiet about and writes down: one set of rules, whoever
-//! asks and whatever carries the answer out.
+//! Access control for a server: permissions, rate limits, quotas, timeouts, verification of clients,
+//! redaction and audit. The same rules apply to every client, over every transport.
 //!
-//! A [`Policy`] is a value that a server is built with. Requests are held against it before
-//! anything else is made of them; answers pass it before they are written. A server without one
-//! pays a look at an empty field for each request.
+//! A server is built with a [`Policy`]. Requests are checked against it before any other processing;
+//! answers pass it before they are written. A server without a policy pays for one check of an empty
+//! field per request.
 //!
 //! ```
 //! use std::time::Duration;
@@ -30,7 +30,13 @@ mod clients;
 mod glob;
 #[cfg(feature = "jwt")]
 mod jwt;
+#[cfg(feature = "jwt")]
+mod jwt_keys;
+#[cfg(feature = "jwt")]
+mod jwt_settings;
+mod known;
 mod permissions;
+mod queue;
 mod quotas;
 mod rates;
 mod redact;
@@ -40,14 +46,14 @@ mod watched;
 
 use std::collections::BTreeMap;
 #[cfg(feature = "http")]
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub use self::audit::{AuditEvent, Outcome};
 #[cfg(feature = "jwt")]
-pub use self::jwt::Jwt;
+pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
 pub use self::permissions::{Patterns, Permissions};
+pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
 pub use self::verifier::{ApiKeys, Credentials};
 pub(crate) use self::watched::{Asked, Watched};
@@ -56,11 +62,13 @@ use self::audit::Sink;
 use self::quotas::Quotas;
 use self::rates::Rates;
 use self::verifier::Verifier;
-use crate::connection::Principal;
+use crate::connection::{Principal, Source};
+#[cfg(feature = "http")]
+use crate::limits::WRONG_CREDENTIALS;
 use crate::limits::{Quota, Rate};
 use crate::mcp::{ErrorKind, Method};
 
-/// The rules of a server. See the [module](self).
+/// The rules of a server. See the [module documentation](self).
 #[derive(Debug, Default)]
 pub struct Policy {
     permissions: Option<Permissions>,
@@ -69,46 +77,63 @@ pub struct Policy {
     tool_timeout: Option<Duration>,
     timeouts: BTreeMap<String, Duration>,
     sinks: Vec<Sink>,
+    /// The queues of those sinks that have one.
+    queues: Vec<AuditQueue>,
+    /// The queue set in JSON.
+    queue: Option<AuditQueue>,
     traces: bool,
     keeps_arguments: bool,
     redaction: Redaction,
-    clients: AtomicU64,
+    /// Counts wrong credentials, by source.
+    #[cfg(feature = "http")]
+    wrong: OnceLock<Rates>,
     verifier: Option<Verifier>,
-    /// What tools take, by name.
+    /// The verifier of tokens, if the policy was read from JSON with `jwt`.
+    #[cfg(feature = "jwt")]
+    tokens: Option<Jwt>,
+    /// The scopes that each tool requires, by the tool's name.
     scopes: BTreeMap<String, Vec<String>>,
 }
 
 impl Policy {
-    /// One that allows everything, without bounds, and masks credentials in what it says of
-    /// failures.
+    /// Creates a policy that allows everything without limits. It masks credentials in error messages
+    /// and failures of tools.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets clients call and read only what these allow. What they do not allow is not there, for
-    /// any client: lists leave it out, and whoever asks for it is told that there is no such thing
-    /// (R-PER-05). A [profile](crate::mcp::Profile) that has a word for it shows it and says that it
-    /// is denied.
+    /// Lets clients call and read only what `permissions` allow. Everything else does not exist for any
+    /// client: lists leave it out, and requests for it are answered like requests for something unknown
+    /// (R-PER-05). A [profile](crate::mcp::Profile) that has an error for it shows such entries and
+    /// answers that they are denied.
     #[must_use]
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.permissions = Some(permissions);
         self
     }
 
-    /// Bounds how often each client asks: who the carrier knows, by its principal; others by their
-    /// connection, and together where a connection is no more than a request. Beyond it a call of a
-    /// tool gives a failure to read, and over HTTP everything status 429.
+    /// Limits how often each client sends requests. A client is a [`Source`]: its principal if known,
+    /// else its address, however many connections and sessions it opens. Clients without an address
+    /// (stdin, Unix sockets) count as one client.
+    ///
+    /// Above the rate, a tool call gets a result with `isError`, and any other request an error; over
+    /// HTTP every request gets status 429. At most
+    /// [`MAX_RATED_CLIENTS`](crate::limits::MAX_RATED_CLIENTS) clients are remembered; beyond that,
+    /// those that sent the fewest requests are forgotten.
     #[must_use]
     pub fn rate(mut self, rate: Rate) -> Self {
         self.rates = Some(Rates::new(rate));
         self
     }
 
-    /// Bounds how many calls of tools each client may make in a period, whatever becomes of them; who a
-    /// client is, [`rate`](Self::rate) says. A call that the client may not make does not count. Beyond
-    /// it a call of a tool gives a failure to read, and over HTTP status 429; an action is refused as
-    /// `QUOTA_EXCEEDED`, with what is left of the period as `retry_after_seconds`. Counted in this
-    /// process, for at most [`MAX_RATED_CLIENTS`](crate::limits::MAX_RATED_CLIENTS) clients apart.
+    /// Limits how many tool calls each client may make in a period, whatever their outcome. Clients are
+    /// told apart as for [`rate`](Self::rate); a call that the client is not allowed to make does not
+    /// count. Calls are counted in this process.
+    ///
+    /// Above the quota, a tool call gets a result with `isError`, over HTTP status 429; an action is
+    /// refused as `QUOTA_EXCEEDED`, with the rest of the period as `retry_after_seconds`. At most
+    /// [`MAX_RATED_CLIENTS`](crate::limits::MAX_RATED_CLIENTS) clients are remembered; beyond that,
+    /// those that made the fewest calls are forgotten.
     ///
     /// ```
     /// use std::time::Duration;
@@ -123,33 +148,40 @@ impl Policy {
         self
     }
 
-    /// Bounds how long a call of any tool may take; then its handler is cancelled. Not how long a
-    /// task may take that a call became.
+    /// Limits how long a call of any tool may take. After that time its handler is cancelled. Does not
+    /// limit tasks that a call has become.
     #[must_use]
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
         self.tool_timeout = Some(timeout);
         self
     }
 
-    /// The same for one tool, whatever is said of all.
+    /// Limits how long a call of one tool may take, in place of [`tool_timeout`](Self::tool_timeout).
+    /// The limit in the [`Permissions`] applies in addition.
     #[must_use]
     pub fn timeout_of(mut self, tool: impl Into<String>, timeout: Duration) -> Self {
         self.timeouts.insert(tool.into(), timeout);
         self
     }
 
-    /// Has `verify` say who asks, by what the client brings, before anything is done for it: an API
-    /// key, a token, a certificate; its error is what a client of actions is told. Over HTTP these are the
-    /// request's `Authorization: Bearer` or `X-API-Key`, or the certificate below it, and who is not
-    /// known gets status 401. That is taken of the [`rate`](Self::rate) of the address that it comes
-    /// from, which is not heard at all when that is used up (429), and the audit is told. Elsewhere
-    /// these are the `auth` of the metadata of each action, or of the `_meta` of each request:
-    /// `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`. Where somebody has
-    /// verified the client before, it is not asked. A client that brings nothing is
-    /// [`Credentials::None`], to be let in or not.
+    /// Verifies clients with `verify`, before anything is done for them. `verify` maps the client's
+    /// credentials (an API key, a token or a certificate) to a principal, or returns the message for
+    /// the error. A client without credentials is passed as [`Credentials::None`]; `verify` may accept
+    /// or refuse it. `verify` is not called for a client that the transport has verified already.
     ///
-    /// Beside it, a text under a name of credentials is refused among the arguments of a tool whose
-    /// schema, as far as it has properties in itself, does not name it (R-AUX-01).
+    /// Over HTTP, the credentials are the request's `Authorization: Bearer` or `X-API-Key`, or the
+    /// certificate of the TLS connection. A client that is refused gets status 401; only clients of
+    /// actions get the message of `verify`. Wrong credentials count against the address they come from,
+    /// at the [`rate`](Self::rate), or at [`WRONG_CREDENTIALS`] without one. Above it, wrong credentials
+    /// get status 429; right ones from that address are still accepted. The audit records each refusal.
+    ///
+    /// On other transports, the credentials are `auth` in the metadata of each action or in the `_meta`
+    /// of each request: `{"type": "bearer", "token": …}` or `{"type": "api_key", "key": …}`.
+    ///
+    /// With a verifier, a tool call is also refused if its arguments contain a text under a name that
+    /// suggests credentials and that the tool's input schema does not declare. Tools whose schema may
+    /// declare properties elsewhere than at its root, for example by `$ref` or `allOf`, are not checked
+    /// (R-AUX-01).
     ///
     /// ```
     /// use mcpbolt::connection::Principal;
@@ -171,8 +203,9 @@ impl Policy {
         self
     }
 
-    /// Lets only those call that tool to whom `scope` was granted, beside what else it takes. Others
-    /// are told which scopes they lack, over HTTP with status 403 (R-PER-05).
+    /// Lets a client call `tool` only if it was granted `scope`, in addition to other scopes that the
+    /// tool requires. Other clients are told which scopes they lack, over HTTP with status 403
+    /// (R-PER-05).
     #[must_use]
     pub fn scope(mut self, tool: impl Into<String>, scope: impl Into<String>) -> Self {
         let needed = self.scopes.entry(tool.into()).or_default();
@@ -180,45 +213,46 @@ impl Policy {
         self
     }
 
-    /// Tells `report` of each call, read, prompt, completion and subscription when it is answered.
-    /// On the thread that answers; must not block.
+    /// Calls `report` for each call, read, prompt, completion and subscription when it is answered.
+    /// Runs on the thread that answers and must not block; use [a queue](Self::audit_queued) for an
+    /// audit that may block.
     #[must_use]
     pub fn audit(mut self, report: impl Fn(&AuditEvent<'_>) + Send + Sync + 'static) -> Self {
         self.sinks.push(Sink::new(report));
         self
     }
 
-    /// The same as events of `tracing`, target `mcpbolt::audit`; nothing without the feature of
-    /// that name.
+    /// Sends audit events to `tracing`, with target `mcpbolt::audit`. Does nothing without the feature
+    /// `tracing`.
     #[must_use]
     pub fn audit_to_tracing(mut self) -> Self {
         self.traces = true;
         self
     }
 
-    /// Has the audit keep arguments, too: credentials masked, all the rest as it came.
+    /// Includes the arguments in audit events, with credentials masked.
     #[must_use]
     pub fn audit_arguments(mut self) -> Self {
         self.keeps_arguments = true;
         self
     }
 
-    /// Says what is masked in errors, in failures of tools and in the audit.
+    /// Sets what is masked in errors, failures of tools and audit events.
     #[must_use]
     pub fn redaction(mut self, redaction: Redaction) -> Self {
         self.redaction = redaction;
         self
     }
 
-    /// The permissions, if not everything is allowed.
+    /// The permissions; `None` if everything is allowed.
     pub(crate) fn allowed(&self) -> Option<&Permissions> {
         self.permissions.as_ref()
     }
 
-    /// Whether that may be asked for at all.
+    /// Checks that the permissions allow the request.
     ///
     /// # Errors
-    /// What kind of refusal it is.
+    /// The kind of error that refuses it.
     pub(crate) fn admits(&self, method: Method, name: &str) -> Result<(), ErrorKind> {
         let Some(permissions) = &self.permissions else {
             return Ok(());
@@ -237,10 +271,10 @@ impl Policy {
         self.verifier.is_some()
     }
 
-    /// Who brings that.
+    /// Verifies credentials.
     ///
     /// # Errors
-    /// Why nobody is known to.
+    /// Why they are refused.
     pub(crate) fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         match &self.verifier {
             Some(verifier) => verifier.verify(credentials),
@@ -248,7 +282,7 @@ impl Policy {
         }
     }
 
-    /// The scopes of a tool, with a space between them, if `who` lacks one of them (R-AUS-06).
+    /// The scopes of a tool, separated by spaces, if `who` lacks any of them (R-AUS-06).
     pub(crate) fn lacks(
         &self,
         method: Method,
@@ -263,50 +297,32 @@ impl Policy {
         (!needed.iter().all(granted)).then(|| needed.join(" "))
     }
 
-    /// Takes one request of `client`.
+    /// Counts one request of `client`.
     ///
     /// # Errors
-    /// How long until it may ask again.
-    pub(crate) fn take(&self, client: &str, now: Instant) -> Result<(), Duration> {
+    /// If the client is above its rate: how long until it may send another request.
+    pub(crate) fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
         self.rates
             .as_ref()
             .map_or(Ok(()), |rates| rates.take(client, now))
     }
 
-    /// Whether somebody there may try credentials: not when as many as may be asked for were wrong.
+    /// Counts and audits credentials from `from` that were refused for the reason `why`.
     ///
     /// # Errors
-    /// How long until they may be tried again.
+    /// If there were too many: how long until `from` gets a 401 instead of a 429.
     #[cfg(feature = "http")]
-    pub(crate) fn may_try(&self, from: Option<IpAddr>, now: Instant) -> Result<(), Duration> {
-        // Who cannot be told from others keeps nobody out.
-        match (&self.rates, from) {
-            (Some(rates), Some(_)) => rates.look(&address(from), now),
-            _ => Ok(()),
-        }
-    }
-
-    /// Somebody there was refused before anything was read, for that reason; their credentials were
-    /// wrong, or they were not even looked at.
-    ///
-    /// # Errors
-    /// It was once too often: how long until they may be tried again.
-    #[cfg(feature = "http")]
-    pub(crate) fn refused(
-        &self,
-        from: Option<IpAddr>,
-        why: Result<&str, Duration>,
-        now: Instant,
-    ) -> Result<(), Duration> {
-        let taken = match why {
-            Ok(_) => self.take(&address(from), now),
-            Err(wait) => Err(wait),
+    pub(crate) fn refused(&self, from: &Source, why: &str, now: Instant) -> Result<(), Duration> {
+        let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::rate));
+        let taken = match from {
+            // Peers that cannot be told apart must not lock each other out.
+            Source::Unknown => Ok(()),
+            from => self.wrong.get_or_init(own).take(from, now),
         };
         if self.audits() {
-            let why = why.unwrap_or("too many wrong credentials");
             let why = match from {
-                Some(from) => format!("from {from}: {why}"),
-                None => why.to_owned(),
+                Source::Address(from) => format!("from {from}: {why}"),
+                _ => why.to_owned(),
             };
             let (outcome, code) = match taken {
                 Ok(()) => (Outcome::Denied, 401),
@@ -323,6 +339,7 @@ impl Policy {
                 message: Some(&self.redaction.text(&why)),
                 duration: Duration::ZERO,
                 arguments: None,
+                dropped: 0,
             });
         }
         taken
@@ -332,11 +349,11 @@ impl Policy {
         self.rates.is_some()
     }
 
-    /// Takes one call of `client`.
+    /// Counts one tool call of `client`.
     ///
     /// # Errors
-    /// The quota that is used up, and how long until the next period.
-    pub(crate) fn take_call(&self, client: &str, now: Instant) -> Result<(), (Quota, Duration)> {
+    /// If the quota is used up: the quota, and how long until the next period.
+    pub(crate) fn take_call(&self, client: &Source, now: Instant) -> Result<(), (Quota, Duration)> {
         self.quotas.as_ref().map_or(Ok(()), |quotas| {
             let taken = quotas.take(client, now);
             taken.map_err(|wait| (quotas.quota(), wait))
@@ -347,12 +364,8 @@ impl Policy {
         self.quotas.is_some()
     }
 
-    /// A name for a client that has none.
-    pub(crate) fn next_client(&self) -> String {
-        format!("connection {}", self.clients.fetch_add(1, Relaxed))
-    }
-
-    /// How long a call of that tool may take.
+    /// The time limit for a call of the tool: its own or the general one, but at most that of the
+    /// permissions.
     pub(crate) fn limit(&self, tool: &str) -> Option<Duration> {
         let own = self.timeouts.get(tool).copied().or(self.tool_timeout);
         let of_all = self
@@ -380,10 +393,4 @@ impl Policy {
         }
         self.sinks.iter().for_each(|sink| sink.tell(event));
     }
-}
-
-/// The name under which wrong credentials from there are counted.
-#[cfg(feature = "http")]
-fn address(from: Option<IpAddr>) -> String {
-    from.map_or_else(|| "addresses".to_owned(), |from| format!("address {from}"))
 }

@@ -1,4 +1,4 @@
-//! What clients may call and read at all, as patterns.
+//! The tools that clients may call and the resources that they may read, as patterns.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::glob::{fits, normalised};
 
-/// What clients may call and read: nothing but what is allowed, and of that nothing that is denied
-/// (R-PER-01 to R-PER-04).
+/// The tools and resources that clients may use: those that are allowed and not denied (R-PER-01 to
+/// R-PER-04).
 ///
-/// Tools are named exactly; `*` allows every one. Resources are patterns of URIs, in which `*`
-/// stands for anything within one segment and `**` for anything; they are held against the URI in
-/// one spelling, and a URI that leads upwards is never allowed.
+/// Tools are given by their exact names; `*` allows all of them. Resources are given by patterns of
+/// URIs: `*` matches anything within one path segment, `**` anything. URIs are normalised before they
+/// are matched; a URI with a `..` segment is never allowed.
 ///
 /// ```
 /// use mcpbolt::policy::Permissions;
@@ -29,30 +29,30 @@ use super::glob::{fits, normalised};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Permissions {
-    /// By URI.
+    /// Patterns of URIs.
     pub resources: Patterns,
-    /// By name.
+    /// Names of tools.
     pub tools: Patterns,
-    /// Largest resource that is given out, in bytes of its contents.
+    /// Maximum size of a resource that may be read, in bytes of its contents.
     pub max_resource_size: Option<u64>,
-    /// Longest that a tool may take, in milliseconds.
+    /// Maximum duration of a tool call, in milliseconds.
     pub max_tool_execution_time: Option<u64>,
-    /// Whether the names of tools are patterns, too.
+    /// Whether the names of tools are patterns, too. Off by default.
     pub tool_patterns: bool,
 }
 
-/// What is allowed, and what of it is denied.
+/// An allow list and a deny list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Patterns {
-    /// Without any, nothing is.
+    /// What is allowed. If empty, nothing is.
     pub allowed: Vec<String>,
-    /// Wins.
+    /// What is denied, even if it is allowed.
     pub denied: Vec<String>,
 }
 
 impl Patterns {
-    /// Everything.
+    /// Allows everything.
     pub fn all() -> Self {
         Self {
             allowed: vec!["**".to_owned(), "*".to_owned()],
@@ -67,7 +67,7 @@ impl Patterns {
 }
 
 impl Permissions {
-    /// Everything, to be narrowed.
+    /// Allows everything; narrow it by changing the fields.
     pub fn all() -> Self {
         Self {
             resources: Patterns::all(),
@@ -89,7 +89,7 @@ impl Permissions {
         }
     }
 
-    /// Whether a resource may be read, or subscribed to.
+    /// Whether a resource may be read or subscribed to.
     pub fn may_read(&self, uri: &str) -> bool {
         let Some(uri) = normalised(uri) else {
             return false;
@@ -97,7 +97,7 @@ impl Permissions {
         self.resources.admit(|pattern| fits(pattern, &uri))
     }
 
-    /// Longest that a tool may take.
+    /// Maximum duration of a tool call.
     pub fn tool_timeout(&self) -> Option<Duration> {
         self.max_tool_execution_time.map(Duration::from_millis)
     }
@@ -138,14 +138,14 @@ mod tests {
         );
     }
 
-    /// R-PER-03, R-PER-04: the names of tools are patterns only by an option.
+    /// R-PER-03, R-PER-04: names of tools are patterns only if `tool_patterns` is set.
     #[test]
     fn a_star_in_the_name_of_a_tool_is_a_star() {
         let exact = of(r#"{"tools":{"allowed":["read_*"]}}"#);
         assert!(!exact.may_call("read_file") && exact.may_call("read_*"));
         let patterns = of(r#"{"tools":{"allowed":["read_*"]},"toolPatterns":true}"#);
         assert!(patterns.may_call("read_file") && !patterns.may_call("write_file"));
-        // A denied star is one name, as the document has it.
+        // A `*` in the deny list is the name of one tool.
         let odd = of(r#"{"tools":{"allowed":["*"],"denied":["*"]}}"#);
         assert!(odd.may_call("a") && !odd.may_call("*"));
     }

@@ -1,19 +1,20 @@
-//! How much each client may do in a period.
+//! Quotas per client.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::limits::{MAX_RATED_CLIENTS, Quota};
+use super::known::Known;
+use crate::connection::Source;
+use crate::limits::Quota;
 
-/// What each client has used up, on the clock that the caller brings.
+/// The calls that each client has made in its period; the caller supplies the time.
 pub(super) struct Quotas {
     quota: Quota,
-    clients: Mutex<HashMap<Box<str>, Used>>,
+    clients: Mutex<Known<Used>>,
 }
 
-/// The calls of one period, which begins with the first of them.
+/// The calls of one period, which begins with the first call.
 struct Used {
     since: Instant,
     calls: u64,
@@ -38,25 +39,23 @@ impl Quotas {
         self.quota
     }
 
-    /// Takes one call of `client`.
+    /// Counts one call of `client`.
     ///
     /// # Errors
-    /// There is none: how long until the next period.
-    pub fn take(&self, client: &str, now: Instant) -> Result<(), Duration> {
+    /// If the quota is used up: how long until the next period.
+    pub fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
         let quota = self.quota;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if !clients.contains_key(client) && clients.len() >= MAX_RATED_CLIENTS {
-            // Whose period is over begins as a new one would.
-            clients.retain(|_, used| !used.left(quota, now).is_zero());
-        }
-        let known = clients.contains_key(client) || clients.len() < MAX_RATED_CLIENTS;
-        // Beyond that all the others are one.
-        let name = if known { client } else { "" };
         let fresh = || Used {
             since: now,
             calls: 0,
         };
-        let used = clients.entry(name.into()).or_insert_with(fresh);
+        // A client whose period is over is treated like a new client.
+        let weight = |used: &Used| match used.left(quota, now).is_zero() {
+            true => 0,
+            false => used.calls.into(),
+        };
+        let used = clients.of(client, fresh, weight);
         if used.left(quota, now).is_zero() {
             *used = fresh();
         }
@@ -77,6 +76,7 @@ impl fmt::Debug for Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_RATED_CLIENTS;
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
     const QUOTA: Quota = Quota {
@@ -84,32 +84,37 @@ mod tests {
         period: DAY,
     };
 
+    fn client(n: usize) -> Source {
+        Source::Principal(n.to_string().into())
+    }
+
     #[test]
     fn each_client_has_its_own_in_each_period() {
         let (quotas, now) = (Quotas::new(QUOTA), Instant::now());
-        let took = |client, after| {
+        let took = |n, after| {
             (0..5)
-                .filter(|_| quotas.take(client, now + after).is_ok())
+                .filter(|_| quotas.take(&client(n), now + after).is_ok())
                 .count()
         };
         let hour = DAY / 24;
-        assert_eq!((took("a", Duration::ZERO), took("b", hour)), (2, 2));
-        assert_eq!(quotas.take("a", now + hour), Err(DAY - hour));
-        assert_eq!((took("a", DAY), took("b", DAY)), (2, 0));
-        assert_eq!(took("b", DAY + hour), 2);
+        assert_eq!((took(1, Duration::ZERO), took(2, hour)), (2, 2));
+        assert_eq!(quotas.take(&client(1), now + hour), Err(DAY - hour));
+        assert_eq!((took(1, DAY), took(2, DAY)), (2, 0));
+        assert_eq!(took(2, DAY + hour), 2);
     }
 
+    /// The clients that called least are forgotten first; a new client starts with its whole quota.
     #[test]
     fn no_more_clients_are_kept_than_may_be() {
         let (quotas, now) = (Quotas::new(QUOTA), Instant::now());
         let held = || quotas.clients.lock().unwrap().len();
-        for n in 0..MAX_RATED_CLIENTS + 10 {
-            let _ = quotas.take(&n.to_string(), now);
+        let used_up = client(usize::MAX);
+        (0..2).for_each(|_| quotas.take(&used_up, now).unwrap());
+        for n in 0..MAX_RATED_CLIENTS * 2 {
+            assert!(quotas.take(&client(n), now).is_ok(), "{n}");
+            assert!(held() <= MAX_RATED_CLIENTS);
         }
-        assert_eq!(held(), MAX_RATED_CLIENTS + 1, "and one for all the others");
-        assert!(quotas.take("one more", now).is_err());
-        assert!(quotas.take("0", now).is_ok(), "who is known has its own");
-        assert!(quotas.take("late", now + DAY).is_ok());
-        assert_eq!(held(), 1);
+        assert!(quotas.take(&used_up, now).is_err(), "it is not forgotten");
+        assert!(quotas.take(&used_up, now + DAY).is_ok());
     }
 }

@@ -1,17 +1,17 @@
-//! How often each client may ask.
+//! Rate limits per client.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::Pace;
-use crate::limits::{MAX_RATED_CLIENTS, Rate};
+use super::known::Known;
+use crate::connection::{Pace, Source};
+use crate::limits::Rate;
 
-/// A token bucket for each client, on the clock that the caller brings.
+/// A token bucket per client; the caller supplies the time.
 pub(super) struct Rates {
     rate: Rate,
-    clients: Mutex<HashMap<Box<str>, Pace>>,
+    clients: Mutex<Known<Pace>>,
 }
 
 impl Rates {
@@ -22,46 +22,23 @@ impl Rates {
         }
     }
 
-    /// Takes one for `client`.
-    ///
-    /// # Errors
-    /// How long until there is one again.
-    pub fn take(&self, client: &str, now: Instant) -> Result<(), Duration> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if !clients.contains_key(client) {
-            if clients.len() >= MAX_RATED_CLIENTS {
-                // Who has all that is allowed at once begins as a new one would.
-                clients.retain(|_, pace| !pace.is_full(now));
-            }
-            let known = clients.len() < MAX_RATED_CLIENTS;
-            // Beyond that all the others are one.
-            let name = if known { client } else { "" };
-            let pace = clients
-                .entry(name.into())
-                .or_insert_with(|| Pace::new(self.rate, now));
-            return taken(pace, now);
-        }
-        clients
-            .get_mut(client)
-            .map_or(Ok(()), |pace| taken(pace, now))
-    }
-
-    /// Whether `client` could take one.
-    ///
-    /// # Errors
-    /// How long until it can.
     #[cfg(feature = "http")]
-    pub fn look(&self, client: &str, now: Instant) -> Result<(), Duration> {
-        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let pace = clients.get(client).copied();
-        pace.map_or(Ok(()), |mut pace| taken(&mut pace, now))
+    pub fn rate(&self) -> Rate {
+        self.rate
     }
-}
 
-fn taken(pace: &mut Pace, now: Instant) -> Result<(), Duration> {
-    match pace.take(now) {
-        true => Ok(()),
-        false => Err(pace.wait()),
+    /// Counts one request of `client`.
+    ///
+    /// # Errors
+    /// How long until the client may send another request.
+    pub fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Pace::new(self.rate, now);
+        let pace = clients.of(client, fresh, |pace| pace.missing(now));
+        match pace.take(now) {
+            true => Ok(()),
+            false => Err(pace.wait()),
+        }
     }
 }
 
@@ -74,39 +51,46 @@ impl fmt::Debug for Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_RATED_CLIENTS;
 
     const RATE: Rate = Rate {
         burst: 2,
         per_second: 1,
     };
 
+    fn client(n: usize) -> Source {
+        Source::Principal(n.to_string().into())
+    }
+
     #[test]
     fn each_client_has_its_own() {
         let (rates, now) = (Rates::new(RATE), Instant::now());
-        let took = |client, after| {
+        let took = |n, after| {
             let now = now + Duration::from_secs(after);
-            (0..5).filter(|_| rates.take(client, now).is_ok()).count()
+            (0..5)
+                .filter(|_| rates.take(&client(n), now).is_ok())
+                .count()
         };
-        assert_eq!((took("a", 0), took("b", 0), took("a", 0)), (2, 2, 0));
-        let wait = rates.take("a", now).unwrap_err();
+        assert_eq!((took(1, 0), took(2, 0), took(1, 0)), (2, 2, 0));
+        let wait = rates.take(&client(1), now).unwrap_err();
         assert!(wait > Duration::from_millis(900) && wait < Duration::from_millis(1100));
-        #[cfg(feature = "http")]
-        assert!(rates.look("a", now).is_err() && rates.look("new", now).is_ok());
-        assert_eq!((took("a", 1), took("b", 100)), (1, 2));
+        assert_eq!((took(1, 1), took(2, 100)), (1, 2));
     }
 
+    /// The clients that asked least are forgotten first; a new client starts with a full burst.
     #[test]
     fn no_more_clients_are_kept_than_may_be() {
         let (rates, now) = (Rates::new(RATE), Instant::now());
         let held = || rates.clients.lock().unwrap().len();
-        for n in 0..MAX_RATED_CLIENTS + 10 {
-            let _ = rates.take(&n.to_string(), now);
+        let used_up = client(usize::MAX);
+        (0..2).for_each(|_| rates.take(&used_up, now).unwrap());
+        for n in 0..MAX_RATED_CLIENTS * 2 {
+            assert!(rates.take(&client(n), now).is_ok(), "{n}");
+            assert!(held() <= MAX_RATED_CLIENTS);
         }
-        assert_eq!(held(), MAX_RATED_CLIENTS + 1, "and one for all the others");
-        let others = (0..10).filter(|n| rates.take(&format!("more {n}"), now).is_ok());
-        assert_eq!(others.count(), 0);
+        assert!(rates.take(&used_up, now).is_err(), "it is not forgotten");
         let later = now + Duration::from_secs(10);
-        assert!(rates.take("late", later).is_ok());
-        assert_eq!(held(), 1);
+        (0..MAX_RATED_CLIENTS).for_each(|n| rates.take(&client(n), later).unwrap());
+        assert!(held() <= MAX_RATED_CLIENTS);
     }
 }

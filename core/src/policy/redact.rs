@@ -1,4 +1,4 @@
-//! Credentials in texts, masked: what a handler says of a failure, what an audit keeps of a call.
+//! Masks credentials in texts: in errors, in failures of tools and in audit events.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::connection::{is_secret, mask_with};
 
 const MASK: &str = "***";
 
-/// How tokens begin that are known for what they are.
+/// Prefixes of well-known kinds of tokens.
 const PREFIXES: [&str; 17] = [
     "sk-",
     "sk_",
@@ -26,36 +26,37 @@ const PREFIXES: [&str; 17] = [
     "AIza",
     "npm_",
 ];
-/// Shortest token that one of them begins.
+/// Shortest token that is recognised by its form.
 const SHORTEST: usize = 12;
 
-/// Finds credentials in texts: what follows a name that speaks of secrets, `Bearer` and `Basic`,
-/// tokens of a known form, passwords in URLs, private keys, and the secrets that a program names.
+/// Finds and masks credentials in texts: values after names that suggest secrets, what follows `Bearer`
+/// and `Basic`, tokens of known forms, passwords in URLs, private keys, and secrets that the program
+/// registers.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
     secrets: Vec<String>,
 }
 
 impl Redaction {
-    /// One that knows no secret by itself.
+    /// Creates a redaction without registered secrets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Masks `secret` wherever it stands. Empty ones are none.
+    /// Masks every occurrence of `secret`. An empty `secret` is ignored.
     #[must_use]
     pub fn secret(mut self, secret: impl Into<String>) -> Self {
         let secret = secret.into();
         if !secret.is_empty() {
             self.secrets.push(secret);
-            // One may be a part of another.
+            // Longest first, since one secret may be part of another.
             self.secrets
                 .sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         }
         self
     }
 
-    /// A text without its credentials.
+    /// Returns the text with its credentials masked.
     ///
     /// ```
     /// use mcpbolt::policy::Redaction;
@@ -80,13 +81,14 @@ impl Redaction {
         Cow::Owned(masked)
     }
 
-    /// JSON without its credentials: in strings, and in members whose names speak of secrets.
+    /// Returns JSON with credentials masked, both in strings and in members whose names suggest
+    /// secrets.
     pub fn json(&self, json: &str) -> String {
         mask_with(json, |text| self.text(text).into_owned())
     }
 }
 
-/// Private keys in PEM.
+/// Masks private keys in PEM; `None` if there is none.
 fn without_keys(text: &str) -> Option<String> {
     const KIND: &str = "PRIVATE KEY-----";
     let begin = text.find("-----BEGIN ")?;
@@ -99,13 +101,13 @@ fn without_keys(text: &str) -> Option<String> {
     Some(format!("{}{MASK}{rest}", &text[..begin]))
 }
 
-/// What the next word is, going by those before it.
+/// What to expect of the next word, given the words before it.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Plain,
-    /// The value of a name that speaks of secrets.
+    /// The value of a name that suggests a secret.
     Secret,
-    /// What follows `Bearer` or `Basic`, if it looks like it.
+    /// What follows `Bearer` or `Basic`, if it looks like a credential.
     Credential,
 }
 
@@ -169,13 +171,13 @@ fn word(out: &mut String, word: &str, expected: Next) -> Next {
     Next::Plain
 }
 
-/// Whether that is more than a word of a sentence.
+/// Whether the word looks like a credential rather than a word of a sentence.
 fn is_credential(word: &str) -> bool {
     let odd = |byte: u8| byte.is_ascii_digit() || b"=_+/.~".contains(&byte);
     word.len() >= 16 || word.trim_end_matches('.').bytes().any(odd)
 }
 
-/// Whether a token tells by its form that it is one.
+/// Whether the word has the form of a token.
 fn is_token(word: &str) -> bool {
     let jwt = word.starts_with("eyJ") && word.matches('.').count() >= 2;
     let known = PREFIXES.iter().any(|prefix| word.starts_with(prefix));

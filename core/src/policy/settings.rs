@@ -1,4 +1,4 @@
-//! A policy as data, as configuration files and other languages have it.
+//! A policy as data, for configuration files and other languages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::clients::{self, Client, Tokens};
-use super::{Permissions, Policy, Redaction};
-use crate::limits::{Quota, Rate};
+use super::{AuditQueue, Permissions, Policy, Redaction, WhenFull};
+use crate::limits::{MAX_AUDIT_EVENTS, Quota, Rate};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -20,9 +20,26 @@ struct Settings {
     secrets: Vec<String>,
     audit_arguments: bool,
     audit_to_tracing: bool,
+    audit_queue: Option<Queue>,
     keys: Option<BTreeMap<String, Client>>,
     jwt: Option<Tokens>,
     scopes: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Queue {
+    events: usize,
+    when_full: WhenFull,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            events: MAX_AUDIT_EVENTS,
+            when_full: WhenFull::default(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -40,15 +57,26 @@ struct PerPeriod {
 }
 
 impl Policy {
-    /// That of a JSON object: `permissions`; `rate` with `burst` and `perSecond`; `quota` with
-    /// `calls` and the `period` in milliseconds; `toolTimeout`, and `timeouts` by tool, in
-    /// milliseconds; `secrets` to be masked; `auditArguments` and `auditToTracing`; `scopes` that
-    /// tools take, by tool. Every member may be left out.
+    /// Reads a policy from a JSON object. Every member is optional:
     ///
-    /// Who asks is [verified](Self::verifier) by API keys, by signed tokens, or by either: `keys` are
-    /// objects by the key, with the `client` and its `scopes`; `jwt` has the `algorithm` (`HS256`,
-    /// `RS256` or `ES256`), the `key` (the secret, or the public key in PEM), `issuer` and `audience`, and
-    /// needs the feature of that name.
+    /// | member | value |
+    /// |---|---|
+    /// | `permissions` | [`Permissions`] |
+    /// | `rate` | `burst` and `perSecond` |
+    /// | `quota` | `calls`, and `period` in milliseconds |
+    /// | `toolTimeout` | milliseconds, for every tool |
+    /// | `timeouts` | milliseconds by tool |
+    /// | `secrets` | texts to be masked |
+    /// | `auditArguments`, `auditToTracing` | booleans |
+    /// | `auditQueue` | `events`, `whenFull` (`wait`, `drop`, `refuse`): [`audit_queue`](Self::audit_queue) |
+    /// | `scopes` | lists of required scopes, by tool |
+    /// | `keys` | by API key: `client` and its `scopes` |
+    /// | `jwt` | signed tokens; needs the feature `jwt` |
+    ///
+    /// Clients are [verified](Self::verifier) by `keys`, by `jwt`, or by either of them. `jwt` has an
+    /// `algorithm` of [`JwtAlgorithm`](super::JwtAlgorithm) and a `key` (the secret, or the public key
+    /// in PEM), or `keys`: such pairs by their `kid`. It also has the `issuer` and the `audience`, each
+    /// a text or a list of texts, unless `anyIssuer` or `anyAudience` is true.
     ///
     /// ```
     /// use mcpbolt::policy::Policy;
@@ -63,10 +91,11 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// When a member is not known, or not what it must be.
+    /// If a member is unknown or has a wrong value.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let said: Settings = serde_json::from_str(json)?;
         let timeouts = said.timeouts.into_iter();
+        let tokens = said.jwt.map(Tokens::read).transpose()?;
         let mut bounded = Self::new();
         if let Some(PerSecond { burst, per_second }) = said.rate {
             bounded = bounded.rate(Rate { burst, per_second });
@@ -76,7 +105,9 @@ impl Policy {
             bounded = bounded.quota(Quota { calls, period });
         }
         Ok(Self {
-            verifier: clients::verifier(said.keys, said.jwt)?,
+            verifier: clients::verifier(said.keys, tokens.clone())?,
+            #[cfg(feature = "jwt")]
+            tokens,
             scopes: said.scopes,
             permissions: said.permissions,
             tool_timeout: said.tool_timeout.map(Duration::from_millis),
@@ -85,6 +116,9 @@ impl Policy {
                 .collect(),
             keeps_arguments: said.audit_arguments,
             traces: said.audit_to_tracing,
+            queue: said
+                .audit_queue
+                .map(|it| AuditQueue::new(it.events, it.when_full)),
             redaction: said
                 .secrets
                 .into_iter()
@@ -112,6 +146,7 @@ mod tests {
         assert!(!empty.has_rates() && !empty.has_limits() && !empty.audits());
         for wrong in [
             "[1]",
+            r#"{"auditQueue":{"whenFull":"burst"}}"#,
             r#"{"rates":{}}"#,
             r#"{"rate":{"burst":-1,"perSecond":1}}"#,
             r#"{"quota":{"calls":9}}"#,
@@ -123,6 +158,11 @@ mod tests {
             r#"{"jwt":{"algorithm":"HS256","key":""}}"#,
             r#"{"jwt":{"algorithm":"RS256","key":"s"}}"#,
             r#"{"jwt":{"algorithm":"HS256"}}"#,
+            r#"{"jwt":{"algorithm":"HS256","key":"1234567890123456789012345678901","issuer":"a","audience":"b"}}"#,
+            r#"{"jwt":{"algorithm":"HS256","key":"12345678901234567890123456789012","audience":"b"}}"#,
+            r#"{"jwt":{"algorithm":"HS256","key":"12345678901234567890123456789012","issuer":"a"}}"#,
+            r#"{"jwt":{"keys":{"k":{"algorithm":"HS256","key":"short"}},"anyIssuer":true,"anyAudience":true}}"#,
+            r#"{"jwt":{"anyIssuer":true,"anyAudience":true}}"#,
         ] {
             assert!(Policy::from_json(wrong).is_err(), "{wrong}");
         }

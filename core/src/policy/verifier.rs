@@ -1,4 +1,4 @@
-//! Who asks: what a client brings to prove it, and who says whether it does.
+//! Credentials of clients, and their verification.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,23 +11,24 @@ use sha2::{Digest, Sha256};
 use crate::connection::Principal;
 use crate::json::reader;
 
-/// What a client brings to prove who it is. Shown without what must not be seen.
+/// The credentials of a client. `Debug` does not show secrets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Credentials<'a> {
-    /// Nothing.
+    /// No credentials.
     None,
-    /// A token: `Authorization: Bearer …`.
+    /// A bearer token: `Authorization: Bearer …`.
     Bearer(&'a str),
-    /// A key: `X-API-Key: …`.
+    /// An API key: `X-API-Key: …`.
     ApiKey(&'a str),
-    /// The certificate that it has shown, and proven to be its own, below HTTP (mutual TLS): DER.
+    /// The client's certificate, proven by mutual TLS below HTTP: DER.
     Certificate(&'a [u8]),
 }
 
 impl Credentials<'_> {
-    /// Those of an `auth` member, raw JSON, to `read`: an object with `type` (`bearer` or `api_key`)
-    /// and `credentials` (or `token`, or `key`). Anything else is nothing.
+    /// Passes the credentials in an `auth` member, raw JSON, to `read`. `auth` is an object with `type`
+    /// (`bearer` or `api_key`) and `credentials` (or `token`, or `key`); anything else is
+    /// `Credentials::None`.
     pub(crate) fn with_said<R>(auth: Option<&str>, read: impl FnOnce(&Credentials<'_>) -> R) -> R {
         let text = |name| {
             let value = reader::find(auth?, name)?;
@@ -56,7 +57,7 @@ impl fmt::Debug for Credentials<'_> {
 
 type Verify = dyn Fn(&Credentials<'_>) -> Result<Principal, String> + Send + Sync;
 
-/// Who says whether they do.
+/// The callback that verifies credentials.
 #[derive(Clone)]
 pub(super) struct Verifier(Arc<Verify>);
 
@@ -68,7 +69,7 @@ impl Verifier {
     }
 
     /// # Errors
-    /// Why they do not. One that panics knows nobody.
+    /// Why the credentials are refused. A callback that panics refuses them.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(credentials)));
         verdict.unwrap_or_else(|_| Err("who asks cannot be verified".into()))
@@ -81,8 +82,8 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// Keys and whose they are, for a [verifier](super::Policy::verifier). Only their digests are kept,
-/// so that neither a dump nor the time that a look takes tells anything of them.
+/// API keys and their owners, for a [verifier](super::Policy::verifier). Only digests of the keys are
+/// kept, so neither a memory dump nor the time of a lookup reveals anything about the keys.
 ///
 /// ```
 /// use mcpbolt::policy::{ApiKeys, Policy};
@@ -93,22 +94,24 @@ impl fmt::Debug for Verifier {
 pub struct ApiKeys(HashMap<[u8; 32], Principal>);
 
 impl ApiKeys {
-    /// None yet.
+    /// Creates an empty set: every key is refused.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the key of somebody.
+    /// Adds a key and its owner. An owner given by name, or by a principal [named](Principal::new) by
+    /// the program, becomes a [`Principal::key`].
     #[must_use]
     pub fn key(mut self, key: &str, whose: impl Into<Principal>) -> Self {
-        self.0.insert(Sha256::digest(key).into(), whose.into());
+        self.0
+            .insert(Sha256::digest(key).into(), whose.into().keyed());
         self
     }
 
-    /// Whose key that is.
+    /// Returns the owner of the key.
     ///
     /// # Errors
-    /// It is none of them.
+    /// If the credentials are not a known API key.
     pub fn verify(&self, credentials: &Credentials<'_>) -> Result<Principal, String> {
         let Credentials::ApiKey(key) = credentials else {
             return Err("an API key is needed".into());
@@ -146,8 +149,8 @@ mod tests {
     fn keys_are_known_and_nothing_else_is() {
         let keys = ApiKeys::new().key("one", "alice").key("two", "bob");
         let who = |credentials| keys.verify(&credentials).map(|it| it.as_str().to_owned());
-        assert_eq!(who(Credentials::ApiKey("one")).as_deref(), Ok("alice"));
-        assert_eq!(who(Credentials::ApiKey("two")).as_deref(), Ok("bob"));
+        assert_eq!(who(Credentials::ApiKey("one")).as_deref(), Ok("key:alice"));
+        assert_eq!(who(Credentials::ApiKey("two")).as_deref(), Ok("key:bob"));
         for wrong in [
             Credentials::ApiKey("three"),
             Credentials::ApiKey(""),

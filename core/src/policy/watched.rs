@@ -1,4 +1,4 @@
-//! One request under a policy or a profile: what becomes of its answer on the way out.
+//! Applies a policy or a profile to the answer of one request, and audits the request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -11,17 +11,17 @@ use crate::json::reader;
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, Method, Profile, Revision};
 
-/// Who asks for what.
+/// A request, what it names and who sent it.
 pub(crate) struct Asked<'a> {
     pub request: &'a Incoming<'a>,
-    /// A tool, a prompt or a URI; empty when it names nothing.
+    /// A tool, a prompt or a URI; empty if the request names nothing.
     pub about: &'a str,
     pub principal: Option<&'a Principal>,
-    /// It is answered later: no answer at all is an outcome, too.
+    /// Whether the request is answered later: then it may end without an answer.
     pub is_deferred: bool,
 }
 
-/// See the [module](self).
+/// The watch of one request. See the [module documentation](self).
 #[derive(Debug)]
 pub(crate) struct Watched {
     policy: Option<Arc<Policy>>,
@@ -31,7 +31,7 @@ pub(crate) struct Watched {
     about: Box<str>,
     principal: Option<Principal>,
     audited: Option<Audited>,
-    /// The outcome that is known before the answer: its index and one, or nothing.
+    /// An outcome fixed before the answer: its index plus one; zero if there is none.
     foreseen: AtomicU8,
     settled: AtomicBool,
 }
@@ -45,7 +45,7 @@ struct Audited {
 }
 
 impl Watched {
-    /// That of a request; `None` when there is nothing to watch.
+    /// Creates the watch of a request; `None` if there is nothing to watch.
     pub fn new(
         policy: Option<&Arc<Policy>>,
         profile: Profile,
@@ -82,13 +82,18 @@ impl Watched {
         }))
     }
 
-    /// Says what came of it, whatever the answer looks like.
+    /// Suppresses the audit event of this request.
+    pub fn pass_over(&self) {
+        self.settled.store(true, Ordering::Relaxed);
+    }
+
+    /// Fixes the outcome for the audit, whatever the answer looks like.
     pub fn foresee(&self, outcome: Outcome) {
         self.foreseen.store(outcome as u8 + 1, Ordering::Relaxed);
     }
 
-    /// Whether it is an error that a tool takes too long, rather than a failure to read: by the
-    /// profile's own code for it.
+    /// Whether a tool that takes too long is answered with an error instead of a result with `isError`:
+    /// only if the profile has its own code for it.
     pub fn tells_timeouts(&self) -> bool {
         let own = ErrorKind::TimedOut.code_in(self.profile, self.revision);
         own != ErrorKind::TimedOut.code(self.revision)
@@ -98,7 +103,7 @@ impl Watched {
         self.policy.as_ref().map(|policy| &policy.redaction)
     }
 
-    /// Writes down what came of it, once.
+    /// Audits the request, once.
     fn settle(&self, seen: Outcome, code: Option<i64>, message: Option<&str>) {
         let (Some(policy), Some(audited)) = (&self.policy, &self.audited) else {
             return;
@@ -125,10 +130,11 @@ impl Watched {
             message,
             duration: audited.begun.elapsed(),
             arguments: audited.arguments.as_deref(),
+            dropped: 0,
         });
     }
 
-    /// A tool says that it failed.
+    /// Handles a result in which a tool reports a failure.
     fn failed(&self, object: &str) -> Verdict {
         let text = said(object);
         if self.profile.overlay().failures_are_errors {
@@ -145,7 +151,7 @@ impl Watched {
         }
     }
 
-    /// What was read is larger than it may be.
+    /// Refuses the contents of a resource that is too large.
     fn too_large(&self, object: &str) -> Option<Verdict> {
         let limit = self
             .policy
@@ -252,7 +258,7 @@ fn said(object: &str) -> String {
     texts.next().unwrap_or_default().into_owned()
 }
 
-/// The bytes of what was read.
+/// The size of a resource's contents, in bytes after decoding.
 fn size(object: &str) -> u64 {
     let contents = reader::find(object, "contents").unwrap_or("[]");
     let bytes = |item| {

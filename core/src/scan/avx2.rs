@@ -1,4 +1,4 @@
-//! 64 bytes as two vectors of AVX2.
+//! 64 bytes as two AVX2 vectors.
 
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_and_si256, _mm256_blendv_epi8,
@@ -57,7 +57,7 @@ fn has_control(least: __m256i) -> bool {
     _mm256_movemask_epi8(control_half(least)) != 0
 }
 
-/// Quotes and backslashes: the only bytes that their low nibble finds in the table.
+/// Quotes and backslashes: the only bytes equal to the table entry of their low nibble.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn quote_half(half: __m256i) -> __m256i {
@@ -81,7 +81,7 @@ fn is_plain(block: Block) -> bool {
     _mm256_movemask_epi8(_mm256_or_si256(quotes, control)) == 0
 }
 
-/// Four blocks in one question; what was seen and they, if they are plain.
+/// Checks four blocks at once; returns `seen` joined with them if they are plain.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn plain(chunk: &[u8; 256], mut seen: __m256i) -> Option<__m256i> {
@@ -108,14 +108,14 @@ fn most() -> __m256i {
     _mm256_set1_epi8(-1)
 }
 
-/// All bits that are set in `a` or in a part of the block.
+/// The bits set in `a` or in any part of the block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join(a: __m256i, block: Block) -> __m256i {
     _mm256_or_si256(a, _mm256_or_si256(block[0], block[1]))
 }
 
-/// The lesser bytes of `a` and the parts of the block.
+/// The bytewise minimum of `a` and the parts of the block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lower(a: __m256i, block: Block) -> __m256i {
@@ -134,7 +134,7 @@ fn high(block: Block) -> u64 {
     mask(block)
 }
 
-/// The letters that may follow a backslash, but `u`; `r` shares its low nibble with `b`.
+/// The letters that may follow a backslash, except `u`; `r` has the same low nibble as `b`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(block: Block) -> u64 {
@@ -155,8 +155,8 @@ fn not_digits(block: Block) -> u64 {
     ])
 }
 
-/// The bytes outside a class. The first lookup needs no mask: it answers zero for every byte
-/// outside ASCII, which is in no class.
+/// The bytes outside a class. The first lookup needs no mask: it returns zero for every non-ASCII
+/// byte, and those are in no class.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn outside_half(half: __m256i, class: Class) -> __m256i {
@@ -173,11 +173,11 @@ fn table(bytes: [u8; 16]) -> __m256i {
     _mm256_broadcastsi128_si256(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
-/// Writes a block at once if each of its stops is escaped by two bytes.
+/// Writes a block at once if all its stops have two-byte escapes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
-    // Control characters above 0x0f look up nothing, as a byte with the top bit does.
+    // For control characters above 0x0f the lookup yields zero, as for a byte with the top bit set.
     let letter = |half| {
         let place = _mm256_add_epi8(half, _mm256_set1_epi8(0x70));
         _mm256_shuffle_epi8(table(LETTERS), place)
@@ -206,7 +206,7 @@ fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
     true
 }
 
-/// Every byte with the bit set that lower case letters have.
+/// Sets the bit that distinguishes lower-case from upper-case letters, in every byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fold(block: Block) -> Block {

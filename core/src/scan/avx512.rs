@@ -1,4 +1,4 @@
-//! 64 bytes as one vector of AVX-512 (F and BW).
+//! 64 bytes as one AVX-512 vector (F and BW).
 
 use std::arch::x86_64::{
     __m512i, _mm_set_epi64x, _mm512_add_epi8, _mm512_and_si512, _mm512_broadcast_i32x4,
@@ -46,7 +46,7 @@ fn is_plain(block: __m512i) -> bool {
     stops(block) == 0
 }
 
-/// Four blocks in one question; what was seen and they, if they are plain.
+/// Checks four blocks at once; returns `seen` joined with them if they are plain.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn plain(chunk: &[u8; 256], mut seen: __m512i) -> Option<__m512i> {
@@ -77,7 +77,7 @@ fn join(a: __m512i, block: __m512i) -> __m512i {
     _mm512_or_si512(a, block)
 }
 
-/// The lesser bytes of both.
+/// The bytewise minimum of both.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn lower(a: __m512i, block: __m512i) -> __m512i {
@@ -102,7 +102,7 @@ fn has_control(least: __m512i) -> bool {
     control(least) != 0
 }
 
-/// The letters that may follow a backslash, but `u`; `r` shares its low nibble with `b`.
+/// The letters that may follow a backslash, except `u`; `r` has the same low nibble as `b`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn letters(block: __m512i) -> u64 {
@@ -116,7 +116,7 @@ fn not_digits(block: __m512i) -> u64 {
     outside(block, DIGITS)
 }
 
-/// The bytes outside a class; the first lookup answers zero for every byte outside ASCII.
+/// The bytes outside a class; the first lookup returns zero for every non-ASCII byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn outside(block: __m512i, class: Class) -> u64 {
@@ -132,11 +132,11 @@ fn table(bytes: [u8; 16]) -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi64x((bytes >> 64) as i64, bytes as i64))
 }
 
-/// Writes a block at once if each of its stops is escaped by two bytes.
+/// Writes a block at once if all its stops have two-byte escapes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
-    // Control characters above 0x0f look up nothing, as a byte with the top bit does.
+    // For control characters above 0x0f the lookup yields zero, as for a byte with the top bit set.
     let place = _mm512_add_epi8(block, _mm512_set1_epi8(0x70));
     let letters = _mm512_shuffle_epi8(table(LETTERS), place);
     let controls = control(block);
@@ -151,7 +151,7 @@ fn spread(sink: &mut Sink<'_>, block: Block, stops: u64, len: usize) -> bool {
     true
 }
 
-/// Every byte with the bit set that lower case letters have.
+/// Sets the bit that distinguishes lower-case from upper-case letters, in every byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn fold(block: __m512i) -> __m512i {

@@ -1,8 +1,8 @@
-//! The algorithm over blocks of 64 bytes, one bit per byte, written once for all instruction
-//! sets. Each set's file supplies the questions asked of a block, then expands [`string_kernel`]
-//! in its own `#[target_feature]` context, so that everything inlines.
+//! The string algorithm over blocks of 64 bytes, one bit per byte, written once for all instruction
+//! sets. The file of each set supplies the block operations and expands [`string_kernel`] in its
+//! own `#[target_feature]` context, so that everything inlines.
 
-/// A class of bytes as two tables: a byte belongs to it when the entries of its low and its
+/// A class of bytes as two tables: a byte belongs to the class if the entries of its low and its
 /// high nibble share a bit.
 pub(super) struct Class {
     pub(super) low: [u8; 16],
@@ -15,8 +15,8 @@ pub(super) const DIGITS: Class = Class {
     high: [0, 0, 0, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
 };
 
-/// A table that gives each of `bytes` back to its own low nibble, so that a byte which equals
-/// its entry is one of them; the entries of the other nibbles equal no byte of theirs.
+/// A table that maps the low nibble of each of `bytes` to that byte, so that a byte equal to its
+/// entry is one of them. Entries of other nibbles match no byte.
 pub(super) const fn own<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
     let mut table = [0xff; 16];
     table[15] = 0;
@@ -28,18 +28,18 @@ pub(super) const fn own<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
     table
 }
 
-/// What one block hands to the next.
+/// The state that one block passes to the next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Carry {
-    /// 1 if the next block's first byte is escaped.
+    /// 1 if the first byte of the next block is escaped.
     pub(super) escaped: u64,
     /// The first bytes of the next block that must be hex digits.
     pub(super) hex: u64,
 }
 
 impl Carry {
-    /// The bytes that a backslash before them escapes. An odd run of backslashes escapes what
-    /// follows it; the subtraction carries along each run to find its parity (simdjson's way).
+    /// The bytes escaped by a backslash before them. A run of backslashes of odd length escapes the
+    /// next byte; the subtraction carries along each run to find its parity (as in simdjson).
     #[inline(always)]
     pub(super) fn escaped(&mut self, slashes: u64) -> u64 {
         const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
@@ -50,7 +50,7 @@ impl Carry {
         escaped
     }
 
-    /// The bytes that must be hex digits, where `units` are the escaped letters `u`.
+    /// The bytes that must be hex digits; `units` marks the escaped letters `u`.
     #[inline(always)]
     pub(super) fn hex_wanted(&mut self, units: u64) -> u64 {
         let wanted = units << 1 | units << 2 | units << 3 | units << 4 | self.hex;
@@ -59,8 +59,8 @@ impl Carry {
     }
 }
 
-/// The 64 bytes at `pos`; near the end of the text a copy, filled up with zeros, which stop
-/// every string.
+/// The 64 bytes at `pos`; near the end of the text, a copy padded with zeros, which end every
+/// string.
 #[inline(always)]
 pub(super) fn chunk<'a>(
     text: &'a [u8],
@@ -78,7 +78,7 @@ pub(super) fn chunk<'a>(
     }
 }
 
-/// Less than 64 bytes, filled up with zeros, which stop every string.
+/// Fewer than 64 bytes, padded with zeros, which end every string.
 #[cold]
 #[inline(never)]
 pub(super) fn last(rest: &[u8]) -> [u8; 64] {
@@ -89,8 +89,8 @@ pub(super) fn last(rest: &[u8]) -> [u8; 64] {
     tail
 }
 
-/// Asks for the memory a page further on, where the processor's own foresight ends: long text
-/// then comes as fast as memory gives it.
+/// Prefetches the memory one page ahead, where the processor's own prefetching stops, so that long
+/// text is read at memory speed.
 #[inline(always)]
 pub(super) fn fetch_ahead(chunk: &[u8; 256]) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -102,15 +102,14 @@ pub(super) fn fetch_ahead(chunk: &[u8; 256]) {
     }
 }
 
-/// Plain blocks in a row after which four are looked at together.
+/// Consecutive plain blocks after which four are checked at once.
 pub(super) const CALM: usize = 4;
 
-/// Expands to `string_end` for the instruction sets named.
+/// Expands to `string_end` for the named instruction sets.
 ///
-/// Text without escapes is passed over in the first loop, four blocks at a time when it goes on.
-/// The second loop walks text with escapes without a branch that depends on where they stand.
-/// What can only end the walk, control characters and escapes that are none, is gathered and
-/// asked for at the closing quote.
+/// The first loop skips text without escapes, four blocks at a time in longer runs. The second loop
+/// walks text with escapes, without a branch that depends on their position. Control characters and
+/// invalid escapes can only end the walk, so they are collected and checked at the closing quote.
 macro_rules! string_kernel {
     ($features:literal) => {
         /// See [`string_end`](crate::scan::string_end).
@@ -168,7 +167,7 @@ macro_rules! string_kernel {
                         bad |= carry.hex_wanted(units) & not_digits(block);
                     }
                     if quotes != 0 {
-                        // The bits up to the first quote, itself included.
+                        // The bits up to and including the first quote.
                         let inside = quotes ^ quotes.wrapping_sub(1);
                         if any_bad | (bad | control(block)) & inside != 0 || has_control(least) {
                             return None;
@@ -184,7 +183,7 @@ macro_rules! string_kernel {
                     least = lower(least, block);
                     any_slash |= slashes;
                     any_bad |= bad;
-                    // No escape reaches over a block without a backslash.
+                    // No escape extends across a block without a backslash.
                     if slashes | before == 0 {
                         break;
                     }

@@ -1,7 +1,7 @@
-//! Which kernel runs: the best the processor has, unless the program chose another.
+//! Selects the kernel: the best that the processor supports, unless the program chose another.
 //!
-//! D1: a kernel compiled for an instruction set is called only right behind the check that the
-//! running processor has it. The check is one load of a cached word.
+//! D1: a kernel compiled for an instruction set is called only directly after a check that the
+//! processor supports it. The check is one load of a cached word.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,7 +9,7 @@ use super::{StringEnd, scalar};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512, sse2};
 
-/// Text that is escaped sooner byte by byte than by moving it to a block.
+/// Shortest text that is moved to a block, in bytes; shorter text is escaped faster byte by byte.
 #[cfg(target_arch = "x86_64")]
 const SHORT: usize = 16;
 
@@ -17,23 +17,23 @@ const SHORT: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Isa {
-    /// Byte by byte, on every processor.
+    /// Byte by byte; for every processor.
     Scalar,
-    /// x86-64's baseline.
+    /// The baseline of x86-64.
     Sse2,
-    /// The default where it exists.
+    /// The default where available.
     Avx2,
-    /// Never chosen by itself: older processors lower their clock for it.
+    /// Never selected by default: older processors lower their clock rate for it.
     Avx512,
 }
 
 static CHOSEN: AtomicU8 = AtomicU8::new(u8::MAX);
 
 impl Isa {
-    /// All of them, the plainest first.
+    /// All instruction sets, the simplest first.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Sse2, Self::Avx2, Self::Avx512];
 
-    /// Whether this processor has it.
+    /// Whether this processor supports it.
     #[inline]
     pub fn is_available(self) -> bool {
         match self {
@@ -53,8 +53,8 @@ impl Isa {
         }
     }
 
-    /// Makes the whole process use it from now on; `false`, and no change, if the processor
-    /// does not have it.
+    /// Makes the whole process use this instruction set from now on. Returns `false` and changes
+    /// nothing if the processor does not support it.
     pub fn choose(self) -> bool {
         let available = self.is_available();
         if available {
@@ -63,7 +63,7 @@ impl Isa {
         available
     }
 
-    /// What the process uses.
+    /// The instruction set that the process uses.
     #[inline]
     pub fn chosen() -> Self {
         match CHOSEN.load(Ordering::Relaxed) {
@@ -85,8 +85,8 @@ impl Isa {
         best
     }
 
-    /// [`string_end`](super::string_end) by this kernel, or by the scalar one where the
-    /// processor does not have it.
+    /// [`string_end`](super::string_end) by this kernel, or by the scalar one if the processor does
+    /// not support it.
     #[inline]
     pub fn string_end(self, text: &[u8], pos: usize) -> Option<StringEnd> {
         #[cfg(target_arch = "x86_64")]
@@ -104,8 +104,8 @@ impl Isa {
         scalar::string_end(text, pos)
     }
 
-    /// [`container_end`](super::container_end) by this kernel, or by the scalar one where the
-    /// processor does not have it.
+    /// [`container_end`](super::container_end) by this kernel, or by the scalar one if the
+    /// processor does not support it.
     #[inline]
     pub fn container_end(self, text: &[u8], pos: usize) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
@@ -123,8 +123,8 @@ impl Isa {
         scalar::container_end(text, pos)
     }
 
-    /// [`escape_into`](super::escape_into) by this kernel, or by the scalar one where the
-    /// processor does not have it and for text of a few bytes.
+    /// [`escape_into`](super::escape_into) by this kernel, or by the scalar one for short text or
+    /// if the processor does not support it.
     #[inline]
     pub fn escape_into(self, out: &mut Vec<u8>, text: &str) {
         let text = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Escaping text into a string, 64 bytes at a time.
+//! Escapes text for a JSON string, 64 bytes at a time.
 //!
 //! ```text
 //!   text:    | plain ……… "     plain …… ⏎     | next block
@@ -6,8 +6,8 @@
 //!   out:     | plain ……… \"   plain …… \n   eight bytes at a time move apart by a table
 //! ```
 //!
-//! Whole words are stored, the length counts what is real. No branch depends on where the stops
-//! are, only on whether a block has any, and on whether one needs six bytes (`\u001f`).
+//! Whole words are stored, and the length counts only the valid bytes. No branch depends on where
+//! the stops are, only on whether a block has any, and whether one needs six bytes (`\u001f`).
 //!
 //! Invariants of the `unsafe` blocks here and in [`escape_kernel`]'s expansions:
 //!
@@ -18,11 +18,11 @@
 
 use super::scalar::ESCAPES;
 
-/// Most that one block of 64 bytes may write: six for each, and one store beyond.
+/// Most bytes that one block of 64 may write: six for each byte, and one store beyond.
 const ROOM: usize = 64 * 6 + 64;
 
-/// Where eight bytes go when those of a mask get a backslash before them; the backslash itself
-/// stands behind the eight.
+/// Shuffle table: the position of eight bytes when those in a mask get a backslash before them. The
+/// backslash is at index 8.
 static APART: [[u8; 16]; 256] = {
     let mut table = [[0; 16]; 256];
     let mut mask = 0;
@@ -43,7 +43,7 @@ static APART: [[u8; 16]; 256] = {
     table
 };
 
-/// The letters of the escapes of two bytes, by the low nibble of their control characters.
+/// The letters of the two-byte escapes, by the low nibble of their control characters.
 pub(super) const LETTERS: [u8; 16] = {
     let mut letters = [0; 16];
     let mut low = 0;
@@ -57,7 +57,7 @@ pub(super) const LETTERS: [u8; 16] = {
     letters
 };
 
-/// The end of a vector, written through a cursor.
+/// Writes to the end of a vector through a cursor.
 pub(super) struct Sink<'a> {
     out: &'a mut Vec<u8>,
     at: usize,
@@ -70,7 +70,7 @@ impl<'a> Sink<'a> {
         Self { out, at }
     }
 
-    /// Makes sure of room for one block.
+    /// Ensures room for one block.
     #[inline(always)]
     pub(super) fn room(&mut self) {
         if self.out.capacity() - self.at < ROOM {
@@ -84,7 +84,7 @@ impl<'a> Sink<'a> {
         self.out.reserve(ROOM);
     }
 
-    /// Stores bytes of which the first `count` are real.
+    /// Stores `chunk`, of which the first `count` bytes are valid.
     #[inline(always)]
     pub(super) fn store<const N: usize>(&mut self, chunk: &[u8; N], count: usize) {
         const { assert!(N <= 256) };
@@ -97,7 +97,7 @@ impl<'a> Sink<'a> {
         self.at += count;
     }
 
-    /// Stores the spelling of one byte that cannot stand for itself.
+    /// Stores the escape of one byte.
     #[inline(always)]
     fn escape(&mut self, byte: u8) {
         let (spelling, len) = &ESCAPES[usize::from(byte)];
@@ -110,8 +110,8 @@ impl<'a> Sink<'a> {
         self.at += usize::from(*len);
     }
 
-    /// Writes the first `len` bytes of one block whose stops, all among them, are `stops`;
-    /// `window` holds the block and 64 bytes more.
+    /// Writes the first `len` bytes of a block. `stops` marks its stops, all within `len`; `window`
+    /// holds the block and 64 bytes more.
     #[inline(always)]
     pub(super) fn block(&mut self, window: &[u8; 128], mut stops: u64, len: usize) {
         let mut from = 0;
@@ -129,8 +129,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes the first `len` bytes of one block whose stops, all among them, are `stops` and
-    /// have become the letters of their escapes.
+    /// Writes the first `len` bytes of a block. `stops` marks its stops, all within `len`, which
+    /// have already been replaced by the letters of their escapes.
     #[inline]
     #[target_feature(enable = "ssse3,popcnt")]
     pub(super) fn spread(&mut self, spelled: &[u8; 64], stops: u64, len: usize) {
@@ -156,7 +156,7 @@ impl<'a> Sink<'a> {
         self.at = at + len;
     }
 
-    /// Ends the writing.
+    /// Sets the vector's length to the bytes written.
     pub(super) fn finish(mut self) {
         self.commit();
     }
@@ -168,14 +168,14 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Expands to `escape_into` for the instruction sets named.
+/// Expands to `escape_into` for the named instruction sets.
 macro_rules! escape_kernel {
     ($features:literal) => {
         /// See [`escape_into`](crate::scan::escape_into).
         #[target_feature(enable = $features)]
         pub(super) fn escape_into(out: &mut Vec<u8>, text: &[u8]) {
             let mut sink = Sink::new(out, text.len());
-            // The last block and what is less than one move to where bytes follow them.
+            // The last block, and any part of one, move to a buffer that has bytes after them.
             let body = (text.len() / 64).saturating_sub(1) * 64;
             let rest = text.get(body..).unwrap_or_default();
             let mut tail = [b' '; 192];

@@ -1,4 +1,5 @@
-//! The definition: byte by byte, no vectors, no cleverness. Every kernel answers like this.
+//! The reference implementation: byte by byte, without vectors. Every kernel returns the same
+//! results.
 
 use super::StringEnd;
 
@@ -27,7 +28,7 @@ pub fn string_end(text: &[u8], mut pos: usize) -> Option<StringEnd> {
     })
 }
 
-/// Length of the escape whose backslash is at `pos`; `None` if it is none of RFC 8259.
+/// Length of the escape whose backslash is at `pos`; `None` if it is not an escape of RFC 8259.
 #[inline]
 pub fn escape_len(text: &[u8], pos: usize) -> Option<usize> {
     match *text.get(pos + 1)? {
@@ -60,8 +61,7 @@ pub fn container_end(text: &[u8], mut pos: usize) -> Option<usize> {
     }
 }
 
-/// How a byte is written inside a string when it cannot stand for itself: padded to eight
-/// bytes, and the length of what counts (0: it stands for itself).
+/// The escape of each byte, padded to eight bytes, and its length; 0 if the byte needs no escape.
 pub(super) const ESCAPES: [([u8; 8], u8); 256] = {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut table = [([0; 8], 0); 256];

@@ -1,4 +1,4 @@
-//! Over a container whose text is validated already: brackets are counted, nothing is checked.
+//! Skips a container of validated text: counts brackets, and checks nothing.
 //!
 //! ```text
 //!   text:     {"a":"x]","b":[1,{}]} …
@@ -7,8 +7,8 @@
 //!   closes:                    } ] }
 //! ```
 
-/// All bits from each set bit up to the next one: which bytes lie inside strings, where `quotes`
-/// are the quotes. An opening quote counts as inside, a closing one does not.
+/// All bits from each set bit up to the next one. If `quotes` marks the quotes, these are the bytes
+/// inside strings, including opening quotes but not closing ones.
 #[inline(always)]
 pub(super) fn between(mut quotes: u64) -> u64 {
     quotes ^= quotes << 1;
@@ -19,7 +19,7 @@ pub(super) fn between(mut quotes: u64) -> u64 {
     quotes ^ quotes << 32
 }
 
-/// The closing bracket that brings `depth` open ones to none, as its place in a block.
+/// The position in a block of the closing bracket that closes the last of `depth` open ones.
 #[inline]
 pub(super) fn last_close(opens: u64, closes: u64, depth: usize) -> Option<usize> {
     let mut rest = closes;
@@ -36,7 +36,7 @@ pub(super) fn last_close(opens: u64, closes: u64, depth: usize) -> Option<usize>
     None
 }
 
-/// Expands to `container_end` for the instruction sets named.
+/// Expands to `container_end` for the named instruction sets.
 macro_rules! skip_kernel {
     ($features:literal) => {
         /// See [`container_end`](crate::scan::container_end).
@@ -52,7 +52,7 @@ macro_rules! skip_kernel {
                 let escaped = carry.escaped(eq(block, b'\\'));
                 let strings = between(eq(block, b'"') & !escaped) ^ in_string;
                 in_string = (strings as i64 >> 63) as u64;
-                // Setting one bit makes a square bracket the brace of its sort.
+                // Setting one bit turns a square bracket into the brace of the same direction.
                 let folded = fold(block);
                 let opens = eq(folded, b'{') & !strings;
                 let closes = eq(folded, b'}') & !strings;

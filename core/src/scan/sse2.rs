@@ -1,4 +1,4 @@
-//! 64 bytes as four vectors of SSE2, which every x86-64 has.
+//! 64 bytes as four SSE2 vectors; every x86-64 has SSE2.
 
 use std::arch::x86_64::{
     __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
@@ -40,7 +40,7 @@ fn eq_part(part: __m128i, byte: u8) -> __m128i {
     _mm_cmpeq_epi8(part, _mm_set1_epi8(byte as i8))
 }
 
-/// The bytes from `from` on, `span` further ones included.
+/// The bytes in the range from `from` to `from + span`, inclusive.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn range_part(part: __m128i, from: u8, span: u8) -> __m128i {
@@ -118,7 +118,7 @@ fn is_plain(block: Block) -> bool {
     !any(stop_parts(block))
 }
 
-/// Four blocks in one question; what was seen and they, if they are plain.
+/// Checks four blocks at once; returns `seen` joined with them if they are plain.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn plain(chunk: &[u8; 256], mut seen: __m128i) -> Option<__m128i> {
@@ -166,7 +166,7 @@ fn most() -> __m128i {
     _mm_set1_epi8(-1)
 }
 
-/// All bits that are set in `a` or in a part of the block.
+/// The bits set in `a` or in any part of the block.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn join(a: __m128i, block: Block) -> __m128i {
@@ -174,7 +174,7 @@ fn join(a: __m128i, block: Block) -> __m128i {
     _mm_or_si128(a, _mm_or_si128(low, _mm_or_si128(block[2], block[3])))
 }
 
-/// The lesser bytes of `a` and the parts of the block.
+/// The bytewise minimum of `a` and the parts of the block.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn lower(a: __m128i, block: Block) -> __m128i {
@@ -204,13 +204,13 @@ fn not_digits(block: Block) -> u64 {
     ])
 }
 
-/// Never: moving bytes apart by a table takes a later instruction set.
+/// Always refuses: spreading bytes by a table needs a later instruction set.
 #[inline]
 fn spread(_: &mut Sink<'_>, _: Block, _: u64, _: usize) -> bool {
     false
 }
 
-/// Every byte with the bit set that lower case letters have.
+/// Sets the bit that distinguishes lower-case from upper-case letters, in every byte.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn fold(block: Block) -> Block {

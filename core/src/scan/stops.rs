@@ -1,6 +1,6 @@
-//! The first look at a string: sixteen bytes, inline, no dispatch.
+//! Scans the first sixteen bytes of a string: inline, without dispatch.
 
-/// Which of sixteen bytes end a run of plain string bytes, and which are outside ASCII.
+/// The bytes of a chunk that end a run of plain string bytes, and the non-ASCII bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Stops {
     /// Bit i: byte i is a quote, a backslash or a control character. Only the lowest set bit is
@@ -11,7 +11,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Whether a byte outside ASCII lies before the first stop.
+    /// Whether a non-ASCII byte comes before the first stop.
     #[inline(always)]
     pub fn high_before(self) -> bool {
         // `mask ^ (mask - 1)` keeps the bits up to the lowest stop, or all when there is none.
@@ -19,7 +19,7 @@ impl Stops {
     }
 }
 
-/// Looks at sixteen bytes of a string.
+/// Scans sixteen bytes of a string.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn stops(chunk: &[u8; 16]) -> Stops {
@@ -47,14 +47,14 @@ fn vector(chunk: &[u8; 16]) -> Stops {
     }
 }
 
-/// Looks at sixteen bytes of a string.
+/// Scans sixteen bytes of a string.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn stops(chunk: &[u8; 16]) -> Stops {
     portable(chunk)
 }
 
-/// The same with words, for every processor: what [`stops`] is where there is no SSE2.
+/// Word-based version of [`stops`], for processors without SSE2.
 pub fn portable(chunk: &[u8; 16]) -> Stops {
     let word = u128::from_le_bytes(*chunk);
     let (low, high) = (word as u64, (word >> 64) as u64);
@@ -66,7 +66,7 @@ pub fn portable(chunk: &[u8; 16]) -> Stops {
 
 const TOPS: u64 = 0x8080_8080_8080_8080;
 
-/// The top bit of each byte that stops; bits above the first may be false.
+/// The top bit of each byte that stops; bits above the first may be false positives.
 fn stop_bits(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let zero = |x: u64| x.wrapping_sub(ONES) & !x;
@@ -76,12 +76,12 @@ fn stop_bits(word: u64) -> u64 {
     (quote | slash | control) & TOPS
 }
 
-/// The top bits of eight bytes as eight bits.
+/// Gathers the top bits of eight bytes into eight bits.
 fn gather(tops: u64) -> u32 {
     ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
-/// Bit i: byte i of sixty-four is a line feed.
+/// A mask of line feeds: bit i is set if byte i is one.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn line_ends(chunk: &[u8; 64]) -> u64 {
@@ -103,14 +103,14 @@ fn line_ends_vector(chunk: &[u8; 64]) -> u64 {
     })
 }
 
-/// Bit i: byte i of sixty-four is a line feed.
+/// A mask of line feeds: bit i is set if byte i is one.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn line_ends(chunk: &[u8; 64]) -> u64 {
     portable_line_ends(chunk)
 }
 
-/// The same with words, for every processor.
+/// Word-based version of [`line_ends`], for every processor.
 pub fn portable_line_ends(chunk: &[u8; 64]) -> u64 {
     let (words, _) = chunk.as_chunks::<8>();
     words.iter().rev().fold(0, |ends, word| {

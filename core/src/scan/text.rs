@@ -1,17 +1,17 @@
-//! Bytes that are nearly always ASCII, as text.
+//! UTF-8 checks for bytes that are nearly always ASCII.
 //!
-//! T1: text is made without a further check only of bytes that are all ASCII, which is UTF-8.
+//! T1: text is made without a further check only from bytes that are all ASCII, which is valid
+//! UTF-8.
 
-/// Longest token, in bytes, that is looked at here; the general check is the faster one of what is
-/// longer.
+/// Longest token, in bytes, that is checked here; for longer ones the general check is faster.
 const SHORT_BYTES: usize = 128;
 
-/// `bytes` as text, if they are UTF-8. For short tokens, of which a message has many, several
+/// `bytes` as text, if they are UTF-8. For short tokens, which make up most of a message, several
 /// times as fast as the general check.
 #[inline]
 pub fn text(bytes: &[u8]) -> Option<&str> {
     if bytes.len() <= SHORT_BYTES && is_ascii(bytes) {
-        // SAFETY: T1, every byte was looked at.
+        // SAFETY: T1, every byte was checked.
         return Some(unsafe { std::str::from_utf8_unchecked(bytes) });
     }
     checked(bytes)
@@ -22,8 +22,8 @@ fn checked(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// Whether no byte has its top bit set. What is no multiple of a step ends with a step that
-/// overlaps the one before it.
+/// Whether no byte has its top bit set. The last step overlaps the one before if the length is not
+/// a multiple of the step.
 #[inline]
 fn is_ascii(bytes: &[u8]) -> bool {
     const TOP: u64 = 0x8080_8080_8080_8080;

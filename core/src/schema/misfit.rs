@@ -1,25 +1,25 @@
-//! What is wrong with a value, in parts, for clients that are told so (R-ACT-07).
+//! Validation errors in parts, for clients that receive them as data (R-ACT-07).
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 use super::{Schema, wording};
 
-/// What is wrong with a value, taken apart.
+/// A validation error in parts.
 #[derive(Debug)]
 pub(crate) struct Misfit {
-    /// One sentence.
+    /// The error as one sentence.
     pub sentence: String,
-    /// The member that it is about, from the top, with dots between.
+    /// The path of the member, with dots between the names.
     pub parameter: Option<String>,
-    /// The types that it may have, and the one it has, where that is what is wrong.
+    /// The expected types and the actual type, if the type is wrong.
     pub types: Option<(Vec<&'static str>, &'static str)>,
-    /// All that is wrong is that something is not there.
+    /// Whether the only fault is a missing member.
     pub is_absence: bool,
 }
 
 impl Schema {
-    /// What is wrong with a validated JSON text that does not fit; `None` if it fits.
+    /// Checks a validated JSON text; `None` if it is valid.
     pub(crate) fn misfit(&self, json: &str) -> Option<Misfit> {
         if self.accepts_at_once(json) {
             return None;
@@ -34,7 +34,7 @@ impl Schema {
         };
         let mut errors = validator.iter_errors(&value).peekable();
         let first = Misfit::of(errors.peek()?);
-        // A wrong value says more than one that is not there.
+        // A wrong value is more telling than a missing one.
         let wrong = errors.find(|error| !is_absence(error));
         Some(wrong.map_or(first, |error| Misfit::of(&error)))
     }
@@ -45,7 +45,7 @@ fn is_absence(error: &jsonschema::ValidationError<'_>) -> bool {
 }
 
 impl Misfit {
-    /// About no part of the value.
+    /// An error about no particular member.
     fn of_all(sentence: String) -> Self {
         Self {
             sentence,

@@ -1,4 +1,4 @@
-//! Who may do what: the one place where a server asks before it serves.
+//! The access guard: the one place where a server checks permission before it serves.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,24 +10,24 @@ use crate::handler::HandlerError;
 use crate::json::reader;
 use crate::mcp::Method;
 
-/// What a client wants to do, as a [guard](super::Builder::guard) sees it.
+/// An access that a client requests, as the [guard](super::Builder::guard) sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access<'a> {
-    /// How: [`Method::CallTool`], [`Method::ReadResource`], [`Method::GetPrompt`],
+    /// The method: [`Method::CallTool`], [`Method::ReadResource`], [`Method::GetPrompt`],
     /// [`Method::Complete`], [`Method::Subscribe`], [`Method::GetSkill`] or
     /// [`Method::ReadDirectory`].
     pub method: Method,
-    /// With what: the name of the tool or prompt, or the URI.
+    /// The name of the tool or prompt, or the URI.
     pub name: &'a str,
-    /// Who, where the carrier knows: see
+    /// The caller, where the transport knows it: see
     /// [`Connection::set_principal`](crate::connection::Connection::set_principal).
     pub principal: Option<&'a str>,
-    /// The arguments of a tool or a prompt, raw JSON: to look for what has no business there.
+    /// The arguments of a tool or prompt, raw JSON, for the guard to inspect.
     pub arguments: Option<&'a str>,
 }
 
-/// What a program says of each access.
+/// The program's guard function.
 #[derive(Clone)]
 pub(super) struct Guard(Arc<Verdict>);
 
@@ -41,7 +41,7 @@ impl Guard {
     }
 
     /// # Errors
-    /// Why not. A guard that panics admits nobody.
+    /// The guard's reason to refuse. If the guard panics, the access is refused.
     pub fn check(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let verdict = catch_unwind(AssertUnwindSafe(|| (self.0)(access)));
         verdict.unwrap_or_else(|_| Err(HandlerError::new("the guard failed unexpectedly")))
@@ -54,8 +54,8 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// What a request for one thing is for: a tool, a prompt or a URI. Others are for everybody; and
-/// without a name there is nothing to do, as whoever looks closer will say.
+/// The method and the tool, prompt or URI that a request accesses. `None` for requests that need no
+/// permission, and for requests without a name, which are refused later.
 pub(super) fn subject<'a>(request: &Incoming<'a>) -> Option<(Method, Cow<'a, str>)> {
     let message = request.message;
     let of_target = |member| {

@@ -1,4 +1,4 @@
-//! Requests of the action dialect: an action is a tool, a schema is a schema (R-ACT-41).
+//! Requests of the action dialect: each tool is an action with the tool's schemas (R-ACT-41).
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use super::definition::{ObjectWriter, Tool};
 use super::host::ServerHost;
 use super::registry::{Pages, Registry, cursor, page, quoted};
 use crate::action::encode::ActionError;
-use crate::action::{ErrorType, GET_DATA, TOOL, Version};
+use crate::action::{BATCH, ErrorType, GET_DATA, TOOL, Version};
 use crate::connection::References;
 use crate::connection::{Answer, Disposition, Incoming};
 use crate::handler::{Executor, HandlerError, Operation};
@@ -17,8 +17,8 @@ use crate::json::{number, reader, string};
 use crate::mcp::{ErrorKind, Method};
 use crate::schema::Misfit;
 
-/// The actions that every server has, but for `mcp.get_data`, which those have whose answers refer to
-/// data; `batch.execute` is carried out by the protocol layer. Name, description, schemas of params and data.
+/// The standard actions: name, description, schemas of params and data. Only servers whose answers
+/// use references have `mcp.get_data`. The protocol layer runs `batch.execute`.
 const STANDARD: [[&str; 4]; 5] = [
     [
         "mcp.get_schema",
@@ -45,14 +45,14 @@ const STANDARD: [[&str; 4]; 5] = [
         r#"{"type":"object","properties":{"part":{"type":"string"},"bytes":{"type":"integer"},"next_offset":{"type":"integer"}},"required":["part","bytes"]}"#,
     ],
     [
-        "batch.execute",
+        BATCH,
         "Carries operations out in their order, each on its own (best effort: what was done stays done); stops at the first that fails unless continue_on_error is true. No batches within a batch.",
         r#"{"type":"object","properties":{"operations":{"type":"array","items":{"type":"object","required":["action","params"]}},"continue_on_error":{"type":"boolean","default":false}},"required":["operations"]}"#,
         r#"{"type":"object","required":["results","success_count","error_count"]}"#,
     ],
 ];
 
-/// Says whether a server is well.
+/// The program's health check.
 #[derive(Clone)]
 pub(super) struct Health(Arc<dyn Fn() -> Result<(), HandlerError> + Send + Sync>);
 
@@ -73,8 +73,8 @@ impl fmt::Debug for Health {
     }
 }
 
-/// The `data` of `mcp.get_schema` for all actions, in pages of so many (R-ACT-15). Tools come
-/// before standard actions of their names.
+/// The `data` of `mcp.get_schema` for all actions, in pages of `size` (R-ACT-15). A tool replaces
+/// the standard action with the same name.
 pub(super) fn schemas<'a>(
     tools: impl Iterator<Item = &'a Tool> + Clone,
     refers: bool,
@@ -109,7 +109,7 @@ pub(super) fn schemas<'a>(
     pages.collect()
 }
 
-/// Those of them that a server has; whether its answers refer to data.
+/// The standard actions of a server; `refers` tells whether its answers use references.
 fn standards(refers: bool) -> impl Iterator<Item = &'static [&'static str; 4]> {
     let all = STANDARD.iter();
     all.filter(move |[name, ..]| refers || *name != GET_DATA)
@@ -124,7 +124,7 @@ fn standard(out: &mut Vec<u8>, description: &str, params: &str, data: &str) {
     object.end();
 }
 
-/// The `data` of `mcp.get_schema` for one action; `None` when there is none of that name.
+/// Returns the `data` of `mcp.get_schema` for one action; `None` if there is no such action.
 fn schema(registry: &Registry, name: &str) -> Option<String> {
     let mut out = b"{\"actions\":{".to_vec();
     string::append(&mut out, name);
@@ -150,7 +150,7 @@ fn fail(answer: Answer<'_>, kind: ErrorType, message: &str, details: Option<&str
     })
 }
 
-/// One member of details.
+/// Encodes details with one member.
 fn detail(name: &str, value: &str) -> String {
     let mut out = Vec::new();
     let mut object = ObjectWriter::begin(&mut out);
@@ -163,7 +163,7 @@ impl<E: Executor> ServerHost<E> {
     /// R-ACT-06, R-ACT-07, R-ACT-09
     pub(super) fn action(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let message = request.message;
-        // Of a name that is no Unicode text there is no action.
+        // A name that is not valid Unicode matches no action.
         let action = message.name().unwrap_or_default();
         let tool = message.decoded(TOOL);
         let params = message.arguments().unwrap_or("{}");
@@ -213,8 +213,20 @@ impl<E: Executor> ServerHost<E> {
         self.operate(Operation::CallTool(number), request, answer)
     }
 
-    /// The number of an action of that tool, which is this server, or what stands before the first
-    /// dot of names; `None` when it is neither.
+    /// Returns whether a GET with this action is served. A tool must allow GET; names that match no
+    /// tool run nothing and are served, except a batch.
+    #[cfg(feature = "http")]
+    pub(crate) fn runs_on_get(&mut self, tool: Option<&str>, action: &str) -> bool {
+        let number = match tool {
+            None => self.registry().tool(action),
+            Some(tool) => self.of_tool(tool, action).flatten(),
+        };
+        let tool = number.and_then(|number| self.registry().tool_at(number));
+        tool.map_or(action != BATCH, |tool| tool.on_get)
+    }
+
+    /// Returns the number of an action of `tool`, which is this server's name or the part of action
+    /// names before the first dot; `None` when it is neither.
     fn of_tool(&mut self, tool: &str, action: &str) -> Option<Option<u32>> {
         let is_own = self.implementation().name() == Some(tool);
         let registry = self.registry();

@@ -1,4 +1,4 @@
-//! Requests held against the policy of a server, and those who look at their answers.
+//! Checks requests against the server's policy, and attaches observers to their answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,17 +11,18 @@ use super::host::ServerHost;
 use super::operations::{missing, unknown_tool};
 use super::registry::Registry;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Incoming, Principal, Watch, is_secret,
+    Answer, Batch, CallKey, Disposition, Incoming, Principal, Source, Watch, is_secret,
 };
 use crate::handler::Executor;
 use crate::json::reader;
 use crate::limits::{Quota, whole_seconds};
-use crate::mcp::{Era, ErrorKind, Method};
+use crate::mcp::{ErrorKind, Method};
 use crate::message::{Dialect, Field};
 use crate::policy::{Asked, Credentials, Outcome, Policy, Watched};
 
 impl<E: Executor> ServerHost<E> {
-    /// Gives the answer back to who is to write it, or writes it here.
+    /// Applies the policy to a request. Returns the answer if the request is admitted; otherwise
+    /// the refusal is already written.
     pub(super) fn admit<'a>(
         &mut self,
         registry: &Registry,
@@ -44,8 +45,8 @@ impl<E: Executor> ServerHost<E> {
         let Some(policy) = &registry.policy else {
             return Ok(answer);
         };
-        // Who tries credentials is counted, too.
-        if let Err(wait) = self.take(policy, request, &answer) {
+        // Requests that fail authentication count against the rate, too.
+        if let Err(wait) = self.take(policy, &answer) {
             watched.foresee(Outcome::Limited);
             let why = format!("too many requests: try again in {} s", whole_seconds(wait));
             return Err(too_often(
@@ -65,6 +66,11 @@ impl<E: Executor> ServerHost<E> {
         let Some((method, name)) = subject(request) else {
             return Ok(answer);
         };
+        if !policy.can_audit() {
+            // A request that cannot be audited is not served.
+            watched.pass_over();
+            return Err(answer.error(ErrorKind::Overloaded, UNAUDITED, None));
+        }
         match policy.admits(method, &name) {
             Ok(()) => match policy.lacks(method, &name, answer.principal()) {
                 None => match self.take_call(policy, request, &answer) {
@@ -86,8 +92,8 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    /// Has the answers of a turn looked at, and bounds how long they may take. Who is not known any
-    /// more is refused here.
+    /// Attaches observers to the answers of a batch and starts their timeouts. Callers that can no
+    /// longer be identified are refused here.
     pub(super) fn watch(&mut self, batch: &mut Batch) {
         if self.registry.policy.is_none() && !self.speaks_profile() {
             return;
@@ -121,11 +127,11 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    /// Who asks, as the carrier knows or the request itself proves; noted until the request is
-    /// answered or handed on.
+    /// Returns the caller that the transport knows or the request itself proves; a proven caller is
+    /// remembered until the request is answered or dispatched.
     ///
     /// # Errors
-    /// It does not, and has to.
+    /// Why the request must prove its caller but does not.
     fn identify(
         &mut self,
         registry: &Registry,
@@ -143,8 +149,8 @@ impl<E: Executor> ServerHost<E> {
         Ok(Some(who))
     }
 
-    /// Who was found to ask when the request was admitted, a moment ago: nobody is asked twice of
-    /// what is still known.
+    /// Returns the caller found when the request was admitted just before, without verifying again
+    /// if it is still remembered.
     ///
     /// # Errors
     /// As [`identify`](Self::identify).
@@ -165,7 +171,7 @@ impl<E: Executor> ServerHost<E> {
         who
     }
 
-    /// Who asks, as the carrier knows.
+    /// The caller that the transport knows.
     fn known(&self) -> Option<&Principal> {
         self.current.as_ref().or_else(|| self.handle.verified())
     }
@@ -195,25 +201,20 @@ impl<E: Executor> ServerHost<E> {
         Watched::new(policy, self.handle.config().profile, asked)
     }
 
-    /// Counts a request of this client.
-    fn take(
-        &mut self,
-        policy: &Policy,
-        request: &Incoming<'_>,
-        answer: &Answer<'_>,
-    ) -> Result<(), Duration> {
+    /// Counts a request against the client's rate.
+    fn take(&self, policy: &Policy, answer: &Answer<'_>) -> Result<(), Duration> {
         if !policy.has_rates() {
             return Ok(());
         }
-        policy.take(self.client(policy, request, answer), Instant::now())
+        policy.take(&self.client(answer), Instant::now())
     }
 
-    /// Counts a call of this client.
+    /// Counts a tool call against the client's quota.
     ///
     /// # Errors
-    /// Why it is one too many, and how long it will be.
+    /// Why the quota is exceeded, and the time until the next call is allowed.
     fn take_call(
-        &mut self,
+        &self,
         policy: &Policy,
         request: &Incoming<'_>,
         answer: &Answer<'_>,
@@ -221,8 +222,7 @@ impl<E: Executor> ServerHost<E> {
         if !policy.has_quotas() || request.method != Some(Method::CallTool) {
             return Ok(());
         }
-        let client = self.client(policy, request, answer);
-        let taken = policy.take_call(client, Instant::now());
+        let taken = policy.take_call(&self.client(answer), Instant::now());
         taken.map_err(|(Quota { calls, period }, wait)| {
             let seconds = whole_seconds(wait);
             let why = format!(
@@ -232,25 +232,14 @@ impl<E: Executor> ServerHost<E> {
         })
     }
 
-    /// What a client is counted as.
-    fn client<'a>(
-        &'a mut self,
-        policy: &Policy,
-        request: &Incoming<'_>,
-        answer: &'a Answer<'_>,
-    ) -> &'a str {
-        if let Some(principal) = answer.principal() {
-            return principal.as_str();
-        }
-        if request.revision.era() == Era::Stateless && answer.is_exchange() {
-            return "";
-        }
-        self.client.get_or_insert_with(|| policy.next_client())
+    /// The source that the client's requests are counted by.
+    fn client(&self, answer: &Answer<'_>) -> Source {
+        self.from.clone().or_principal(answer.principal())
     }
 
     /// R-PER-06
     fn limit(&self, request: &Incoming<'_>, key: CallKey, limit: Duration, watched: Arc<Watched>) {
-        // An action may have none.
+        // An action may have no id.
         let Some(id) = request.message.echo() else {
             return;
         };
@@ -269,19 +258,21 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-/// What a request says of who asks, raw JSON.
+/// The credentials in a request's `_meta`, raw JSON.
 fn auth<'a>(request: &Incoming<'a>) -> Option<&'a str> {
     reader::find(request.message.raw(Field::Meta)?, "auth")
 }
 
-/// Stands for it without showing it.
+/// A digest of credentials, so that the credentials themselves are not stored.
 fn digest(auth: Option<&str>) -> [u8; 32] {
     Sha256::digest(auth.unwrap_or_default()).into()
 }
 
+const UNAUDITED: &str = "the audit of this server is behind: try again later";
+
 const MISPLACED: &str = "credentials have no place among the params: send them with the carrier, or as auth in the metadata";
 
-/// Where a schema may name properties that its root does not.
+/// Schema keywords that may define properties outside the root's `properties`.
 const ELSEWHERE: [&str; 6] = [
     "$ref",
     "$dynamicRef",
@@ -291,8 +282,8 @@ const ELSEWHERE: [&str; 6] = [
     "patternProperties",
 ];
 
-/// What among the arguments of a tool looks like credentials, a text, and is none of what it asks
-/// for, where that can be seen (R-AUX-01): as details.
+/// Finds a string argument of a tool call that looks like a credential and that the schema does not
+/// ask for, as far as the schema shows it (R-AUX-01). Returns error details.
 fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Option<String> {
     if !policy.has_verifier() || request.method != Some(Method::CallTool) {
         return None;
@@ -314,7 +305,7 @@ fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Op
     Some(serde_json::json!({"parameter": names.next()?}).to_string())
 }
 
-/// A client asks more often than it may.
+/// Answers a client that exceeds its rate or quota.
 fn too_often(
     request: &Incoming<'_>,
     answer: Answer<'_>,

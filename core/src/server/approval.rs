@@ -1,4 +1,4 @@
-//! Asking somebody before a tool is called that the program marked as sensitive.
+//! Approval of calls to tools that the program marked as sensitive.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::connection::Call;
 use crate::handler::guarded::Made;
 use crate::message::MessageRef;
 
-/// A call that waits for approval.
+/// A call that awaits approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pending {
@@ -30,7 +30,7 @@ impl Pending {
     }
 }
 
-/// Tools by their names; `*` is all of them.
+/// A set of tool names; `*` stands for all tools.
 #[derive(Clone)]
 pub(super) struct Marked(Arc<[String]>);
 
@@ -43,14 +43,14 @@ impl Marked {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether what a request asks for is one of them.
+    /// Returns whether the request names one of these tools.
     pub fn covers(&self, message: &MessageRef<'_>) -> bool {
         let is_one = |name: &str| self.0.iter().any(|own| own == name || own == "*");
         message.name().is_some_and(|name| is_one(&name))
     }
 }
 
-/// Which tools are sensitive, and who is asked.
+/// The sensitive tools, and the function that approves their calls.
 #[derive(Clone)]
 pub(super) struct Approval {
     pub tools: Marked,
@@ -61,7 +61,7 @@ type Ask = dyn Fn(Pending, Context) -> Made<bool> + Send + Sync;
 
 impl Approval {
     /// # Errors
-    /// What a call gets that is not approved.
+    /// The tool result for a call that is not approved.
     pub async fn ask(&self, call: &Call, context: &Context) -> Result<(), ToolResult> {
         match (self.ask)(Pending::of(call), context.clone()).await {
             true => Ok(()),
@@ -71,12 +71,12 @@ impl Approval {
 }
 
 impl Builder {
-    /// Asks before each call of these tools (`*` is all of them), when everything else about it is
-    /// in order; a call that is not approved is a failure for the model to read. Asks the program, or
-    /// through the [`Context`] the user: by [`elicit`](Context::elicit), for example. What bounds the time of a
-    /// tool bounds this, too.
+    /// Asks for approval before each call of these tools (`*` stands for all), after all other
+    /// checks. A call that is not approved becomes a tool error for the model to read. `ask` may
+    /// decide in the program, or ask the user through the [`Context`], for example by
+    /// [`elicit`](Context::elicit). The tool's timeout includes the time for approval.
     ///
-    /// A name that no tool has is an error of [`build`](Self::build), unless [tools may come
+    /// [`build`](Self::build) fails for a name that no tool has, unless [tools may come
     /// later](Self::list_changes).
     ///
     /// ```

@@ -1,21 +1,21 @@
-//! Arguments as what a handler wants them to be.
+//! Conversion of arguments into a handler's own type.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-/// The arguments of a tool as they came: validated JSON, an object.
+/// The arguments of a tool, unconverted: validated JSON, an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments(pub Box<str>);
 
-/// What can be made of a tool's arguments.
+/// A type that a tool's arguments can be converted to.
 pub trait FromArguments: Sized + Send + 'static {
-    /// The JSON Schema it stands for; `None` to keep the one that the tool was given.
+    /// The JSON Schema of this type; `None` to keep the schema that the tool was given.
     fn schema() -> Option<String>;
 
-    /// Makes it from an object that its schema accepts.
+    /// Converts a JSON object that the schema accepts.
     ///
     /// # Errors
-    /// What is wrong, in one sentence.
+    /// One sentence that says what is wrong.
     fn from_arguments(json: &str) -> Result<Self, String>;
 }
 

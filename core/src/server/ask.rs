@@ -1,4 +1,4 @@
-//! What a handler may ask of the client while it serves a call.
+//! Questions that a handler can ask the client during a call.
 
 use std::time::Duration;
 
@@ -16,19 +16,20 @@ use crate::schema::Schema;
 
 /// Questions to the client, in every revision.
 ///
-/// All of these fail at once, before anything is sent, when the client did not declare what they
-/// need (R-CAP-03). In the revisions with a handshake they are requests: they wait for the user as
-/// long as [`Limits::max_request_timeout`](crate::limits::Limits) allows and are cancelled when
-/// the call is. While one waits, the connection goes on: the client may call further tools, whose
+/// All of them fail at once, before anything is sent, when the client did not declare the
+/// capability they need (R-CAP-03). In revisions with a handshake they are requests to the client.
+/// They time out after [`Limits::max_request_timeout`](crate::limits::Limits) and are cancelled
+/// with the call. Meanwhile the connection continues: the client may call further tools, whose
 /// handlers may ask in turn.
 ///
-/// From 2026-07-28 on they end the call with what is asked, and the client repeats it with the
-/// answers. **The handler then runs from its beginning again** and gets at once what it asked
-/// before: what it does before it asks, it does again. Nothing is kept on the server meanwhile;
-/// what the client keeps for it is signed ([`Builder::state_key`](super::Builder::state_key)).
-/// Tools, resources and prompts may ask; completions may not (R-CMP-06).
+/// From 2026-07-28 on a question ends the call with an `input_required` result, and the client
+/// repeats the call with the answers. **The handler then runs from its beginning again** and gets
+/// the earlier answers at once, so code before a question runs again. The server keeps no state in
+/// between; the state that the client holds is signed
+/// ([`Builder::state_key`](super::Builder::state_key)). Tools, resources and prompts may ask;
+/// completions may not (R-CMP-06).
 impl Context {
-    /// Has the client's model continue a conversation.
+    /// Asks the client's model to continue a conversation.
     ///
     /// ```
     /// use mcpbolt::mcp::Sampling;
@@ -45,19 +46,19 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`RequestError::Unsupported`] when the client has no model to offer; or its error, a
-    /// timeout, the end of the connection.
+    /// [`RequestError::Unsupported`] when the client declared no sampling; else the client's error,
+    /// a timeout or the end of the connection.
     pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, RequestError> {
         self.may_ask(|capabilities| sampling.check(self.revision(), capabilities))?;
         self.ask(Method::CreateMessage, Some(json(&sampling)?), parse)
             .await
     }
 
-    /// Asks the user for something. What is filled into a form is held against it (R-ELI-06).
+    /// Asks the user for input. The content of a form is checked against its schema (R-ELI-06).
     ///
     /// # Errors
-    /// [`RequestError::Unsupported`] when the client has no user to ask in that way; or its
-    /// error, a timeout, the end of the connection.
+    /// [`RequestError::Unsupported`] when the client does not support this kind of elicitation;
+    /// else the client's error, a timeout or the end of the connection.
     pub async fn elicit(&self, elicitation: Elicitation) -> Result<Elicited, RequestError> {
         self.may_ask(|capabilities| elicitation.check(self.revision(), capabilities))?;
         let form = match &elicitation {
@@ -79,8 +80,8 @@ impl Context {
         self.ask(Method::Elicit, Some(params), read).await
     }
 
-    /// Shows the user a form made from the fields of `T`, which must be plain; `None` when the
-    /// user says no or goes away.
+    /// Shows the user a form made from the fields of `T`, which must have primitive types; `None`
+    /// when the user declines or cancels.
     ///
     /// # Errors
     /// As [`elicit`](Self::elicit).
@@ -111,11 +112,11 @@ impl Context {
         }
     }
 
-    /// The folders and files that the client wants servers to keep to.
+    /// Lists the folders and files (roots) that the client wants servers to stay within.
     ///
     /// # Errors
-    /// [`RequestError::Unsupported`] when the client shows none; or its error, a timeout, the end
-    /// of the connection.
+    /// [`RequestError::Unsupported`] when the client declared no roots; else the client's error, a
+    /// timeout or the end of the connection.
     pub async fn roots(&self) -> Result<Vec<Root>, RequestError> {
         #[derive(serde::Deserialize)]
         struct Roots {
@@ -129,12 +130,12 @@ impl Context {
         Ok(roots.roots)
     }
 
-    /// Refuses the call unless the client declared the capability at `path`, for example
-    /// `["elicitation", "url"]`: with the error that tells the client which one to declare
-    /// (R-ERR-16).
+    /// Fails unless the client declared the capability at `path`, for example
+    /// `["elicitation", "url"]`. Return the error from the handler: it tells the client which
+    /// capability to declare (R-ERR-16).
     ///
     /// # Errors
-    /// When the client did not.
+    /// When the client did not declare the capability.
     pub fn require(&self, path: &[&str]) -> Result<(), HandlerError> {
         let name = path.join(".");
         let declared = |capabilities: &str| {
@@ -151,9 +152,9 @@ impl Context {
         })
     }
 
-    /// This context, with a name for the next question that is asked through it: what clients of
-    /// 2026-07-28 see it as. Questions of one call have different names; without one they are
-    /// numbered.
+    /// Returns this context with a name for the next question asked through it. Clients of
+    /// 2026-07-28 see the name as the question's key. Names must differ within a call; unnamed
+    /// questions are numbered.
     #[must_use]
     pub fn named(&self, question: &str) -> Self {
         let mut named = self.clone();
@@ -174,7 +175,7 @@ impl Context {
         }
     }
 
-    /// One question and its answer.
+    /// Asks one question and returns its answer.
     async fn ask<T>(
         &self,
         method: Method,
@@ -207,7 +208,8 @@ impl Context {
     }
 }
 
-/// A field as forms have it: not required is said elsewhere, and few formats have a name.
+/// Reduces a field to what elicitation forms allow: no `null` type, because `required` expresses
+/// that, and only the formats of the specification.
 fn plain(field: &mut Value) {
     let Some(field) = field.as_object_mut() else {
         return;

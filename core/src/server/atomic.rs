@@ -1,4 +1,4 @@
-//! Tools that are undone where they fail (R-ACT-18).
+//! Tools that roll back when a call fails (R-ACT-18).
 
 use std::fmt;
 use std::future::Future;
@@ -11,17 +11,16 @@ use super::context::Context;
 use super::definition::Tool;
 use super::output::{IntoToolResult, Output};
 
-/// The steps that a call has taken, each with how it is taken back. See
-/// [`Builder::atomic_tool`].
+/// The completed steps of a call, each with its undo function. See [`Builder::atomic_tool`].
 #[derive(Clone, Default)]
 pub struct Steps(Arc<Mutex<State>>);
 
 enum State {
-    /// The call is under way.
+    /// The call is running.
     Open(Vec<Undo>),
-    /// It has come to a good end.
+    /// The call succeeded.
     Kept,
-    /// It has not.
+    /// The call failed.
     Undone,
 }
 
@@ -34,8 +33,8 @@ impl Default for State {
 }
 
 impl Steps {
-    /// Notes how a step that was just taken is taken back; at once, if the call has failed
-    /// meanwhile.
+    /// Records how to undo a step that was just taken. If the call has failed meanwhile, `undo`
+    /// runs at once.
     pub fn taken(&self, undo: impl FnOnce() + Send + 'static) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
@@ -57,7 +56,7 @@ impl Steps {
         drop(own);
         if undone {
             for undo in steps.into_iter().rev() {
-                // One that fails leaves the others their turn.
+                // An undo that panics does not keep the others from running.
                 let _ = catch_unwind(AssertUnwindSafe(undo));
             }
         }
@@ -70,8 +69,8 @@ impl fmt::Debug for Steps {
     }
 }
 
-/// A call under way. Dropped before its good end, it is undone: it failed, panicked, took too long or
-/// was cancelled.
+/// A running call. Dropping it before success (the call failed, panicked, timed out or was
+/// cancelled) undoes its steps.
 #[derive(Default)]
 struct Attempt(Steps);
 
@@ -88,11 +87,11 @@ impl Drop for Attempt {
 }
 
 impl Builder {
-    /// Adds a tool that is undone where it fails: the handler notes with each step how it is taken
-    /// back, and unless the call comes to a good end, by a result that fits its output schema, all are,
-    /// the last one first: before the call is answered or, where it takes too long or is cancelled, when
-    /// its handler is dropped soon after. `mcp.get_schema` shows it as `"atomic": "transactional"`, and so
-    /// does its description.
+    /// Adds a tool that rolls back when a call fails. The handler records an undo function for each
+    /// step. Unless the call ends with a successful result that fits the output schema, all of them
+    /// run, the last one first: before the answer or, after a timeout or cancellation, when the
+    /// handler is dropped soon after. The tool's description says so, and `mcp.get_schema` shows
+    /// `"atomic": "transactional"`.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};

@@ -1,29 +1,29 @@
-//! Who is told of what changes: the connections of a server and what each wants to hear.
+//! Change notifications: the connections of a server and what each of them listens to.
 //!
-//! With a handshake, every client hears of lists, and of the resources it subscribed to. From
-//! 2026-07-28 on a client says in `subscriptions/listen` what it wants to hear, once or several
-//! times, and each of these requests is a stream of its own until it is cancelled (R-SUB).
+//! In revisions with a handshake, every client is notified of changed lists and of the resources it
+//! subscribed to. From 2026-07-28 on, a client sends one or more `subscriptions/listen` requests,
+//! and each is a separate stream of notifications until it is cancelled (R-SUB).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::listen::{Interests, Listen};
-use crate::connection::{Call, CallKey, Handle};
+use crate::connection::{Budget, Call, CallKey, Handle, Held};
 use crate::json::string;
-use crate::limits::{MAX_LISTENS, MAX_SUBSCRIPTIONS};
+use crate::limits::{MAX_LISTENS, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
 use crate::mcp::Method;
 
-/// Something of a server's that is another now.
+/// A change of what a server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// The list of tools.
     Tools,
     /// The list of prompts.
     Prompts,
-    /// The list of resources, or that of templates.
+    /// The list of resources, or the list of templates.
     Resources,
-    /// The resource at that URI.
+    /// The contents of the resource at this URI.
     Resource(&'a str),
 }
 
@@ -37,7 +37,7 @@ impl Change<'_> {
         }
     }
 
-    /// Which list it is of.
+    /// The index of the changed list.
     fn list(self) -> Option<usize> {
         match self {
             Self::Tools => Some(0),
@@ -47,7 +47,7 @@ impl Change<'_> {
         }
     }
 
-    /// The members of its params.
+    /// The members of the notification's params.
     pub(super) fn members(self) -> Option<String> {
         let Self::Resource(uri) = self else {
             return None;
@@ -58,13 +58,14 @@ impl Change<'_> {
     }
 }
 
-/// What was told last of each list, counted in what the driver has taken: what is told and not
-/// taken yet need not be told again, since who hears it asks for the list of that moment.
+/// Suppresses repeated notifications per list. Holds the driver's `taken` count at the last
+/// notification: while that count stands, the notification is still queued, and its receiver will
+/// fetch the list as it is then.
 #[derive(Debug, Default)]
 pub(super) struct Told([Option<u64>; 3]);
 
 impl Told {
-    /// Whether a change is to be told; it counts as told then.
+    /// Returns whether to send this change, and if so records it as sent.
     pub fn is_news(&mut self, change: Change<'_>, taken: u64) -> bool {
         let Some(told) = change.list().and_then(|list| self.0.get_mut(list)) else {
             return true;
@@ -86,23 +87,24 @@ struct Seats {
 }
 
 impl Audience {
-    /// One more connection; it is forgotten when the listener is dropped.
+    /// Adds a connection; dropping the listener removes it.
     pub fn join(self: &Arc<Self>, handle: Handle) -> Arc<Listener> {
         let mut seats = lock(&self.seats);
         let seat = seats.next;
+        let wants = Wants::new(&handle.config().budget);
         seats.next += 1;
         let listener = Arc::new(Listener {
             audience: self.clone(),
             seat,
             handle,
             ready: AtomicBool::new(false),
-            wants: Mutex::default(),
+            wants: Mutex::new(wants),
         });
         seats.taken.insert(seat, Arc::downgrade(&listener));
         listener
     }
 
-    /// What many held is given back when few are left.
+    /// Removes a connection, and frees capacity when few are left.
     fn leave(&self, seat: u64) {
         let taken = &mut lock(&self.seats).taken;
         taken.remove(&seat);
@@ -111,13 +113,13 @@ impl Audience {
         }
     }
 
-    /// Tells those who want to know.
+    /// Notifies every connection that listens to this change.
     pub fn tell(&self, change: Change<'_>) {
         let present = self.present();
         present.iter().for_each(|listener| listener.tell(change));
     }
 
-    /// The same of a task; `detail` holds the members of its state.
+    /// Notifies the streams that listen to this task; `detail` holds the members of its state.
     pub fn tell_task(&self, id: &str, detail: &str) {
         for listener in self.present() {
             for listen in &lock(&listener.wants).listens {
@@ -138,19 +140,49 @@ pub(super) struct Listener {
     audience: Arc<Audience>,
     seat: u64,
     handle: Handle,
-    /// A client of the handshake era has said that it is initialized: nothing is told before
-    /// (R-LIF-03).
+    /// Set when a client of the handshake era has sent `notifications/initialized`; nothing is sent
+    /// before (R-LIF-03).
     ready: AtomicBool,
     wants: Mutex<Wants>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Wants {
-    /// What a client of the handshake era subscribed to.
-    uris: HashSet<Box<str>>,
-    /// The streams of one of the stateless era.
+    /// Resource subscriptions of a client of the handshake era. Ordered, since comparing long URIs
+    /// is faster than hashing them.
+    uris: BTreeSet<Box<str>>,
+    /// Streams of a client of the stateless era.
     listens: Vec<Listen>,
     told: Told,
+    /// The bytes of both in the server's budget.
+    held: Held,
+}
+
+impl Wants {
+    fn new(budget: &Arc<Budget>) -> Self {
+        Self {
+            uris: BTreeSet::new(),
+            listens: Vec::new(),
+            told: Told::default(),
+            held: Held::of(budget),
+        }
+    }
+
+    fn fits(&self, bytes: usize) -> bool {
+        self.held.bytes() + bytes <= MAX_SUBSCRIPTION_BYTES
+    }
+
+    fn try_hold(&mut self, bytes: usize) -> bool {
+        self.fits(bytes) && self.held.try_keep(self.held.bytes() + bytes)
+    }
+
+    fn hold(&mut self, bytes: usize) {
+        self.held.keep(self.held.bytes() + bytes);
+    }
+
+    fn let_go(&mut self, bytes: usize) {
+        self.held.keep(self.held.bytes().saturating_sub(bytes));
+    }
 }
 
 impl Listener {
@@ -158,38 +190,55 @@ impl Listener {
         self.ready.store(true, Ordering::Release);
     }
 
-    /// Whether there was room. A second subscription is none (R-RES-07).
+    /// Returns whether there was room. Subscribing twice has no further effect (R-RES-07).
     pub fn subscribe(&self, uri: &str) -> bool {
-        let uris = &mut lock(&self.wants).uris;
-        uris.contains(uri) || uris.len() < MAX_SUBSCRIPTIONS && uris.insert(uri.into())
+        let wants = &mut *lock(&self.wants);
+        let fits =
+            |wants: &mut Wants| wants.uris.len() < MAX_SUBSCRIPTIONS && wants.try_hold(uri.len());
+        wants.uris.contains(uri) || fits(wants) && wants.uris.insert(uri.into())
     }
 
     pub fn unsubscribe(&self, uri: &str) {
-        lock(&self.wants).uris.remove(uri);
+        let wants = &mut *lock(&self.wants);
+        if wants.uris.remove(uri) {
+            wants.let_go(uri.len());
+        }
     }
 
-    /// Whether there is room for one more stream.
-    pub fn has_room(&self) -> bool {
-        lock(&self.wants).listens.len() < MAX_LISTENS
+    /// Returns whether there is room for one more stream whose interests take `bytes`.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let wants = lock(&self.wants);
+        wants.listens.len() < MAX_LISTENS && wants.fits(bytes)
     }
 
-    /// Begins a stream: what is honoured is acknowledged before anything else is told (R-SUB-02).
+    /// Begins a stream: acknowledges what will be sent before anything else is sent (R-SUB-02).
     pub fn listen(&self, call: &Call, interests: Interests) {
         let mut wants = lock(&self.wants);
+        let bytes = interests.bytes();
         let listen = Listen::new(call, interests);
         listen.acknowledge(&self.handle);
         wants.listens.push(listen);
+        wants.hold(bytes);
     }
 
-    /// The client ended a stream, if it was one (R-SUB-08).
+    /// Ends the stream that the client cancelled, if the key is one (R-SUB-08).
     pub fn cancelled(&self, key: CallKey) {
-        let listens = &mut lock(&self.wants).listens;
-        listens.retain(|listen| !listen.is(key));
+        let wants = &mut *lock(&self.wants);
+        let mut gone = 0;
+        wants.listens.retain(|listen| {
+            let stays = !listen.is(key);
+            gone += if stays { 0 } else { listen.bytes() };
+            stays
+        });
+        wants.let_go(gone);
     }
 
-    /// Ends all streams from this side (R-SUB-09).
+    /// Ends all streams from the server's side (R-SUB-09).
     pub fn end(&self) {
-        let listens = std::mem::take(&mut lock(&self.wants).listens);
+        let mut wants = lock(&self.wants);
+        let listens = std::mem::take(&mut wants.listens);
+        wants.let_go(listens.iter().map(Listen::bytes).sum());
+        drop(wants);
         listens.iter().for_each(|listen| listen.end(&self.handle));
     }
 
@@ -197,9 +246,9 @@ impl Listener {
         if self.handle.is_closed() {
             return;
         }
-        // Under the lock, so that no stream hears of anything before its acknowledgement.
+        // Holds the lock, so that no stream is notified before its acknowledgement.
         let mut wants = lock(&self.wants);
-        // Before anything is submitted.
+        // Read before anything is submitted.
         let taken = self.handle.taken();
         for listen in &mut wants.listens {
             listen.tell(&self.handle, change, taken);
@@ -210,7 +259,7 @@ impl Listener {
         };
         if told && self.ready.load(Ordering::Acquire) && wants.told.is_news(change, taken) {
             let params = change.members().map(|members| format!("{{{members}}}"));
-            // The params are an object.
+            // Cannot fail for its params: they are an object.
             let _ = self
                 .handle
                 .notify(change.method().name(), params.as_deref());

@@ -1,4 +1,4 @@
-//! `batch/execute`: requests that came as one, where that is declared.
+//! `batch/execute`: several requests served as one, where the server declares it.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::handler::Executor;
 use crate::json::{number, reader};
 use crate::mcp::{Era, ErrorKind};
 
-/// Marks a request that brings others: no operation has this number.
+/// Marks a deferred batch; no operation has this number.
 pub(super) const BUNDLE: u32 = u32::MAX - 2;
 
-/// What the server declared of batches.
+/// The settings that the server declared for batches.
 struct Declared<'a>(&'a str);
 
 impl Declared<'_> {
@@ -21,7 +21,7 @@ impl Declared<'_> {
 }
 
 impl<E: Executor> ServerHost<E> {
-    /// Whether requests may come as one (R-CAP-09, R-B3X-04).
+    /// Returns whether this client may send batches (R-CAP-09, R-B3X-04).
     pub(super) fn takes_batches(&self, request: &Incoming<'_>) -> bool {
         if request.revision.era() != Era::Handshake || self.registry.experimental("batch").is_none()
         {
@@ -56,7 +56,7 @@ impl<E: Executor> ServerHost<E> {
         Disposition::Deferred(BUNDLE)
     }
 
-    /// Serves one that was accepted.
+    /// Serves an accepted batch.
     pub(super) fn serve_batch(&self, call: &Call) {
         let requests = requests(call.message.as_ref().params()).unwrap_or("[]");
         let bare = self.handle.config().profile.overlay().experimental;

@@ -1,4 +1,4 @@
-//! A server and the settings it is built with.
+//! The server and its builder.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::seal::Seal;
 use super::tasks::TaskLimits;
 use crate::connection::{Config, Handle, Trace};
 use crate::handler::HandlerError;
-use crate::limits::Limits;
+use crate::limits::{Limits, TotalLimits};
 use crate::mcp::{Profile, Revisions};
 use crate::policy::Policy;
 
-/// A server: what it offers and the handlers of it. Cheap to clone; one server may serve many
-/// connections.
+/// A server: its tools, resources and prompts with their handlers. Cheap to clone; one server can
+/// serve many connections.
 #[derive(Clone)]
 pub struct Server {
     pub(super) live: Arc<Live<Handlers>>,
-    /// Without one, nothing is given to clients to keep.
+    /// Signs the request state. If `None`, clients are not asked in rounds.
     pub(super) seal: Option<Seal>,
     config: Arc<Config>,
 }
 
 impl Server {
-    /// Begins a server of that name and version.
+    /// Starts a builder for a server with this name and version.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
         Builder {
             name: name.into(),
@@ -37,14 +37,15 @@ impl Server {
         }
     }
 
-    /// What it offers at the moment.
+    /// Returns the registry as it is now. A later [`change`](Self::change) does not affect it.
     pub fn registry(&self) -> Arc<Registry> {
         self.live.offer().registry
     }
 
-    /// What it does against good advice, a sentence each: names that some clients do not take
-    /// (R-NAM-01), resources at URIs that are for what clients can fetch themselves (R-RES-11), and
-    /// what was noticed while it served. Nothing of it is refused.
+    /// Lists departures from recommended practice, one sentence each: names that some clients do
+    /// not accept (R-NAM-01), resources under `https:` URIs, which are meant for content that
+    /// clients can fetch themselves (R-RES-11), and problems noticed while serving. None of these
+    /// is refused.
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Server, Tool};
@@ -58,7 +59,7 @@ impl Server {
         self.registry().warnings()
     }
 
-    /// What it brings to a connection.
+    /// Returns the configuration of this server's connections.
     pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
@@ -72,7 +73,7 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Gathers what a server offers. See [`Server::builder`].
+/// Builds a [`Server`]. See [`Server::builder`].
 #[must_use = "a builder does nothing until it is built"]
 pub struct Builder {
     name: String,
@@ -90,7 +91,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// One that goes on from what is registered already.
+    /// Continues from an existing registry and its handlers.
     pub(super) fn of(registry: Registry, handlers: Handlers) -> Self {
         Self {
             name: String::new(),
@@ -98,7 +99,7 @@ impl Builder {
             instructions: None,
             limits: Limits::STDIO,
             revisions: Revisions::ALL,
-            actions: true,
+            actions: false,
             registry,
             handlers,
             trace: None,
@@ -108,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// What was registered.
+    /// Returns the registry and its handlers, or the first registration error.
     pub(super) fn into_parts(mut self) -> Result<(Registry, Handlers), RegistryError> {
         match self.failure {
             Some(error) => Err(error),
@@ -119,100 +120,118 @@ impl Builder {
         }
     }
 
-    /// The key that signs what clients keep for the server between the rounds of a call
-    /// (2026-07-28, R-MRT-08); random by default. Give the same to servers in several processes
-    /// that a client may reach in turn, and keep it secret.
+    /// Sets the key that signs `requestState`, which clients hold between the rounds of a call
+    /// (2026-07-28, R-MRT-08). Random by default. Give the same key to all server processes that
+    /// one client may reach, and keep the key secret.
     pub fn state_key(mut self, key: [u8; 32]) -> Self {
         self.seal = Some(Seal::new(key));
         self
     }
 
-    /// Takes each of those back only once (R-MRT-09): for calls that must not be made twice with
-    /// one answer of the user's. A client whose call was lost on the way has to ask anew then.
-    /// What was taken back is remembered in this process.
+    /// Accepts each `requestState` only once (R-MRT-09), for calls that must not run twice on one
+    /// answer of the user. A client whose call was lost in transit must then start over. Used
+    /// states are remembered by this process only.
     pub fn single_use_states(mut self) -> Self {
         self.single_use = true;
         self
     }
 
-    /// Announces that the lists may change while clients are connected: see
-    /// [`Server::change`]. Tools, resources and prompts are offered then even if there are none
-    /// yet.
+    /// Announces that the lists may change while clients are connected: see [`Server::change`]. The
+    /// server then declares tools, resources and prompts even while it has none.
     pub fn list_changes(mut self) -> Self {
         self.registry.announce_changes();
         self
     }
 
-    /// Lets clients subscribe to resources: they are told by [`Server::resource_updated`].
+    /// Lets clients subscribe to resources; [`Server::resource_updated`] notifies them.
     pub fn subscriptions(mut self) -> Self {
         self.registry.offer_subscriptions();
         self
     }
 
-    /// Takes a tool away: for [`Server::change`]. Nothing happens when there is none.
+    /// Removes a tool, for [`Server::change`]. Does nothing if there is none.
     pub fn remove_tool(mut self, name: &str) -> Self {
         self.registry.remove_tool(name);
         self
     }
 
-    /// Takes a resource away: for [`Server::change`]. Nothing happens when there is none.
+    /// Removes a resource, for [`Server::change`]. Does nothing if there is none.
     pub fn remove_resource(mut self, uri: &str) -> Self {
         self.registry.remove_resource(uri);
         self
     }
 
-    /// Takes a prompt away: for [`Server::change`]. Nothing happens when there is none.
+    /// Removes a prompt, for [`Server::change`]. Does nothing if there is none.
     pub fn remove_prompt(mut self, name: &str) -> Self {
         self.registry.remove_prompt(name);
         self
     }
 
-    /// Takes resource templates away: for [`Server::change`]. Nothing happens when there is none.
+    /// Removes every resource template with exactly this URI template, for [`Server::change`]. Does
+    /// nothing if there is none.
     pub fn remove_resource_template(mut self, template: &str) -> Self {
         self.registry.remove_template(template);
         self
     }
 
-    /// What the server tells the model about itself.
+    /// Sets the instructions with which the server describes itself to the model.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
         self
     }
 
-    /// The bounds of each connection.
+    /// Sets the limits of each connection. Default: [`Limits::STDIO`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The revisions to speak; all of them by default.
+    /// Sets the limits of all connections together, over all addresses of the server. Default:
+    /// [`TotalLimits::default`], 256 MiB; while the server is reached only through a pipe,
+    /// [`TotalLimits::PIPE`], 1 GiB.
+    ///
+    /// ```
+    /// use mcpbolt::limits::TotalLimits;
+    /// use mcpbolt::server::Server;
+    ///
+    /// let limits = TotalLimits { max_bytes: 64 << 20, ..TotalLimits::default() };
+    /// let server = Server::builder("small", "1.0.0").total_limits(limits).build()?;
+    /// assert_eq!(server.config().budget.max_bytes(), 64 << 20);
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    pub fn total_limits(mut self, limits: TotalLimits) -> Self {
+        self.registry.set_total_limits(limits);
+        self
+    }
+
+    /// Sets the protocol revisions to speak. Default: all of them.
     pub fn revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;
         self
     }
 
-    /// Shows every frame, with secrets masked.
+    /// Passes every frame to `trace`, with secrets masked.
     pub fn trace(mut self, trace: Trace) -> Self {
         self.trace = Some(trace);
         self
     }
 
-    /// Calls `hook` when a connection is open for operation: a client of the handshake era has
-    /// said that it is initialized. On the driver's thread; must not block.
+    /// Calls `hook` when a client of a handshake revision has sent `notifications/initialized` and
+    /// the connection is open for operation. Runs on the driver's thread; must not block.
     pub fn on_initialized(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
         self.handlers.initialized = Some(Arc::new(hook));
         self
     }
 
-    /// Calls `hook` when a client of the handshake era says that it has other roots now (R-ROO-02).
-    /// On the driver's thread; must not block.
+    /// Calls `hook` when a client of a handshake revision announces that its roots changed
+    /// (R-ROO-02). Runs on the driver's thread; must not block.
     pub fn on_roots_changed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
         self.handlers.roots_changed = Some(Arc::new(hook));
         self
     }
 
-    /// Offers an extension with these settings, a JSON object, from 2026-07-28 on.
-    /// [`Context::extension`](super::Context::extension) says whether a client declared it, too.
+    /// Declares an extension with these settings, a JSON object, from 2026-07-28 on.
+    /// [`Context::extension`](super::Context::extension) tells whether the client declared it, too.
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Context, Server, Tool};
@@ -236,7 +255,7 @@ impl Builder {
     }
 
     /// Adds a skill (2026-07-28, the extension [`SKILLS`](crate::mcp::extension::SKILLS)): see
-    /// [`Skill`](super::Skill). In every revision its files can be read as resources.
+    /// [`Skill`](super::Skill). Clients of every revision can read its files as resources.
     #[cfg(feature = "skills")]
     pub fn skill(mut self, skill: super::Skill) -> Self {
         if let Err(error) = self.registry.add_skill(skill) {
@@ -245,20 +264,20 @@ impl Builder {
         self
     }
 
-    /// Speaks as that profile has it, up to 2025-11-25: see [`Profile`].
+    /// Speaks this profile of the protocol, up to revision 2025-11-25: see [`Profile`].
     pub fn profile(mut self, profile: Profile) -> Self {
         self.registry.set_profile(profile);
         self
     }
 
-    /// Holds what clients ask, and what they are answered, against these rules: permissions, rates,
-    /// timeouts, what is masked and what is written down. See [`policy`](crate::policy).
+    /// Applies a policy to requests and answers: permissions, rate limits, timeouts, masking and
+    /// the audit log. See [`policy`](crate::policy).
     pub fn policy(mut self, policy: Policy) -> Self {
         self.registry.set_policy(Arc::new(policy));
         self
     }
 
-    /// Declares something as `experimental`, with these settings, a JSON object.
+    /// Declares an `experimental` capability with these settings, a JSON object.
     pub fn experimental(mut self, name: &str, settings: &str) -> Self {
         if let Err(error) = self.registry.add_experimental(name, settings) {
             self.fail(error);
@@ -266,16 +285,17 @@ impl Builder {
         self
     }
 
-    /// Whether requests of the [action dialect](crate::action) are answered, too, on the same
-    /// carriers: each tool is an action (R-ACT-41). They are by default.
+    /// Sets whether the server also answers requests of the [action dialect](crate::action), on the
+    /// same transports; each tool is then an action (R-ACT-41). Default: off, and such a request
+    /// counts as an unknown message.
     pub fn actions(mut self, taken: bool) -> Self {
         self.actions = taken;
         self
     }
 
-    /// Has `mcp.health_check` of the action dialect ask `health`: its error is told as
-    /// `DEPENDENCY_ERROR`. On the driver's thread; must not block. Without it a server that
-    /// answers is well.
+    /// Sets the check that `mcp.health_check` of the action dialect runs; its error is reported as
+    /// `DEPENDENCY_ERROR`. Runs on the driver's thread; must not block. Without a check the server
+    /// always reports itself healthy.
     pub fn health(
         mut self,
         health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static,
@@ -284,11 +304,12 @@ impl Builder {
         self
     }
 
-    /// Has answers of actions refer to data of more than so many bytes, instead of holding them
-    /// (R-ACT-29): a client has them in parts, by `mcp.get_data`, for so long. That of this package does
-    /// so by itself. At most [`MAX_REFERRED_BYTES`](crate::limits::MAX_REFERRED_BYTES) are kept in all,
-    /// the oldest give way; what is longer still, and results of inline tools and of batches, are
-    /// answered whole.
+    /// Answers an action whose data exceeds `max_bytes` with a reference instead of the data
+    /// (R-ACT-29). For `ttl` the client can fetch the data in parts by `mcp.get_data`; this crate's
+    /// client does so automatically. The server stores at most
+    /// [`MAX_REFERRED_BYTES`](crate::limits::MAX_REFERRED_BYTES) in all and drops the oldest data
+    /// first. Data longer than that, and results of inline tools and of batches, are answered
+    /// whole.
     ///
     /// ```
     /// use std::time::Duration;
@@ -305,27 +326,27 @@ impl Builder {
         self
     }
 
-    /// Bounds what is kept of tasks.
+    /// Sets the limits of stored tasks.
     pub fn task_limits(mut self, limits: TaskLimits) -> Self {
         self.registry.set_task_limits(limits);
         self
     }
 
-    /// Calls `hook` when a connection has ended. On the driver's thread; must not block.
+    /// Calls `hook` when a connection has ended. Runs on the driver's thread; must not block.
     pub fn on_closed(mut self, hook: impl Fn(&Handle) + Send + Sync + 'static) -> Self {
         self.handlers.closed = Some(Arc::new(hook));
         self
     }
 
-    /// Lets clients keep the lists for so long before they ask again (2026-07-28); not at all by
-    /// default. What is [`Public`](CacheScope::Public) may be shown to other users. A change that
-    /// is told ends it earlier.
+    /// Lets clients cache the lists for `ttl` (2026-07-28). Default: no caching. With
+    /// [`Public`](CacheScope::Public) scope, cached lists may be shown to other users. A change
+    /// notification ends caching earlier.
     pub fn cache_lists(mut self, ttl: Duration, scope: CacheScope) -> Self {
         self.registry.set_list_cache(ttl, scope);
         self
     }
 
-    /// Gives lists out in pages of so many items. Without it every list is one page.
+    /// Splits lists into pages of `items` entries. Default: one page per list.
     pub fn page_size(mut self, items: NonZeroUsize) -> Self {
         self.registry.set_page_size(items);
         self
@@ -335,10 +356,10 @@ impl Builder {
         self.failure.get_or_insert(error);
     }
 
-    /// The server.
+    /// Builds the server.
     ///
     /// # Errors
-    /// The first thing that could not be registered.
+    /// The first registration error.
     pub fn build(mut self) -> Result<Server, RegistryError> {
         let mut config = self.registry.config(&self.name, &self.version);
         config.instructions = self.instructions.take().map(Into::into);

@@ -1,18 +1,18 @@
-//! How long what a server says may be kept (2026-07-28).
+//! Cache hints: how long clients may cache an answer (2026-07-28).
 
 use std::time::Duration;
 
-/// Who may keep an answer.
+/// The parties that may cache an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheScope {
-    /// Whoever passes it on, for everybody.
+    /// Any intermediary, for all users.
     Public,
-    /// The client that asked, for itself.
+    /// Only the client that asked, for itself.
     #[default]
     Private,
 }
 
-/// How long an answer may be kept and by whom. Not at all by default (R-CCH-09).
+/// How long an answer may be cached and by whom. Default: not at all (R-CCH-09).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CacheHint {
     pub ttl: Duration,
@@ -20,7 +20,7 @@ pub(super) struct CacheHint {
 }
 
 impl CacheHint {
-    /// As members of a result, to follow others (R-CCH-01).
+    /// Writes the members for a result, with a leading comma (R-CCH-01).
     pub fn members(self) -> String {
         let scope = match self.scope {
             CacheScope::Public => "public",

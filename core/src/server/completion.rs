@@ -6,45 +6,45 @@ use crate::connection::ResultWriter;
 use crate::json::{number, reader, string};
 use crate::mcp::Profile;
 
-/// Most values that one answer may carry (R-CMP-02).
+/// Maximum number of values in one answer (R-CMP-02).
 pub const MAX_VALUES: usize = 100;
 
-/// What an argument belongs to.
+/// The prompt or resource that an argument belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompletionTarget {
-    /// The prompt of that name.
+    /// The prompt with this name.
     Prompt(String),
-    /// The resource template, or the resource, of that URI.
+    /// The resource template, or the resource, with this URI.
     Resource(String),
 }
 
-/// What a client asks for: the values that an argument may take, given how it begins.
+/// A request for the values that an argument may take, given how it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// What the argument belongs to; the registry has it.
+    /// The prompt or resource of the argument; the registry has it.
     pub target: CompletionTarget,
     /// The argument's name.
     pub argument: String,
     /// What the user has typed so far.
     pub value: String,
-    /// The other arguments, as far as they are decided. Empty before 2025-06-18.
+    /// The other arguments that are already filled in. Empty before 2025-06-18.
     pub context: HashMap<String, String>,
 }
 
 /// The values found, best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// The values. The first [`MAX_VALUES`] are sent; that there were more is told.
+    /// The values. Only the first [`MAX_VALUES`] are sent, with a mark that there are more.
     pub values: Vec<String>,
-    /// How many there are in all, if that is known and more than are given here.
+    /// The total number, if it is known and larger than the number of `values`.
     pub total: Option<u64>,
 }
 
 impl CompletionRequest {
-    /// Reads the params of `completion/complete`.
+    /// Parses the params of `completion/complete`.
     ///
     /// # Errors
-    /// What is wrong with them, as a sentence for the client.
+    /// A sentence for the client that says what is wrong.
     pub(super) fn parse(params: &str, profile: Profile) -> Result<Self, &'static str> {
         let text = |path: &[&str]| {
             let raw = reader::find_path(params, path)?;

@@ -1,4 +1,4 @@
-//! What tools, resources and prompts give back, and its encoding.
+//! Results of tools, resources and prompts, and their encoding.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,18 +23,18 @@ pub enum Content {
         /// Its MIME type.
         mime_type: String,
     },
-    /// A sound (from 2025-03-26; a resource before).
+    /// A sound (from 2025-03-26 on; sent as an embedded resource before).
     Audio {
         /// Its bytes, not encoded.
         data: Vec<u8>,
         /// Its MIME type.
         mime_type: String,
     },
-    /// A resource, with its contents.
+    /// An embedded resource, with its contents.
     Resource(ResourceContents),
-    /// A resource to be read by who wants it (from 2025-06-18; text before).
+    /// A link to a resource that clients may read (from 2025-06-18 on; sent as text before).
     ResourceLink {
-        /// Where it is read.
+        /// The URI it is read at.
         uri: String,
         /// Its name.
         name: String,
@@ -100,13 +100,13 @@ fn binary(object: &mut ObjectWriter<'_>, key: &str, data: &[u8]) {
     out.push(b'"');
     let at = out.len();
     out.resize(at + data.len().div_ceil(3) * 4, 0);
-    // The room is exact, so encoding cannot fail.
+    // The buffer has the exact size, so encoding cannot fail.
     let written = STANDARD.encode_slice(data, &mut out[at..]).unwrap_or(0);
     out.truncate(at + written);
     out.push(b'"');
 }
 
-/// What is read at one URI.
+/// The contents of one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     /// The URI.
@@ -117,7 +117,7 @@ pub struct ResourceContents {
     pub body: ResourceBody,
 }
 
-/// Text, or bytes that go out in base64 (R-RES-02).
+/// Text, or bytes that are sent as base64 (R-RES-02).
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceBody {
     /// Text.
@@ -127,7 +127,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceContents {
-    /// Text at a URI.
+    /// Creates text contents.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -136,7 +136,7 @@ impl ResourceContents {
         }
     }
 
-    /// Bytes at a URI.
+    /// Creates binary contents.
     pub fn blob(
         uri: impl Into<String>,
         bytes: impl Into<Vec<u8>>,
@@ -167,19 +167,19 @@ impl ResourceContents {
 pub struct ToolResult {
     /// Blocks of content.
     pub content: Vec<Content>,
-    /// Structured content: JSON. Its text is added as a block of its own when there is no other
+    /// Structured content: JSON. If `content` is empty, its text is also sent as a text block
     /// (R-STR-03).
     pub structured: Option<String>,
     /// Whether the tool failed.
     pub is_error: bool,
-    /// What goes along with it: a JSON object, whose names have prefixes (R-MET-02).
+    /// The result's `_meta`: a JSON object whose names have prefixes (R-MET-02).
     pub meta: Option<String>,
-    /// An error of the protocol instead of all that: [`HandlerError::protocol`].
+    /// A protocol error to send instead of the result: see [`HandlerError::protocol`].
     pub refusal: Option<HandlerError>,
 }
 
 impl Content {
-    /// What it takes in memory, but for some names, in bytes.
+    /// Its size in memory in bytes, not counting some names.
     fn held_bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
@@ -198,7 +198,7 @@ impl Content {
 }
 
 impl ToolResult {
-    /// What it takes in memory, in bytes.
+    /// Its size in memory in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         let content: usize = self.content.iter().map(Content::held_bytes).sum();
         let more = [&self.structured, &self.meta];
@@ -206,14 +206,14 @@ impl ToolResult {
         size_of::<Self>() + content + more
     }
 
-    /// The same with a `_meta`, a JSON object.
+    /// Sets the result's `_meta`, a JSON object.
     #[must_use]
     pub fn with_meta(mut self, json: impl ToString) -> Self {
         self.meta = Some(json.to_string());
         self
     }
 
-    /// One block of text.
+    /// Creates a result with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![Content::text(text)],
@@ -221,7 +221,7 @@ impl ToolResult {
         }
     }
 
-    /// A failure, told to the model.
+    /// Creates a tool error, which the model reads.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: true,
@@ -229,10 +229,10 @@ impl ToolResult {
         }
     }
 
-    /// Structured content.
+    /// Creates a result with structured content.
     ///
     /// # Errors
-    /// When the value cannot be JSON.
+    /// When the value does not serialize to JSON.
     pub fn structured(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self {
             structured: Some(serde_json::to_string(value)?),
@@ -293,17 +293,17 @@ pub(super) fn write_contents(contents: &[ResourceContents], result: &mut ResultW
     }
 }
 
-/// A prompt, rendered.
+/// A rendered prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptResult {
-    /// What it is.
+    /// What the prompt is for.
     pub description: Option<String>,
     /// Its messages.
     pub messages: Vec<(Role, Content)>,
 }
 
 impl PromptResult {
-    /// One message of the user's.
+    /// Creates a prompt with one user message.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             description: None,

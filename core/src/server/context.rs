@@ -1,4 +1,4 @@
-//! What a handler knows of its call.
+//! The context of a call, as its handler sees it.
 
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -15,39 +15,41 @@ use crate::mcp::{
 };
 use crate::message::{Dialect, Field, Message, MessageRef};
 
-/// A call under way: progress, log messages, cancellation. Cheap to clone.
+/// A running call: progress, log messages, cancellation and questions to the client. Cheap to
+/// clone.
 #[derive(Clone, Debug)]
 pub struct Context {
     call: Arc<Inner>,
-    /// What the next question is called.
+    /// The name of the next question.
     pub(super) question: Option<Arc<str>>,
 }
 
-/// What all clones have in common.
+/// The state that all clones share.
 #[derive(Clone, Debug)]
 struct Inner {
     handle: Handle,
-    /// Whose timers it sleeps by, where not its connection's.
+    /// The connection whose timers [`Context::sleep`] uses, if not the call's own connection.
     timers: Option<Handle>,
     reply: ReplyTo,
     cancel: CancelToken,
-    /// How the client is asked where it cannot be sent requests.
+    /// The multi round-trip state, for clients that take no requests from the server.
     rounds: Option<Arc<Rounds>>,
-    /// What was asked; `None` of a call that nothing is to be read from.
+    /// The request; `None` if the context never reads from it.
     message: Option<Message>,
-    /// Where the call stands in a trace, if it says so. Read when it is first asked for.
+    /// The trace context, if the call carries one. Parsed on first use.
     trace: OnceLock<Option<Box<TraceContext>>>,
-    /// For a tool that opted in.
+    /// The task side of the call, for a tool that opted in.
     task: Option<Arc<TaskCall>>,
 }
 
 impl Context {
-    /// That of a call: for an [`Executor`](crate::handler::Executor) of one's own. `seal` is the
-    /// server's; without one, clients that take no requests are not asked anything.
+    /// Creates the context of a call, for a custom [`Executor`](crate::handler::Executor). `seal`
+    /// is the server's; without one, clients that take no requests cannot be asked anything.
     ///
     /// # Errors
-    /// A sentence for the client, when what it brings from an earlier round is not what it should
-    /// be (R-MRT-08, R-MRT-10, R-MRT-13): invalid params.
+    /// A sentence for the client, to be sent as invalid params, if the `requestState` or the
+    /// answers that the call brings from an earlier round are not valid (R-MRT-08, R-MRT-10,
+    /// R-MRT-13).
     pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
         let who = call.reply.principal().map(Principal::as_str);
         let who = who.or_else(|| handle.principal());
@@ -65,7 +67,7 @@ impl Context {
         }))
     }
 
-    /// That of a call which takes no rounds: its client is sent requests, or cannot be asked.
+    /// Creates the context of a call without rounds: its client takes requests, or cannot be asked.
     pub fn without_rounds(handle: Handle, reply: ReplyTo, cancel: CancelToken) -> Self {
         Self::of(Inner {
             handle,
@@ -86,8 +88,8 @@ impl Context {
         }
     }
 
-    /// The same for a call of tool `number`, which may go on as a task if the tool opted in. For
-    /// an executor of one's own, which ends the task through [`task`](Self::task).
+    /// Lets a call of tool `number` continue as a task if the tool opted in. For a custom executor,
+    /// which ends the task through [`task`](Self::task).
     #[must_use]
     pub fn with_task(mut self, registry: &Arc<Registry>, number: u32, call: &Call) -> Self {
         let task = TaskCall::new(registry, number, &self.call.handle, call);
@@ -95,37 +97,40 @@ impl Context {
         self
     }
 
-    /// Sleeps by the timers of another connection from now on: one that lasts longer.
+    /// Makes [`sleep`](Self::sleep) use the timers of another connection, one that lasts longer.
     pub(super) fn sleeping_by(mut self, timers: Option<Handle>) -> Self {
         Arc::make_mut(&mut self.call).timers = timers;
         self
     }
 
-    /// Whether something was asked that the client has to be told first: then the handler is
-    /// given up, and [`end_round`](Self::end_round) answers the call. `waker` is woken when it
-    /// comes to that.
+    /// Returns whether the handler asked a question that the call must end with. The caller then
+    /// drops the handler and answers the call with [`end_round`](Self::end_round). If not yet,
+    /// `waker` is woken when such a question is asked.
     pub fn is_round_over(&self, waker: &Waker) -> bool {
         let rounds = self.call.rounds.as_ref();
         rounds.is_some_and(|rounds| rounds.is_over(waker))
     }
 
-    /// Answers the call with what was asked. The call counts as cancelled from then on.
+    /// Answers the call with the open questions. The call counts as cancelled from then on.
     pub fn end_round(&self, replies: &mut Replies) {
         let Some(rounds) = &self.call.rounds else {
             return;
         };
-        match rounds.fault() {
-            None => replies.result(&self.call.reply, |result| rounds.write(result)),
-            Some(key) => {
-                // R-MRT-10
-                let why = format!("the answer {key} is not what was asked for");
-                replies.error(&self.call.reply, ErrorKind::InvalidParams, &why, None);
+        // R-MRT-10
+        let sealed = match rounds.fault() {
+            None => rounds.sealed().map_err(str::to_owned),
+            Some(key) => Err(format!("the answer {key} is not what was asked for")),
+        };
+        match sealed {
+            Ok(sealed) => {
+                replies.result(&self.call.reply, |result| rounds.write(result, &sealed));
             }
+            Err(why) => replies.error(&self.call.reply, ErrorKind::InvalidParams, &why, None),
         }
         self.call.cancel.cancel(None);
     }
 
-    /// Reports progress, if the client asked for it. `progress` must increase from call to call
+    /// Reports progress, if the client asked for it. `progress` must increase with every report
     /// (R-PRG-02). Delivered in order and before the answer.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if !self.call.reply.wants_progress() {
@@ -143,12 +148,13 @@ impl Context {
                 .replies()
                 .progress(&self.call.reply, progress);
         }
-        // The call is answered; in the core form its token goes on with the task (R-TSK-18).
+        // The call is answered; in the core form of tasks its progress token stays valid for the
+        // task (R-TSK-18).
         if let Some(task) = &self.call.task
             && let (Some(meta), Some(token)) = (task.related(), self.call.reply.progress_token())
         {
             let params = progress.to_params(token, &meta);
-            // The params are an object.
+            // Cannot fail for its params: they are an object.
             let _ = self
                 .call
                 .handle
@@ -156,9 +162,9 @@ impl Context {
         }
     }
 
-    /// Sends a log message, if the client wants messages of that level. `data` is JSON; the values
-    /// of members whose names speak of secrets are masked (R-LOG-05). Not from a task: its call is
-    /// answered.
+    /// Sends a log message, if the client wants messages of this level. `data` is JSON; the values
+    /// of members with names that suggest secrets are masked (R-LOG-05). Not sent from a task,
+    /// because its call is already answered.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &serde_json::Value) {
         self.call
             .handle
@@ -166,26 +172,27 @@ impl Context {
             .log(&self.call.reply, level, logger, &data.to_string());
     }
 
-    /// Whether the client gave up, or went away. What the handler gives back then is discarded.
+    /// Returns whether the client cancelled the call or disconnected. The handler's result is then
+    /// discarded.
     pub fn is_cancelled(&self) -> bool {
         self.call.cancel.is_cancelled()
     }
 
-    /// The call's token: to wait for its end, or to make children of.
+    /// The call's cancellation token, to await or to derive child tokens from.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.call.cancel
     }
 
-    /// Ends the stream of events on which this call is answered, where it has one in a session of
-    /// 2025-11-25: the client comes back after `retry` for what is said from now on, and meanwhile
-    /// costs no connection (R-SSE-07). Elsewhere nothing happens.
+    /// Closes the SSE stream that this call is answered on, in an HTTP session of 2025-11-25, so
+    /// that the client holds no connection open. The client reconnects after `retry` and then
+    /// receives the messages sent from now on (R-SSE-07). Elsewhere does nothing.
     pub fn release_stream(&self, retry: std::time::Duration) {
         if self.revision().rules().primes_streams {
             self.call.handle.release(self.call.reply.key(), retry);
         }
     }
 
-    /// Ends after `duration`, on the engine's timers; needs no runtime.
+    /// Sleeps for `duration` on the engine's timers; needs no async runtime.
     pub fn sleep(&self, duration: std::time::Duration) -> crate::connection::Sleep {
         self.call
             .timers
@@ -194,14 +201,14 @@ impl Context {
             .sleep(duration)
     }
 
-    /// Who calls, as the carrier or a [verifier](crate::policy::Policy::verifier) has verified;
-    /// `None` where nobody knows, as on a pipe. Bind to it what is kept for somebody, such as the
-    /// errand of a page (R-ELI-12).
+    /// The caller, as the transport or a [verifier](crate::policy::Policy::verifier) has verified
+    /// it; `None` where nobody verifies callers, as on a pipe. Bind per-user state to it, such as
+    /// the pending flow of a URL-mode elicitation (R-ELI-12).
     pub fn principal(&self) -> Option<&str> {
         self.verified().map(Principal::as_str)
     }
 
-    /// The same, with what was granted to it: to filter what it may see.
+    /// The verified caller with its grants, to filter what it may see.
     pub fn verified(&self) -> Option<&Principal> {
         let own = self.call.reply.principal();
         own.or_else(|| self.call.handle.verified())
@@ -212,14 +219,14 @@ impl Context {
         self.call.reply.revision()
     }
 
-    /// The `_meta` of the call, raw JSON, where the client says more there than the protocol needs:
-    /// members of its own, which nothing vouches for, and the trace.
+    /// The `_meta` of the call, raw JSON, if it has members beyond those the protocol defines: the
+    /// client's own members, which are unverified, and the trace context.
     pub fn meta(&self) -> Option<&str> {
         beyond_the_protocol(self.message()?)
     }
 
-    /// Where the call stands in a distributed trace, if the client says so in good form: to be
-    /// handed on with what the handler asks of others (R-MET-09).
+    /// The W3C trace context of the call, if the client sent a valid one, to be passed on with the
+    /// handler's own outgoing requests (R-MET-09).
     pub fn trace(&self) -> Option<&TraceContext> {
         let trace = &self.call.trace;
         let traced = trace.get_or_init(|| self.message().and_then(traced).map(Box::new));
@@ -231,12 +238,13 @@ impl Context {
         &self.call.handle
     }
 
-    /// Has a call of a tool that [opted in](super::Tool::task_support) go on as a task: the client
-    /// is answered that it is one, and finds the result there. Whether it is one; `false` when the
-    /// client cannot follow it, or there is no room for it: the call goes on as before.
+    /// Continues this call as a task, for a tool that [opted in](super::Tool::task_support): the
+    /// client is answered with the task and later fetches the result from it. Returns whether the
+    /// call is now a task; `false` if the client cannot follow tasks or the task limits are
+    /// reached, and then the call continues as before.
     ///
-    /// What is asked of the client before is answered in rounds, what is asked after through the
-    /// task. In 2025-11-25, where the client asks for tasks, nothing is left to do here.
+    /// Questions asked before this call go to the client in rounds, questions asked after it go
+    /// through the task. In 2025-11-25 the client decides about tasks and this has no effect.
     ///
     /// ```
     /// use mcpbolt::mcp::TaskSupport;
@@ -257,21 +265,21 @@ impl Context {
         self.call.task.as_ref().is_some_and(|task| task.begin())
     }
 
-    /// Whether the call has become a task.
+    /// Returns whether the call has become a task.
     pub fn is_task(&self) -> bool {
         self.call.task.as_ref().is_some_and(|task| task.is_task())
     }
 
-    /// Says in a sentence how far the task is, to who looks or listens: its status message. Does
-    /// nothing where the call is no task.
+    /// Sets the task's status message: its progress in one sentence, for clients that poll or
+    /// listen. Does nothing if the call is no task.
     pub fn task_message(&self, message: &str) {
         if let Some(task) = &self.call.task {
             task.say(message);
         }
     }
 
-    /// The settings that the client declared on this request for an extension, a JSON object;
-    /// `None` when it did not declare it (R-EXT-03).
+    /// The settings that the client declared for an extension on this request, a JSON object;
+    /// `None` if it did not declare the extension (R-EXT-03).
     pub fn extension(&self, id: &str) -> Option<&str> {
         let rounds = self
             .call
@@ -281,13 +289,13 @@ impl Context {
         extension::declared(rounds.or_else(|| self.declared())?, id)
     }
 
-    /// What may become of the call beside an answer, if the tool opted in and the client can
-    /// follow: for an executor of one's own.
+    /// The task side of the call, if the tool opted in and the client can follow tasks. For a
+    /// custom executor.
     pub fn task(&self) -> Option<&Arc<TaskCall>> {
         self.call.task.as_ref()
     }
 
-    /// The same, as if that was asked.
+    /// Returns this context with another request message.
     pub(super) fn with_message(&self, message: Message) -> Self {
         let call = Inner {
             message: Some(message),
@@ -299,12 +307,12 @@ impl Context {
         }
     }
 
-    /// What was asked, where something is to be read from it.
+    /// The request, if the context has one.
     pub(super) fn message(&self) -> Option<MessageRef<'_>> {
         self.call.message.as_ref().map(Message::as_ref)
     }
 
-    /// What the client declares on the call itself, where each call says it.
+    /// The capabilities that the client declares on each request, in revisions that have this.
     fn declared(&self) -> Option<&str> {
         match self.revision().era() {
             Era::Handshake => None,
@@ -316,14 +324,14 @@ impl Context {
         self.call.rounds.as_ref()
     }
 
-    /// The process or state that an action belongs to, as its client names it: its `context`.
+    /// The `context` member of an action: the process or state that its client names.
     pub fn action_context(&self) -> Option<std::borrow::Cow<'_, str>> {
         crate::action::context_of(&self.message()?)
     }
 
-    /// Hands on a part of the result that is there already, JSON, to a client of the action
-    /// dialect that reads the answer as a stream; nothing happens for others, who get the whole
-    /// (R-ACT-24). Delivered in order and before the answer.
+    /// Sends a part of the result, JSON, ahead of the answer to a client of the action dialect that
+    /// reads the answer as a stream (R-ACT-24). Does nothing for other clients, which get the whole
+    /// result. Delivered in order and before the answer.
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Context, Json, Server, Tool};
@@ -346,13 +354,13 @@ impl Context {
         }
     }
 
-    /// Where the call's answer goes.
+    /// The address of the call's answer.
     pub fn reply_to(&self) -> &ReplyTo {
         &self.call.reply
     }
 }
 
-/// The `_meta` of a call, where it has members that are not the protocol's own.
+/// The `_meta` of a call, if it has members that the protocol does not define.
 fn beyond_the_protocol(message: MessageRef<'_>) -> Option<&str> {
     const OWN: [Field; 5] = [
         Field::ProgressToken,
@@ -366,8 +374,8 @@ fn beyond_the_protocol(message: MessageRef<'_>) -> Option<&str> {
     (reader::members(meta).count() > own.count()).then_some(meta)
 }
 
-/// What a call says of its trace. A broken parent is no parent, and then the rest counts for
-/// nothing (W3C Trace Context, 3.3).
+/// The trace context of a call. Without a valid `traceparent` the rest is ignored (W3C Trace
+/// Context, 3.3).
 fn traced(message: MessageRef<'_>) -> Option<TraceContext> {
     let said = |field, key| {
         let value = message.decoded(field)?.into_owned();

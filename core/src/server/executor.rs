@@ -1,4 +1,4 @@
-//! Carries out the operations of one connection with the handlers of a [`Server`].
+//! Runs the operations of one connection with the handlers of a [`Server`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,23 +14,24 @@ use super::registry::Registry;
 use super::rounds::Attended;
 use super::seal::Seal;
 use super::tasks::Ended;
-use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter};
+use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter, Source};
 use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
 
-/// Runs handlers on a [`Spawner`]; inline tools at once.
+/// Runs handlers on a [`Spawner`], and inline tools on the driver's thread.
 pub struct HandlerExecutor {
     view: View<Handlers>,
     seal: Option<Seal>,
     handle: Handle,
     timers: Option<Handle>,
     spawner: Arc<dyn Spawner>,
+    source: Source,
 }
 
 impl HandlerExecutor {
-    /// Carries out operations of the connection of `handle`.
+    /// Creates the executor for the connection of `handle`.
     pub fn new(server: Server, handle: Handle, spawner: Arc<dyn Spawner>) -> Self {
         Self {
             view: View::of(&server.live),
@@ -38,10 +39,11 @@ impl HandlerExecutor {
             handle,
             timers: None,
             spawner,
+            source: Source::Unknown,
         }
     }
 
-    /// Its handlers sleep by the timers of a connection that lasts longer than their own.
+    /// Makes handlers sleep by the timers of a connection that outlives their own.
     pub(crate) fn with_timers(mut self, timers: Option<Handle>) -> Self {
         self.timers = timers;
         self
@@ -57,6 +59,10 @@ impl std::fmt::Debug for HandlerExecutor {
 }
 
 impl Executor for HandlerExecutor {
+    fn sent_from(&mut self, source: &Source) {
+        self.source.clone_from(source);
+    }
+
     fn inline<'a>(
         &mut self,
         operation: Operation,
@@ -77,7 +83,7 @@ impl Executor for HandlerExecutor {
         let outcome = catch_unwind(AssertUnwindSafe(|| handler(arguments)));
         let result = outcome.unwrap_or_else(|_| panicked());
         if let Some(error) = &result.refusal {
-            return Ok(answer.error(error.kind(), &error.to_string(), None));
+            return Ok(answer.error(error.kind(), &error.to_string(), error.data()));
         }
         offer.registry.notice(number, &result);
         Ok(match offer.registry.check_result(number, &result) {
@@ -128,7 +134,7 @@ impl Executor for HandlerExecutor {
         let jobs = batch.into_calls().filter_map(move |call| -> Option<Job> {
             match Context::new(handle.clone(), &call, seal.as_ref()) {
                 Ok(context) => {
-                    // Those of an exchange stand still while its client does not read.
+                    // The timers of an HTTP exchange stop while its client does not read.
                     let context = context.sleeping_by(timers.clone());
                     let context = match Operation::from_target(call.target) {
                         Operation::CallTool(number) if offer.registry.has_tasks() => {
@@ -145,27 +151,27 @@ impl Executor for HandlerExecutor {
                 }
             }
         });
-        self.spawner.spawn_batch(Box::new(jobs));
+        self.spawner.spawn_batch_of(&self.source, Box::new(jobs));
     }
 }
 
-/// A hook's panic is the hook's: the connection goes on.
+/// Ignores a panic of a hook, so that the connection continues.
 fn guard_hook(hook: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(hook));
 }
 
-/// A handler's panic, told without its text.
+/// The result of a panicked handler, without the panic's text.
 fn panicked() -> ToolResult {
     ToolResult::error("the tool failed unexpectedly")
 }
 
-/// One operation from handler to answer. Nothing is answered once it is cancelled.
+/// Runs one operation and answers it. A cancelled operation is not answered.
 fn carry_out(
     offer: Offer<Handlers>,
     call: Call,
     context: Context,
 ) -> impl Future<Output = ()> + Send {
-    // Owed from now on, whether or not it is ever begun.
+    // Created here, so that an answer is sent even if the future is never polled.
     let paid = false;
     carry_out_owed(offer, call, Debt { context, paid })
 }
@@ -249,7 +255,7 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
     }
 }
 
-/// The call of a tool that the program looks at first.
+/// Runs the sanitiser and the approval of a call, and then its handler.
 fn looked_at(
     offer: Offer<Handlers>,
     number: u32,
@@ -287,8 +293,8 @@ fn attended<T>(context: &Context, make: impl FnOnce() -> Made<T>) -> Attended<T>
     }
 }
 
-/// The answer owed for one call. Dropped unpaid, it answers with an internal error, so that no
-/// caller waits for a handler that is gone.
+/// The pending answer of one call. Dropped without an answer, it sends an internal error, so that
+/// no caller waits for a handler that is gone.
 struct Debt {
     context: Context,
     paid: bool,
@@ -306,7 +312,7 @@ impl Debt {
         self.paid = true;
     }
 
-    /// The call of a tool is cancelled, or the task that it became.
+    /// Ends a cancelled tool call, or the task that it became.
     fn give_up(self) {
         if let Some(task) = self.context.task() {
             task.end(Ended::<fn(&mut ResultWriter<'_>)>::Cancelled);
@@ -314,7 +320,7 @@ impl Debt {
         self.forgive();
     }
 
-    /// What a tool gave back goes to the client, or into the task that the call became.
+    /// Sends a tool's result to the client, or stores it in the task that the call became.
     fn settle_tool(mut self, registry: &Registry, number: u32, result: ToolResult) {
         registry.notice(number, &result);
         let misfit = registry.check_result(number, &result);
@@ -339,7 +345,7 @@ impl Debt {
         }
     }
 
-    /// It was taken away after the call was accepted.
+    /// Refuses a call whose entry was removed after the call was accepted.
     fn refuse_gone(&mut self) {
         self.refuse(ErrorKind::MethodNotFound, "this is not offered any more");
     }
@@ -359,7 +365,7 @@ impl Debt {
         replies.error(self.context.reply_to(), kind, &error.to_string(), data);
     }
 
-    /// The round is over: the client is asked.
+    /// Ends the round: sends the open questions to the client.
     fn ask(mut self) {
         self.paid = true;
         let mut replies = self.context.connection().replies();

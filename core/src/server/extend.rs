@@ -1,4 +1,4 @@
-//! What a program adds to the protocol: methods and notifications of its extensions, and a guard.
+//! Additions to the protocol: methods and notifications of extensions, and the access guard.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use crate::connection::Handle;
 use crate::handler::HandlerError;
 
 impl Builder {
-    /// Adds a method of an [extension](Self::extension) that was added before. Clients that
-    /// declared the extension may call it (2026-07-28); others are told what to declare. The
-    /// handler takes the params, and gives what becomes a JSON object.
+    /// Adds a method of an [extension](Self::extension) that was declared before. Clients that
+    /// declared the extension may call it (2026-07-28); other clients get an error that names the
+    /// extension to declare. The handler takes the params and returns a value that serializes to a
+    /// JSON object.
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Context, HandlerError, Server, serde_json::json};
@@ -61,8 +62,8 @@ impl Builder {
         self
     }
 
-    /// Calls `hook` with the params, a raw JSON object, of each notification of that method, which
-    /// is one of an extension's. On the driver's thread; must not block.
+    /// Calls `hook` with the params, a raw JSON object, of each notification with this extension
+    /// method. Runs on the driver's thread; must not block.
     pub fn on_extension_notice(
         mut self,
         method: &str,
@@ -73,11 +74,11 @@ impl Builder {
         self
     }
 
-    /// Has `guard` judge every access before it is served: each call of a tool, each read, prompt,
-    /// completion and subscription, whatever lists and caches showed of it before (R-TOL-03,
-    /// R-RES-13, R-CCH-10). Methods of extensions look at
-    /// [`Context::principal`](super::Context::principal) themselves. On the driver's thread; must
-    /// not block. A guard that panics admits nobody.
+    /// Calls `guard` before every tool call, resource read, prompt, completion and subscription is
+    /// served, whatever lists and caches showed before (R-TOL-03, R-RES-13, R-CCH-10). Methods of
+    /// extensions are not guarded; their handlers check
+    /// [`Context::principal`](super::Context::principal) themselves. Runs on the driver's thread;
+    /// must not block. If the guard panics, the access is refused.
     ///
     /// ```
     /// use mcpbolt::mcp::{ErrorKind, Method};
@@ -101,14 +102,14 @@ impl Builder {
         self
     }
 
-    /// Offers tools even if there are none.
+    /// Declares the tools capability even while the server has no tools.
     pub fn offer_tools(mut self) -> Self {
         self.registry.offer_tools();
         self
     }
 
-    /// Offers resources even if there are none: for tools that embed resources in what they give
-    /// back (R-TOL-13).
+    /// Declares the resources capability even while the server has none, for tools that embed
+    /// resources in their results (R-TOL-13).
     pub fn offer_resources(mut self) -> Self {
         self.registry.offer_resources();
         self

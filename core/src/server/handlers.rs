@@ -1,4 +1,4 @@
-//! The program's own functions that answer what a server offers, by the number of each in the registry.
+//! The program's handlers, keyed by the registry's number of each tool, resource and so on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,25 +50,25 @@ pub(super) struct Handlers {
     pub templates: Numbered<Handler<Result<Vec<ResourceContents>, HandlerError>>>,
     pub prompts: Numbered<Handler<Result<PromptResult, HandlerError>>>,
     pub completion: Option<Handler<Result<Completions, HandlerError>>>,
-    /// Of extensions: each gives a JSON object.
+    /// Handlers of extension methods; each returns a JSON object.
     pub methods: Numbered<Handler<Result<String, HandlerError>>>,
     pub notices: BTreeMap<String, Notice>,
 }
 
 impl Handlers {
-    /// Whether the program looks at such a call before its handler does.
+    /// Returns whether an approval or sanitiser runs before the handler of this call.
     pub(super) fn looks_at(&self, message: &MessageRef<'_>) -> bool {
         self.marked().any(|tools| tools.covers(message))
     }
 
-    /// The tools whose calls it looks at.
+    /// The tool names that the approval and the sanitiser apply to.
     pub(super) fn marked(&self) -> impl Iterator<Item = &Marked> {
         let approval = self.approval.as_ref().map(|approval| &approval.tools);
         let sanitiser = self.sanitiser.as_ref().map(|sanitiser| &sanitiser.tools);
         approval.into_iter().chain(sanitiser)
     }
 
-    /// Forgets those of what `registry` offers no more.
+    /// Drops the handlers of everything that `registry` no longer offers.
     pub(super) fn follow(&mut self, registry: &Registry) {
         self.tools.retain(|n| registry.has(Operation::CallTool(n)));
         self.resources

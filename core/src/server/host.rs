@@ -12,7 +12,7 @@ use super::operations::{missing, not_offered};
 use super::registry::{Pages, Registry, level, page};
 #[cfg(feature = "skills")]
 use super::skills::{Skills, file_of};
-use super::tasks::{RESULT, declares, missing_extension};
+use super::tasks::{Asker, RESULT, declares, missing_extension};
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
@@ -27,28 +27,29 @@ use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, extension};
 use crate::message::{Dialect, Field, MessageRef};
 
-/// The [`Host`] of a server. What the registry alone can answer (lists, unknown names, arguments
-/// that break the schema) never reaches the executor.
+/// The [`Host`] of a server. Requests that the registry alone can answer (lists, unknown names,
+/// arguments that break the schema) never reach the executor.
 #[derive(Debug)]
 pub struct ServerHost<E> {
     pub(super) registry: Arc<Registry>,
-    /// Where the registry comes from, if it may change, and which it is.
+    /// The source of a registry that may change, and the version of the current one.
     source: Option<(Arc<dyn Source>, u64)>,
-    /// Made when there is first something to tell it.
+    /// Created on first use.
     listener: Option<Arc<Listener>>,
     pub(super) handle: Handle,
     executor: E,
     initialized: bool,
-    /// What a policy calls this client, if nobody knows who it is.
-    pub(super) client: Option<String>,
-    /// Who asks for what comes in now, where the carrier knows it of each message.
+    /// The origin of the connection, as far as the transport knows it.
+    pub(super) from: crate::connection::Source,
+    /// The sender of the current message, where the transport knows it per message.
     pub(super) current: Option<Principal>,
-    /// Who asks for what is deferred and was not handed on yet, by the digest of its `auth`.
+    /// The callers of requests that are deferred but not yet dispatched, by the digest of their
+    /// `auth`.
     pub(super) proven: Vec<([u8; 32], Principal)>,
 }
 
 impl<E: Executor> ServerHost<E> {
-    /// A server of `registry` on the connection of `handle`.
+    /// Serves a fixed `registry` on the connection of `handle`.
     pub fn new(registry: Arc<Registry>, handle: Handle, executor: E) -> Self {
         Self {
             listener: None,
@@ -57,23 +58,23 @@ impl<E: Executor> ServerHost<E> {
             handle,
             executor,
             initialized: false,
-            client: None,
+            from: crate::connection::Source::Unknown,
             current: None,
             proven: Vec::new(),
         }
     }
 
-    /// The same for what `server` offers at each moment.
+    /// Serves the current offer of `server` on the connection of `handle`.
     pub fn of(server: &Server, handle: Handle, executor: E) -> Self {
         Self::live(server.live.clone(), handle, executor)
     }
 
-    /// The same for what is offered at each moment.
+    /// Serves the current offer of `live` on the connection of `handle`.
     pub fn live<H>(live: Arc<Live<H>>, handle: Handle, executor: E) -> Self
     where
         H: Send + Sync + 'static,
     {
-        // In this order: a registry newer than its version is fetched once more.
+        // Read the version first: if the offer changes in between, it is only fetched once more.
         let version = live.version();
         let mut host = Self::new(live.registry(), handle, executor);
         host.source = Some((live, version));
@@ -90,55 +91,63 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    /// This connection, as one that is told of changes.
+    /// Returns this connection's listener; creates it on first use, which joins the audience.
     fn listener(&mut self) -> &Listener {
         let (registry, handle) = (&self.registry, &self.handle);
         self.listener
             .get_or_insert_with(|| registry.audience.join(handle.clone()))
     }
 
-    /// What brings the messages of a stream.
+    /// Sets the HTTP head of the request that carries the messages of a stream.
     #[cfg(feature = "http")]
     pub(crate) fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
         self.executor.carried(stream, head);
     }
 
-    /// Who sends what is received until this is said again, beside whom the connection is of.
+    /// Sets the sender of the messages received from now on, if it differs from the connection's.
     #[cfg(feature = "http")]
     pub(crate) fn sent_by(&mut self, principal: Option<Principal>) {
         self.current = principal;
     }
 
-    /// What is offered now, to be kept for a while.
+    /// Sets the origin of the connection, by which its rates, quotas and share of the workers
+    /// count.
+    #[cfg(feature = "http")]
+    pub(crate) fn sent_from(&mut self, source: crate::connection::Source) {
+        self.executor.sent_from(&source);
+        self.from = source;
+    }
+
+    /// Returns the current registry, shared.
     pub(super) fn shared_registry(&mut self) -> Arc<Registry> {
         self.refresh();
         self.registry.clone()
     }
 
-    /// Who asks, as the request itself proves or the carrier knows.
+    /// Returns the caller: the principal of the request itself, or else of the connection.
     pub(super) fn principal<'a>(&'a self, answer: &'a Answer<'_>) -> Option<&'a str> {
         let own = answer.principal().map(Principal::as_str);
         own.or_else(|| self.handle.principal())
     }
 
-    /// What this server says it is.
+    /// Returns the name and version of this server.
     pub(super) fn implementation(&self) -> &Implementation {
         &self.handle.config().implementation
     }
 
-    /// What is offered now.
+    /// Returns the current registry.
     pub(crate) fn registry(&mut self) -> &Registry {
         self.refresh();
         &self.registry
     }
 
-    /// Whether it may serve another peer: it keeps nothing of the one before.
+    /// Returns whether this host can serve another peer, because it keeps no state of the last one.
     #[cfg(feature = "http")]
     pub(crate) fn renew(&mut self) -> bool {
         self.listener.is_none() && !self.initialized && self.executor.renew()
     }
 
-    /// What carries operations out.
+    /// Returns the executor.
     pub fn executor(&mut self) -> &mut E {
         &mut self.executor
     }
@@ -160,7 +169,7 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-/// Marks a request that stays open in this room: no operation has this number.
+/// Marks a deferred `subscriptions/listen` request; no operation has this number.
 const LISTEN: u32 = u32::MAX;
 
 impl<E: Executor> ServerHost<E> {
@@ -173,9 +182,11 @@ impl<E: Executor> ServerHost<E> {
         }
         match Interests::parse(params, &self.registry, self.principal(&answer)) {
             Err(why) => answer.error(ErrorKind::InvalidParams, why, None),
-            Ok(_) if !self.listener().has_room() => {
-                answer.error(ErrorKind::Overloaded, "too many streams are open", None)
-            }
+            Ok(interests) if !self.listener().has_room(interests.bytes()) => answer.error(
+                ErrorKind::Overloaded,
+                "too many streams are open, or they name too much",
+                None,
+            ),
             Ok(_) => Disposition::Deferred(LISTEN),
         }
     }
@@ -199,13 +210,17 @@ impl<E: Executor> ServerHost<E> {
         }
         match self.listener().subscribe(&uri) {
             true => answer.result(|_| ()),
-            false => answer.error(ErrorKind::Overloaded, "too many subscriptions", None),
+            false => answer.error(
+                ErrorKind::Overloaded,
+                "too many subscriptions, or too long ones",
+                None,
+            ),
         }
     }
 }
 
 impl<E: Executor> ServerHost<E> {
-    /// Answers a request, or has it handed on.
+    /// Answers a request or defers it.
     fn decide(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
         let registry = self.registry.clone();
@@ -280,7 +295,13 @@ impl<E: Executor> ServerHost<E> {
                 | Method::ListTasks
                 | Method::UpdateTask),
             ) if registry.has_tasks() => {
-                let whose = (&*registry, &self.handle);
+                let own = answer.principal().cloned();
+                let own = own.as_ref().map(Principal::as_str);
+                let asks = Asker {
+                    handle: &self.handle,
+                    principal: own.or_else(|| self.handle.principal()),
+                };
+                let whose = (&*registry, asks);
                 registry.tasks().answer(whose, method, &request, answer)
             }
             Some(Method::Complete) if registry.completes => self.complete(request, answer),
@@ -321,7 +342,7 @@ impl<E: Executor> Host for ServerHost<E> {
         self.watch(&mut batch);
         for call in batch.take(LISTEN) {
             let params = call.message.as_ref().params().unwrap_or("{}");
-            // It was read before; what changed since then changes nothing.
+            // The params were checked before; a change of the offer since then does not matter.
             let who = call.reply.principal().map(Principal::as_str);
             let who = who.or_else(|| self.handle.principal());
             if let Ok(interests) = Interests::parse(params, &self.registry, who) {

@@ -1,43 +1,46 @@
-//! What is served on many connections: makes the server's side of each.
+//! Serving many connections: creates the server's side of each.
 
 use std::sync::Arc;
 
 use super::builder::Server;
 use super::executor::HandlerExecutor;
 use super::host::ServerHost;
-use crate::connection::{Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, StreamId};
+use crate::connection::{
+    Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, Source, StreamId,
+};
 use crate::handler::{Executor, Head, Operation, Spawner};
 use crate::mcp::Method;
 use crate::message::MessageRef;
 use crate::policy::Policy;
 
-/// An [`Executor`] of whatever kind.
+/// An [`Executor`] of any type.
 pub type AnyExecutor = Box<dyn Executor + Send>;
 
-/// A server as its carriers see it: each connection that one of them accepts gets a host of its
-/// own from here. A carrier of short connections makes thousands a second, so a host is light:
-/// what is shared by all lives here.
+/// A server as its transports see it: each accepted connection gets its own host from here. A
+/// transport with short connections creates thousands of hosts a second, so hosts are light and the
+/// shared state lives here.
 pub trait Hosting: Send + Sync + 'static {
-    /// How the connections are configured; a carrier may narrow it.
+    /// The configuration of connections; a transport may restrict it.
     fn config(&self) -> &Arc<Config>;
 
-    /// The server's side of the connection of `handle`. Where that is shorter than the tasks of the
-    /// protocol that begin on it (an HTTP exchange of 2026-07-28), those sleep by `timers`.
+    /// Creates the server's side of the connection of `handle`. If this connection ends before the
+    /// protocol tasks that begin on it (an HTTP exchange of 2026-07-28), their handlers sleep by
+    /// `timers`.
     fn host(&self, handle: Handle, timers: Option<&Handle>) -> ServerHost<AnyExecutor>;
 
-    /// The rules that who asks is held against before a request of HTTP is read: as they are when
-    /// the server begins.
+    /// The policy that checks callers before an HTTP request is read. Fetched when the server
+    /// starts; later changes have no effect.
     fn policy(&self) -> Option<Arc<Policy>>;
 
-    /// Whether its executors are told of the [`Head`] of each request of HTTP, which costs a copy of
-    /// its headers.
+    /// Whether executors receive the [`Head`] of each HTTP request, which costs a copy of its
+    /// headers.
     fn wants_heads(&self) -> bool {
         false
     }
 }
 
 impl Server {
-    /// This server, its handlers on `spawner`.
+    /// Returns this server with its handlers running on `spawner`.
     pub fn hosting(&self, spawner: Arc<dyn Spawner>) -> Arc<dyn Hosting> {
         let server = self.clone();
         Arc::new(Hosted { server, spawner })
@@ -81,6 +84,10 @@ impl Executor for AnyExecutor {
 
     fn carried(&mut self, stream: StreamId, head: Option<Arc<Head>>) {
         (**self).carried(stream, head);
+    }
+
+    fn sent_from(&mut self, source: &Source) {
+        (**self).sent_from(source);
     }
 
     fn hear(&mut self, message: MessageRef<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! Results of tools that are kept for a while, and given again to who asks the same.
+//! A cache of tool results: repeated calls get the stored result.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -13,11 +13,12 @@ use super::content::ToolResult;
 use super::context::Context;
 use super::definition::Tool;
 use super::output::{IntoToolResult, Output};
+use crate::connection::{Budget, Held};
 use crate::json::writer;
 use crate::limits::{CHECK_HERE_BYTES, MAX_KEPT_BYTES, MAX_KEPT_RESULTS, later};
 
-/// Results that are kept for so long: see [`Builder::kept_tool`]. Cheap to clone; a handler that
-/// changes what they tell of has them forgotten. `T` is what an executor of one's own has for a result.
+/// A cache of tool results: see [`Builder::kept_tool`]. Cheap to clone; a handler that changes the
+/// underlying data calls [`forget`](Self::forget). `T` is the result type of a custom executor.
 pub struct Results<T = ToolResult> {
     ttl: Duration,
     scope: CacheScope,
@@ -33,17 +34,19 @@ impl<T> Clone for Results<T> {
     }
 }
 
-/// What was asked: the tool, its arguments and, where it matters, by whom.
+/// The cache key: the tool, its arguments and, for private results, the caller.
 type Key = Arc<(String, String, Option<String>)>;
 
-/// As many as may be; the oldest gives way.
+/// The cache entries, within the limits; the oldest is removed first.
 struct Kept<T> {
     results: HashMap<Key, One<T>>,
-    /// In the order in which they came. Those that were replaced are still here.
+    /// Keys in order of insertion. Replaced entries remain here.
     order: VecDeque<(Instant, Key)>,
-    /// What all of them take.
+    /// Total size of all entries.
     bytes: usize,
-    /// How often something was forgotten.
+    /// The total size, counted in the budget of a server, once that is known.
+    held: Option<Held>,
+    /// Number of invalidations so far.
     forgotten: u64,
 }
 
@@ -59,6 +62,7 @@ impl<T> Default for Kept<T> {
             results: HashMap::new(),
             order: VecDeque::new(),
             bytes: 0,
+            held: None,
             forgotten: 0,
         }
     }
@@ -70,19 +74,21 @@ impl<T: Clone> Kept<T> {
         (now < one.until).then(|| one.result.clone())
     }
 
-    /// `held` bytes are the result's.
+    /// Stores a result of `held` bytes.
     fn keep(&mut self, key: Key, until: Instant, result: T, held: usize) {
         let bytes = key.0.len() + key.1.len() + held;
         if bytes > MAX_KEPT_BYTES {
             return;
         }
         self.remove(&key);
-        while (self.order.len() >= MAX_KEPT_RESULTS || self.bytes + bytes > MAX_KEPT_BYTES)
-            && let Some((until, oldest)) = self.order.pop_front()
-        {
-            let found = self.results.get(&oldest);
-            if found.is_some_and(|one| one.until == until) {
-                self.remove(&oldest);
+        while self.order.len() >= MAX_KEPT_RESULTS || self.bytes + bytes > MAX_KEPT_BYTES {
+            if !self.remove_oldest() {
+                break;
+            }
+        }
+        while !self.has_room(bytes) {
+            if !self.remove_oldest() {
+                return;
             }
         }
         self.bytes += bytes;
@@ -95,9 +101,34 @@ impl<T: Clone> Kept<T> {
         self.results.insert(key, one);
     }
 
+    /// Returns whether the server's budget has room for `bytes` more, and if so counts them.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let wanted = self.bytes + bytes;
+        self.held.as_mut().is_none_or(|held| held.try_keep(wanted))
+    }
+
+    fn count(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.keep(self.bytes);
+        }
+    }
+
+    /// Returns whether there was an entry to remove.
+    fn remove_oldest(&mut self) -> bool {
+        let Some((until, oldest)) = self.order.pop_front() else {
+            return false;
+        };
+        let found = self.results.get(&oldest);
+        if found.is_some_and(|one| one.until == until) {
+            self.remove(&oldest);
+        }
+        true
+    }
+
     fn remove(&mut self, key: &Key) {
         if let Some(one) = self.results.remove(key) {
             self.bytes -= one.bytes;
+            self.count();
         }
     }
 
@@ -112,14 +143,16 @@ impl<T: Clone> Kept<T> {
             }
             stays
         });
+        self.count();
     }
 }
 
 impl<T: Clone> Results<T> {
-    /// None yet. Those of [`Public`](CacheScope::Public) scope are for everybody, others for who
-    /// asked alone, and not kept where nobody knows who that is. Nor are those of arguments of more
-    /// than [`CHECK_HERE_BYTES`]. At most [`MAX_KEPT_RESULTS`] are held, of [`MAX_KEPT_BYTES`]
-    /// together; the oldest gives way.
+    /// Creates an empty cache whose entries live for `ttl`. Entries of
+    /// [`Public`](CacheScope::Public) scope are shared by all callers; private entries belong to
+    /// one caller and are not stored if the caller is unknown. Calls with more than
+    /// [`CHECK_HERE_BYTES`] of arguments are not cached. The cache holds at most
+    /// [`MAX_KEPT_RESULTS`] entries with [`MAX_KEPT_BYTES`] in total and removes the oldest first.
     pub fn new(ttl: Duration, scope: CacheScope) -> Self {
         Self {
             ttl,
@@ -128,18 +161,29 @@ impl<T: Clone> Results<T> {
         }
     }
 
-    /// Forgets those of a tool. What a handler that is under way meanwhile comes to is not kept.
+    /// Counts the entries in the budget of a server; when the budget is full, the oldest entries
+    /// are removed. [`Builder::kept_tool`] calls this itself. Only the first call has an effect.
+    pub fn count_in(&self, budget: &Arc<Budget>) {
+        self.with(|kept| {
+            if kept.held.is_none() {
+                kept.held = Some(Held::of(budget));
+                kept.count();
+            }
+        });
+    }
+
+    /// Removes the results of a tool. Results of calls that are still running are not stored.
     pub fn forget(&self, tool: &str) {
         self.with(|kept| kept.forget(|key| key.0 == tool));
     }
 
-    /// The same for those of all tools.
+    /// Removes the results of all tools. Results of calls that are still running are not stored.
     pub fn forget_all(&self) {
         self.with(|kept| kept.forget(|_| true));
     }
 
-    /// What a call asks, for an executor of one's own: a tool with these arguments, raw JSON, by
-    /// whom somebody knows. `None` when its result is not to be kept.
+    /// Prepares the lookup of a call, for a custom executor: the tool, its arguments (raw JSON) and
+    /// the caller, if known. `None` when the result must not be cached.
     pub fn ask(&self, tool: &str, given: &str, who: Option<&str>) -> Option<KeptCall<T>> {
         let whose = match self.scope {
             CacheScope::Public => None,
@@ -163,23 +207,23 @@ impl<T: Clone> Results<T> {
     }
 }
 
-/// A call whose result is kept, or may be. See [`Results::ask`].
+/// A call whose result can be cached. See [`Results::ask`].
 pub struct KeptCall<T = ToolResult> {
     results: Results<T>,
     key: Key,
-    /// As it was when the call came.
+    /// The number of invalidations when the call came.
     forgotten: u64,
 }
 
 impl<T: Clone> KeptCall<T> {
-    /// The result of the same call before.
+    /// Returns the stored result of the same call.
     pub fn found(&self) -> Option<T> {
         let now = Instant::now();
         self.results.with(|kept| kept.find(&self.key, now))
     }
 
-    /// Keeps its result, which takes so many bytes, unless something was forgotten since the call
-    /// came: it may tell of what was before.
+    /// Stores the result, of this size in bytes, unless something was invalidated since the call
+    /// came: the result may show the state from before.
     pub fn keep(&self, result: T, bytes: usize) {
         let until = later(Instant::now(), self.results.ttl);
         self.results.with(|kept| {
@@ -206,9 +250,10 @@ impl<T> fmt::Debug for Results<T> {
 }
 
 impl Builder {
-    /// Adds a tool whose results are kept: the same call gets the same answer until its time is
-    /// over or it is forgotten, without its handler. Failures are not kept, nor is what does not fit
-    /// the output schema. `mcp.get_schema` shows for how long, as `"cache": {"ttl_ms": …}`.
+    /// Adds a tool whose results are cached: until an entry expires or is forgotten, the same call
+    /// gets the same answer without running the handler. Failures and results that do not fit the
+    /// output schema are not cached. `mcp.get_schema` shows the lifetime as
+    /// `"cache": {"ttl_ms": …}`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -243,6 +288,7 @@ impl Builder {
             let output = output.clone();
             let asked = context.message().and_then(|message| {
                 let given = message.arguments().unwrap_or("{}");
+                results.count_in(&context.connection().config().budget);
                 results.ask(&message.name()?, given, context.principal())
             });
             let made = match asked.as_ref().and_then(KeptCall::found) {
@@ -292,7 +338,7 @@ mod tests {
         let until = |n: usize| now + Duration::from_secs(1000 + n as u64);
         for n in 0..MAX_KEPT_RESULTS + 10 {
             keep(&mut kept, &n.to_string(), until(n), ToolResult::text("x"));
-            // One that comes again and again takes one place among the results.
+            // A key that is stored repeatedly takes one place among the results.
             keep(&mut kept, "again", until(n), ToolResult::text("y"));
         }
         assert!(kept.results.len() <= MAX_KEPT_RESULTS);

@@ -10,22 +10,22 @@ use crate::json::{reader, string};
 use crate::limits::MAX_SUBSCRIPTIONS;
 use crate::mcp::{Method, meta};
 
-/// What a client wants to hear of.
+/// The notifications that a client asked for.
 #[derive(Debug, Default)]
 pub(super) struct Interests {
     tools: bool,
     prompts: bool,
     resources: bool,
     uris: BTreeSet<String>,
-    /// Ids, of the tasks extension.
+    /// Task ids of the tasks extension.
     tasks: BTreeSet<String>,
 }
 
 impl Interests {
-    /// Reads the params of the request: what of it is offered (R-SUB-01, R-SUB-03).
+    /// Parses the params of the request; keeps only what is offered (R-SUB-01, R-SUB-03).
     ///
     /// # Errors
-    /// What is wrong with them, as a sentence for the client.
+    /// A sentence for the client that says what is wrong.
     pub fn parse(
         params: &str,
         registry: &Registry,
@@ -58,7 +58,7 @@ impl Interests {
         }
         let tasks = reader::find(filter, "taskIds").unwrap_or("[]");
         let tasks = reader::elements(tasks).filter_map(reader::as_str);
-        let known = |id: &std::borrow::Cow<'_, str>| registry.has_task(id);
+        let known = |id: &std::borrow::Cow<'_, str>| registry.has_task(id, principal);
         Ok(Self {
             tasks: tasks
                 .filter(known)
@@ -70,6 +70,11 @@ impl Interests {
             resources: wants("resourcesListChanged"),
             uris,
         })
+    }
+
+    /// Total length in bytes of the URIs and task ids.
+    pub fn bytes(&self) -> usize {
+        self.uris.iter().chain(&self.tasks).map(String::len).sum()
     }
 
     fn to_json(&self) -> String {
@@ -108,7 +113,7 @@ impl Interests {
     }
 }
 
-/// A stream that goes on until the client cancels it or the server ends.
+/// A stream that is open until the client cancels it or the server ends it.
 #[derive(Debug)]
 pub(super) struct Listen {
     reply: ReplyTo,
@@ -127,11 +132,17 @@ impl Listen {
         }
     }
 
+    /// Total length in bytes of the URIs and task ids.
+    pub fn bytes(&self) -> usize {
+        self.interests.bytes()
+    }
+
     pub fn is(&self, key: CallKey) -> bool {
         self.reply.key() == key
     }
 
-    /// The `_meta` of everything on this stream: the request's id, as it came (R-SUB-04).
+    /// The `_meta` of every message on this stream: the request's id in its original spelling
+    /// (R-SUB-04).
     fn meta(&self) -> String {
         format!(
             "{{\"{}\":{}}}",
@@ -150,7 +161,7 @@ impl Listen {
         handle.replies().notification(&self.reply, method, &params);
     }
 
-    /// Tells of a change, if the client wants to hear of it (R-SUB-05).
+    /// Notifies the client of a change that it listens to (R-SUB-05).
     pub fn tell(&mut self, handle: &Handle, change: Change<'_>, taken: u64) {
         let wanted = match change {
             Change::Tools => self.interests.tools,
@@ -169,7 +180,7 @@ impl Listen {
         }
     }
 
-    /// Tells how far a task is, if the client wants to hear of it (R-TSX-17).
+    /// Notifies the client of the state of a task that it listens to (R-TSX-17).
     pub fn tell_task(&self, handle: &Handle, id: &str, detail: &str) {
         if self.interests.tasks.contains(id) {
             let params = format!("{{{detail},\"_meta\":{}}}", self.meta());
@@ -178,14 +189,15 @@ impl Listen {
         }
     }
 
-    /// Ends it: the result, then, on a wire that other streams share, the notification (F-10).
+    /// Ends the stream with its result, and then, on a connection that other streams share, with a
+    /// cancelled notification (F-10).
     pub fn end(&self, handle: &Handle) {
         let meta = self.meta();
         let mut replies = handle.replies();
         replies.result(&self.reply, |result| result.meta(&meta));
         drop(replies);
         let params = format!("{{\"requestId\":{}}}", self.reply.id().raw());
-        // The params are an object.
+        // Cannot fail for its params: they are an object.
         let _ = handle.notify(Method::Cancelled.name(), Some(&params));
     }
 }

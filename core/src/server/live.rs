@@ -1,4 +1,4 @@
-//! What a server offers at the moment, and how it changes while clients are connected.
+//! The current offer of a server, which can change while clients are connected.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::builder::{Builder, Server};
 use super::registry::{Registry, RegistryError};
 
-/// What is offered, and who carries it out: of one piece.
+/// A registry and its handlers, which belong together.
 #[derive(Debug)]
 pub struct Offer<H> {
-    /// What is offered.
+    /// The definitions.
     pub registry: Arc<Registry>,
-    /// Who carries it out, by the registry's numbers.
+    /// The handlers, keyed by the registry's numbers.
     pub handlers: Arc<H>,
 }
 
@@ -25,19 +25,20 @@ impl<H> Clone for Offer<H> {
     }
 }
 
-/// The offer of the moment, for any number of connections. Numbers of a registry are never given
-/// twice, so that what an older registry accepted is carried out by newer handlers as what it is, or
-/// refused when it is gone: [`Registry::has`] says what is needed yet.
+/// The current offer, shared by any number of connections. The numbers of a registry are never
+/// reused. A request that an older registry accepted therefore reaches the right handler in a newer
+/// offer, or is refused if the entry is gone; [`Registry::has`] tells which handlers are still
+/// needed.
 pub struct Live<H> {
     offer: RwLock<Offer<H>>,
-    /// Counts the changes.
+    /// Number of changes so far.
     version: AtomicU64,
-    /// Held by who changes it.
+    /// Serializes changes.
     changing: Mutex<()>,
 }
 
 impl<H: Clone> Live<H> {
-    /// Begins with this offer.
+    /// Starts with this offer.
     pub fn new(registry: Registry, handlers: H) -> Self {
         let offer = Offer {
             registry: Arc::new(registry),
@@ -50,12 +51,13 @@ impl<H: Clone> Live<H> {
         }
     }
 
-    /// Changes it on all connections at once; clients are told which lists are others now
+    /// Changes the offer on all connections at once and notifies clients of the lists that changed
     /// (R-TOL-07, R-RES-09, R-PRM-07).
     ///
     /// # Errors
-    /// That of `change`; nothing is changed then. Also when the registry was made without
-    /// [`announce_changes`](Registry::announce_changes), so that clients do not expect any.
+    /// The error of `change`, which leaves the offer as it was; and [`RegistryError::Fixed`] when
+    /// the registry was made without [`announce_changes`](Registry::announce_changes), so that
+    /// clients expect no changes.
     pub fn change(
         &self,
         change: impl FnOnce(Registry, H) -> Result<(Registry, H), RegistryError>,
@@ -83,12 +85,18 @@ impl<H: Clone> Live<H> {
 }
 
 impl<H> Live<H> {
-    /// What is offered at the moment.
+    /// Returns the current offer.
     pub fn offer(&self) -> Offer<H> {
         self.offer
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Applies `look` to the current offer without sharing it; `None` while a change is in
+    /// progress.
+    pub fn peek<R>(&self, look: impl FnOnce(&Offer<H>) -> R) -> Option<R> {
+        self.offer.try_read().ok().map(|offer| look(&offer))
     }
 }
 
@@ -100,7 +108,7 @@ impl<H> fmt::Debug for Live<H> {
     }
 }
 
-/// Where a host learns what is offered, whoever carries it out.
+/// The source of a host's registry, whatever type its handlers have.
 pub(super) trait Source: fmt::Debug + Send + Sync {
     fn version(&self) -> u64;
     fn registry(&self) -> Arc<Registry>;
@@ -116,7 +124,7 @@ impl<H: Send + Sync> Source for Live<H> {
     }
 }
 
-/// The offer as one connection sees it: fetched again only after a change.
+/// One connection's view of the offer; fetched again only after a change.
 pub struct View<H> {
     live: Arc<Live<H>>,
     version: u64,
@@ -124,9 +132,9 @@ pub struct View<H> {
 }
 
 impl<H: Send + Sync> View<H> {
-    /// Of the offer of this moment.
+    /// Starts with the current offer.
     pub fn of(live: &Arc<Live<H>>) -> Self {
-        // In this order: an offer newer than its version is fetched once more.
+        // Read the version first: if the offer changes in between, it is only fetched once more.
         let version = live.version();
         Self {
             live: live.clone(),
@@ -135,7 +143,7 @@ impl<H: Send + Sync> View<H> {
         }
     }
 
-    /// The offer of the moment.
+    /// Returns the current offer.
     pub fn offer(&mut self) -> &Offer<H> {
         let version = self.live.version();
         if version != self.version {
@@ -155,8 +163,8 @@ impl<H> fmt::Debug for View<H> {
 }
 
 impl Server {
-    /// Changes what is offered, on all connections at once; clients are told which lists are
-    /// others now (R-TOL-07, R-RES-09, R-PRM-07). Calls under way are finished.
+    /// Changes the offer on all connections at once and notifies clients of the lists that changed
+    /// (R-TOL-07, R-RES-09, R-PRM-07). Running calls are finished.
     ///
     /// ```
     /// use mcpbolt::server::{Arguments, Server, Tool};
@@ -171,14 +179,15 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// The first thing that could not be registered; nothing is changed then. Also when the
-    /// server was built without [`Builder::list_changes`], so that clients do not expect any.
+    /// The first registration error, which leaves the offer as it was; and [`RegistryError::Fixed`]
+    /// when the server was built without [`Builder::list_changes`], so that clients expect no
+    /// changes.
     pub fn change(&self, change: impl FnOnce(Builder) -> Builder) -> Result<(), RegistryError> {
         self.live
             .change(|registry, handlers| change(Builder::of(registry, handlers)).into_parts())
     }
 
-    /// Tells the clients that subscribed to it that the resource at `uri` is another now
+    /// Notifies the clients that subscribed to the resource at `uri` that it has changed
     /// (R-RES-06). See [`Builder::subscriptions`].
     pub fn resource_updated(&self, uri: &str) {
         self.registry().tell(super::audience::Change::Resource(uri));

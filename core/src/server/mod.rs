@@ -1,4 +1,4 @@
-//! What a Rust user writes to serve: tools, resources and prompts.
+//! The server API: tools, resources and prompts, with their handlers.
 //!
 //! ```
 //! use mcpbolt::server::{Server, Tool, schemars, serde};
@@ -19,8 +19,8 @@
 //! # Ok::<(), mcpbolt::server::RegistryError>(())
 //! ```
 //!
-//! The [`Registry`] and the [`ServerHost`] are what the language bindings build on: a registry
-//! without handlers, and an [`Executor`](crate::handler::Executor) that carries operations out.
+//! The language bindings build on [`Registry`], which holds definitions without handlers, and on
+//! [`ServerHost`], which passes operations to an [`Executor`](crate::handler::Executor).
 
 mod access;
 pub(crate) mod actions;
@@ -86,5 +86,5 @@ pub use seal::Seal;
 pub use skills::{InvalidSkill, Skill};
 pub use streaming::Pieces;
 pub use tasks::{TaskCall, TaskLimits};
-pub use template::{InvalidTemplate, Template};
+pub use template::{InvalidTemplate, Template, path_under};
 pub use {schemars, serde, serde_json};

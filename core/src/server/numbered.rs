@@ -1,12 +1,12 @@
-//! Entries under numbers that are never given twice, in memory that follows how many there are.
+//! A map from numbers that are never reused to entries; its memory follows the number of entries.
 //!
-//! A number is an address that a batch carries from one thread to another; what it stood for may
-//! be gone when it arrives, but never is it something else. So numbers only grow, and what is
-//! found by them is a sorted list with gaps.
+//! Batches carry numbers from one thread to another. When a number arrives, its entry may be
+//! removed, but the number never means another entry. So numbers only grow, and entries are a
+//! sorted list with gaps.
 
 use crate::handler::Operation;
 
-/// Entries by number, in the order in which they came.
+/// Entries by number, in order of insertion.
 #[derive(Clone, Debug)]
 pub(super) struct Numbered<T> {
     /// Sorted by number.
@@ -22,7 +22,7 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T> Numbered<T> {
-    /// The number that the next entry gets; `None` when all have been given.
+    /// The number of the next entry; `None` when all are used up.
     pub fn next(&self) -> Option<u32> {
         Some(self.next).filter(|next| *next <= Operation::MAX_NUMBER)
     }
@@ -33,7 +33,7 @@ impl<T> Numbered<T> {
         self.next += 1;
     }
 
-    /// Adds an entry under a number that is greater than all before.
+    /// Adds an entry with a number larger than all before.
     pub fn insert(&mut self, number: u32, entry: T) {
         debug_assert!(number >= self.next, "numbers only grow");
         self.entries.push((number, entry));
@@ -45,16 +45,16 @@ impl<T> Numbered<T> {
         found.ok()
     }
 
-    /// The entry of that number, if it is still there.
+    /// Returns the entry with this number, if it still exists.
     pub fn get(&self, number: u32) -> Option<&T> {
-        // Where nothing was removed, a number is a place.
+        // While nothing was removed, a number is an index.
         match self.entries.get(number as usize) {
             Some((own, entry)) if *own == number => Some(entry),
             _ => Some(&self.entries.get(self.place(number)?)?.1),
         }
     }
 
-    /// Takes the entry of that number away.
+    /// Removes the entry with this number.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let place = self.place(number)?;
         let (_, entry) = self.entries.remove(place);
@@ -64,17 +64,17 @@ impl<T> Numbered<T> {
         Some(entry)
     }
 
-    /// Keeps those for whose numbers `keep` says so.
+    /// Keeps the entries for whose numbers `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         self.entries.retain(|(number, _)| keep(*number));
     }
 
-    /// All of them, with their numbers, in the order in which they came.
+    /// Iterates over numbers and entries, in order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.entries.iter().map(|(number, entry)| (*number, entry))
     }
 
-    /// The entries alone.
+    /// Iterates over the entries.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().map(|(_, entry)| entry)
     }

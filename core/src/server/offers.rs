@@ -1,4 +1,4 @@
-//! What a server offers: its tools, resources, prompts and completions, each with its handler.
+//! Builder methods that add tools, resources, prompts and completion, each with its handler.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -17,11 +17,11 @@ use crate::handler::HandlerError;
 use crate::json::{JsonStr, reader};
 
 impl Builder {
-    /// Adds a tool. Its handler takes the arguments, as a type of yours whose JSON Schema
-    /// becomes the tool's or as raw [`Arguments`](super::Arguments), and a [`Context`].
+    /// Adds a tool. The handler takes the arguments and a [`Context`]. The arguments are your own
+    /// type, whose JSON Schema becomes the tool's, or raw [`Arguments`](super::Arguments).
     ///
-    /// The handler runs on the spawner; dropped at its next `await` when the call is cancelled.
-    /// A panic becomes an error without its text.
+    /// The handler runs on the spawner and is dropped at its next `await` when the call is
+    /// cancelled. A panic becomes an error that does not show the panic's text.
     pub fn tool<A, F, R>(
         self,
         tool: Tool,
@@ -48,7 +48,7 @@ impl Builder {
         self.taking::<A>(tool, ToolHandler::Spawned(made))
     }
 
-    /// Adds a tool that runs on the driver's thread, before anything else is read: for handlers
+    /// Adds a tool that runs on the driver's thread, before the next message is read. For handlers
     /// that take microseconds and never wait.
     pub fn inline_tool<A, R>(
         self,
@@ -66,7 +66,7 @@ impl Builder {
         self.taking::<A>(tool, ToolHandler::Inline(made))
     }
 
-    /// Adds a tool that takes arguments of that type.
+    /// Adds a tool that takes arguments of type `A`.
     fn taking<A: FromArguments>(mut self, mut tool: Tool, handler: ToolHandler) -> Self {
         tool.input_schema = A::schema().unwrap_or(tool.input_schema);
         match self.registry.add_tool(tool) {
@@ -76,7 +76,7 @@ impl Builder {
         self
     }
 
-    /// Adds a resource. Its handler gives what is read there.
+    /// Adds a resource. The handler takes the URI and returns the contents.
     pub fn resource<F>(
         mut self,
         resource: Resource,
@@ -97,7 +97,27 @@ impl Builder {
         self
     }
 
-    /// Adds resources by URI template. The handler takes the URI and the template's variables.
+    /// Adds resources by URI template. The handler takes the URI and the template's variables, decoded.
+    ///
+    /// A `{name}` is one segment: it has no `/`, `\` or NUL, and is neither `.` nor `..`. A
+    /// `{+path}` may have several segments and may be absolute; it has no segment `..`. Join it
+    /// with [`path_under`](super::path_under):
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use mcpbolt::handler::HandlerError;
+    /// use mcpbolt::server::{Resource, ResourceContents, Server, path_under};
+    ///
+    /// let docs = Resource::new("docs://{+path}", "docs");
+    /// let server = Server::builder("docs", "1.0.0").resource_template(docs, |uri, named, _| async move {
+    ///     let path = path_under(Path::new("/srv/docs"), &named["path"]);
+    ///     let path = path.ok_or_else(|| HandlerError::new("there is no such file"))?;
+    ///     let text = std::fs::read_to_string(path).map_err(|why| HandlerError::new(why.to_string()))?;
+    ///     Ok(ResourceContents::text(uri, text))
+    /// });
+    /// # drop(server.build()?);
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
     pub fn resource_template<F>(
         mut self,
         template: Resource,
@@ -124,7 +144,7 @@ impl Builder {
         self
     }
 
-    /// Adds a prompt. Its handler takes the arguments by name.
+    /// Adds a prompt. The handler takes the arguments by name.
     pub fn prompt<F>(
         mut self,
         prompt: Prompt,
@@ -151,7 +171,7 @@ impl Builder {
         self
     }
 
-    /// Completes the arguments of prompts and resource templates.
+    /// Sets the handler that completes the arguments of prompts and resource templates.
     ///
     /// ```
     /// # use mcpbolt::server::{Completions, Prompt, PromptResult, Server};

@@ -1,4 +1,4 @@
-//! What a request asks a server to do: held against the registry, then handed to the executor.
+//! Operations that a request asks for: checked against the registry, then passed to the executor.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, TaskSupport, extension};
 
 impl<E: Executor> ServerHost<E> {
-    /// Answers at once where the executor does that, or has it handed on.
+    /// Answers at once if the executor runs the operation inline; otherwise defers the request.
     pub(super) fn operate(
         &mut self,
         operation: Operation,
@@ -82,7 +82,7 @@ impl<E: Executor> ServerHost<E> {
         };
         let found = self.registry.resource(&uri).map(Operation::ReadResource);
         let found = found.or_else(|| {
-            let (number, _) = self.registry.template(&uri).filter(|_| !leads_out(&uri))?;
+            let number = self.registry.template_number(&uri)?;
             Some(Operation::ReadTemplate(number))
         });
         match found {
@@ -116,7 +116,7 @@ impl<E: Executor> ServerHost<E> {
             );
         }
         let arguments_of = self.registry.prompt_arguments(number);
-        // R-PRM-09: nothing reaches a prompt that it does not ask for.
+        // R-PRM-09: a prompt receives only arguments that it declares.
         let known = |name: &JsonStr<'_>| {
             let name = name.decode().unwrap_or_default();
             arguments_of.iter().any(|argument| argument.name == name)
@@ -136,7 +136,7 @@ impl<E: Executor> ServerHost<E> {
         self.operate(Operation::GetPrompt(number), request, answer)
     }
 
-    /// A method that no revision has, but perhaps an extension (R-EXT-04).
+    /// Serves a method that no revision defines, but perhaps an extension (R-EXT-04).
     pub(super) fn extension(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let registry = self.registry.clone();
         let name = request.message.method().unwrap_or_default();
@@ -170,19 +170,6 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-/// Whether a `file:` URI leads out of a folder it names, however that is spelled (R-RES-03).
-fn leads_out(uri: &str) -> bool {
-    let Some(path) = uri.strip_prefix("file:") else {
-        return false;
-    };
-    let path = path.to_ascii_lowercase();
-    let path = path
-        .replace("%2e", ".")
-        .replace("%2f", "/")
-        .replace("%5c", "/");
-    path.split(['/', '\\']).any(|step| step == "..")
-}
-
 pub(super) fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposition {
     let name = request.message.method().unwrap_or(Cow::Borrowed("?"));
     answer.refuse(Failure {
@@ -193,7 +180,7 @@ pub(super) fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposi
     })
 }
 
-/// The answer for a resource that is not there, or not for this client (R-ERR-09, R-ERR-10).
+/// Refuses a resource that does not exist, or not for this client (R-ERR-09, R-ERR-10).
 pub(super) fn missing(answer: Answer<'_>, kind: ErrorKind, uri: &str) -> Disposition {
     answer.refuse(Failure {
         kind,
@@ -203,7 +190,7 @@ pub(super) fn missing(answer: Answer<'_>, kind: ErrorKind, uri: &str) -> Disposi
     })
 }
 
-/// The answer for a tool that is not there, or not for this client (R-ERR-11).
+/// Refuses a tool that does not exist, or not for this client (R-ERR-11).
 pub(super) fn unknown_tool(answer: Answer<'_>, kind: ErrorKind, name: &str) -> Disposition {
     answer.refuse(Failure {
         kind,

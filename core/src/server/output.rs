@@ -1,4 +1,4 @@
-//! What a tool may give back.
+//! Conversion of a handler's return value into a tool result.
 
 use std::sync::Arc;
 
@@ -9,25 +9,26 @@ use super::definition::{ObjectWriter, Tool};
 use crate::handler::HandlerError;
 use crate::schema::Schema;
 
-/// Anything that is the result of a tool: text, content, structured content, or a [`Result`] of
-/// one of them.
+/// A value that converts to the result of a tool: text, content, structured content, or a
+/// [`Result`] of one of them.
 pub trait IntoToolResult {
-    /// As a tool's result.
+    /// Converts into a tool result.
     fn into_tool_result(self) -> ToolResult;
 }
 
-/// What a tool says that it gives back.
+/// The output schema of a tool, if it has one.
 #[derive(Clone)]
 pub(super) struct Output(Option<Arc<Schema>>);
 
 impl Output {
-    /// That of a tool; with a schema that is not valid it is not added at all.
+    /// The output schema of `tool`. An invalid schema is ignored: the registry refuses the tool for
+    /// it.
     pub fn of(tool: &Tool) -> Self {
         let schema = tool.output_schema.as_deref();
         Self(schema.and_then(|schema| Schema::new(schema).ok().map(Arc::new)))
     }
 
-    /// Whether that is no failure, and will not become one.
+    /// Returns whether the result is no failure and fits the output schema.
     pub fn is_good(&self, result: &ToolResult) -> bool {
         let fits = |schema: &Arc<Schema>| {
             let json = result.structured.as_deref();
@@ -105,7 +106,7 @@ impl<T: IntoToolResult, E: Into<HandlerError>> IntoToolResult for Result<T, E> {
     }
 }
 
-/// An error of the action dialect, for who reads more of a failure than its text.
+/// The JSON form of an action dialect error, for clients that read more than its text.
 fn typed(error: &HandlerError) -> Option<String> {
     let mut out = b"{\"error\":".to_vec();
     let mut object = ObjectWriter::begin(&mut out);

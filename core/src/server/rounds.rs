@@ -1,15 +1,16 @@
-//! Asking the client where a server sends no requests (2026-07-28): multi round-trip requests.
+//! Multi round-trip requests: asking the client in revisions where a server sends no requests
+//! (2026-07-28).
 //!
 //! ```text
 //!   call ─▶ handler asks ─▶ dropped; answer: what is asked, and a sealed state
 //!   call + answers + state ─▶ handler runs anew: what it asked before is there at once …
 //! ```
 //!
-//! A handler is written as if it waited. It runs from its beginning in every round, so what it
-//! does before it asks it does again; the server itself keeps nothing between the rounds
-//! (R-MRT-11). What is asked is known by its name or, without one, by its place in the order and its
-//! words: then a handler that asks something else the second time is not given the answer to the
-//! first.
+//! A handler is written as if it waited. It runs from its beginning in every round, so code before
+//! a question runs again; the server keeps nothing between the rounds (R-MRT-11). A question is
+//! identified by its name or, without one, by its position and a digest of its content. A handler
+//! that asks something else in the second round therefore does not get the answer to the first
+//! question.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -27,28 +28,31 @@ use crate::json::{reader, string};
 use crate::mcp::{Era, Method};
 use crate::message::{Field, Message};
 
-/// What one call has asked so far.
+/// The error for params that cannot be digested, so that no state can be bound to them.
+const UNREADABLE: &str = "the params of a call that asks its client are at most 127 levels deep, with numbers that a double holds";
+
+/// The questions and answers of one call so far.
 #[derive(Debug)]
 pub(super) struct Rounds {
     seal: Seal,
     message: Message,
     method: Method,
-    /// Who asks, where that is known.
+    /// The caller, if known.
     principal: Option<Box<str>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the client answered, in this round or an earlier one: raw JSON by key.
+    /// The client's answers from this round and earlier ones: raw JSON by key.
     answers: BTreeMap<String, Box<RawValue>>,
     /// How many questions were asked in this round.
     asked: usize,
-    /// Those without an answer.
+    /// The questions without an answer.
     open: Vec<Question>,
-    /// The key of an answer that is not what it should be.
+    /// The key of an answer that was not valid.
     fault: Option<String>,
-    /// The handler's own task.
+    /// The waker of the handler's task.
     waker: Option<Waker>,
 }
 
@@ -60,11 +64,11 @@ struct Question {
 }
 
 impl Rounds {
-    /// The rounds of a call; `None` for one whose client cannot be asked in this way.
+    /// Starts a round of a call; `None` for a call whose client cannot be asked in this way.
     ///
     /// # Errors
-    /// When the state or the answers are not what they should be, as a sentence for the client
-    /// (R-MRT-08, R-MRT-10, R-MRT-13).
+    /// A sentence for the client when the state or the answers are not valid (R-MRT-08, R-MRT-10,
+    /// R-MRT-13).
     pub fn begin(
         call: &Call,
         seal: &Seal,
@@ -93,7 +97,8 @@ impl Rounds {
         let mut answers = BTreeMap::new();
         if let Some(sealed) = reader::find(params, "requestState") {
             let sealed = reader::as_str(sealed).ok_or("requestState is a string")?;
-            let opened = seal.open(&rounds.context(), &sealed);
+            let context = rounds.context().ok_or(UNREADABLE)?;
+            let opened = seal.open(&context, &sealed);
             let opened = opened.ok_or("requestState is not for this request, or too old")?;
             answers = serde_json::from_str(&opened).map_err(|_| "requestState is not readable")?;
         }
@@ -109,7 +114,7 @@ impl Rounds {
         Ok(Some(Arc::new(rounds)))
     }
 
-    /// What the client declared on this request: a JSON object.
+    /// The capabilities that the client declared on this request: a JSON object.
     pub fn capabilities(&self) -> &str {
         self.message
             .as_ref()
@@ -121,22 +126,25 @@ impl Rounds {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stands for who asks what of the server, without what belongs to a round (R-MRT-09,
-    /// R-ELI-12).
-    fn context(&self) -> [u8; 32] {
+    /// Returns a digest of the caller and the request, without the members that belong to a round
+    /// (R-MRT-09, R-ELI-12).
+    ///
+    /// `None` when the params cannot be read because they are nested too deeply; no state is issued
+    /// for them.
+    fn context(&self) -> Option<[u8; 32]> {
         let params = self.message.as_ref().params().unwrap_or("{}");
-        let mut params: Value = serde_json::from_str(params).unwrap_or_default();
+        let mut params: Value = serde_json::from_str(params).ok()?;
         if let Some(members) = params.as_object_mut() {
             for name in ["_meta", "requestState", "inputResponses"] {
                 members.remove(name);
             }
         }
         let asked = serde_json::json!([params, self.principal]);
-        context_of(self.method.name(), &asked)
+        Some(context_of(self.method.name(), &asked))
     }
 
-    /// Asks; the answer is there, or the round ends. An answer that `read` does not accept ends
-    /// the call.
+    /// Returns the answer if there is one; otherwise ends the round and never returns. An answer
+    /// that `read` does not accept ends the call.
     pub async fn ask<T, E>(
         &self,
         name: Option<&str>,
@@ -178,20 +186,31 @@ impl Rounds {
         None
     }
 
-    /// Whether the round is over: something is asked that has no answer.
+    /// Returns whether the round is over: a question has no answer, or an answer is not valid.
     pub fn is_over(&self, waker: &Waker) -> bool {
         let mut state = self.state();
         state.waker = Some(waker.clone());
         state.fault.is_some() || !state.open.is_empty()
     }
 
-    /// The key of the answer that is not what it should be.
+    /// Returns the key of an answer that was not valid.
     pub fn fault(&self) -> Option<String> {
         self.state().fault.clone()
     }
 
+    /// Returns the signed state that the client sends back with the next round.
+    ///
+    /// # Errors
+    /// A sentence for the client when the params cannot be digested, so that no state can be bound
+    /// to this request.
+    pub fn sealed(&self) -> Result<String, &'static str> {
+        let context = self.context().ok_or(UNREADABLE)?;
+        let answers = serde_json::to_string(&self.state().answers).map_err(|_| UNREADABLE)?;
+        Ok(self.seal.close(&context, &answers))
+    }
+
     /// Writes the members of an `InputRequiredResult` (R-MRT-02, R-MRT-04).
-    pub fn write(&self, result: &mut ResultWriter<'_>) {
+    pub fn write(&self, result: &mut ResultWriter<'_>, sealed: &str) {
         let state = self.state();
         result.result_type("\"input_required\"");
         result.with("inputRequests", |out| {
@@ -208,12 +227,11 @@ impl Rounds {
             }
             out.push(b'}');
         });
-        let answers = serde_json::to_string(&state.answers).unwrap_or_else(|_| "{}".to_owned());
-        result.string("requestState", &self.seal.close(&self.context(), &answers));
+        result.string("requestState", sealed);
     }
 }
 
-/// A handler whose round may end before it does; `None` then.
+/// A handler future that resolves to `None` if its round ends first.
 pub(super) struct Attended<T> {
     pub handler: Guarded<T>,
     pub rounds: Option<Arc<Rounds>>,

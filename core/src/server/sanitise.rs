@@ -1,4 +1,4 @@
-//! Arguments that the program cleans before a tool sees them.
+//! Sanitising of arguments before a tool sees them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::handler::guarded::Made;
 use crate::json;
 use crate::limits::Limits;
 
-/// Which tools' arguments are cleaned, and by whom.
+/// The tools whose arguments are sanitised, and the function that does it.
 #[derive(Clone)]
 pub(super) struct Sanitiser {
     pub tools: Marked,
@@ -25,10 +25,10 @@ pub(super) struct Sanitiser {
 type Clean = dyn Fn(Pending, Context) -> Made<Result<String, HandlerError>> + Send + Sync;
 
 impl Sanitiser {
-    /// The same call with clean arguments, which fit the schema of tool `number`, too.
+    /// Returns the call with sanitised arguments, which fit the schema of tool `number`.
     ///
     /// # Errors
-    /// What the call gets instead.
+    /// The result that the call gets instead.
     pub async fn clean(
         &self,
         registry: &Registry,
@@ -58,13 +58,13 @@ impl Sanitiser {
 }
 
 impl Builder {
-    /// Has the arguments of these tools (`*` is all of them) cleaned before anything is made of
-    /// them, when they fit the schema: `clean` gives back a JSON object, the same one or another, which
-    /// has to fit as well, or refuses the call, which is a failure for the model to read unless the
-    /// error is one of the [protocol](HandlerError::protocol). What waits for
-    /// [approval](Self::approval) and what is kept of results are the clean ones; guards and the audit
-    /// see what came. What bounds the time of a tool bounds this, too. A name that no tool has is an error of
-    /// [`build`](Self::build), unless [tools may come later](Self::list_changes).
+    /// Sanitises the arguments of these tools (`*` stands for all) after they passed the schema
+    /// check and before anything uses them. `clean` returns a JSON object, changed or not, which
+    /// must fit the schema, too. If `clean` refuses the call, the error is a tool error for the
+    /// model to read, or a [protocol error](HandlerError::protocol). [Approval](Self::approval) and
+    /// the result cache see the sanitised arguments; guards and the audit see the original ones.
+    /// The tool's timeout includes the time for sanitising. [`build`](Self::build) fails for a name
+    /// that no tool has, unless [tools may come later](Self::list_changes).
     ///
     /// ```
     /// use mcpbolt::handler::HandlerError;

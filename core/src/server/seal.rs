@@ -1,12 +1,12 @@
-//! What a server gives a client to keep and takes back later: written by nobody else, not older
-//! than it may be, and for the same request (R-MRT-08, R-MRT-09).
+//! Signs the state that a client holds for the server, and checks it when it comes back: the server
+//! signed it, it is not expired, and it belongs to the same request (R-MRT-08, R-MRT-09).
 //!
 //! ```text
 //!   base64(payload) "." base64(HMAC-SHA256(key, context, payload))
 //! ```
 //!
-//! HMAC is that of RFC 2104. The payload is signed, not encrypted: it holds nothing that the
-//! client did not say itself.
+//! HMAC as in RFC 2104. The payload is signed, not encrypted; it contains only what the client
+//! itself sent.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,16 +18,16 @@ use sha2::{Digest, Sha256};
 
 use super::used::Used;
 
-/// How long a state may be kept: the user has to find the answer meanwhile.
+/// Lifetime of a state, during which the user can answer.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
 const BLOCK_LEN: usize = 64;
 
-/// A server's key for what clients keep for it between the rounds of a call.
+/// The key that signs the state which clients hold between the rounds of a call.
 #[derive(Clone)]
 pub struct Seal {
     key: [u8; 32],
-    /// What was taken back, if that may be only once.
+    /// The states that were already accepted, if each is accepted only once.
     used: Option<Arc<Used>>,
 }
 
@@ -38,34 +38,34 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// Of a key that is kept secret, and shared by all processes of one server.
+    /// Uses a secret key, the same in all processes of one server.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key, used: None }
     }
 
-    /// The same, but what it sealed is taken back only once (R-MRT-09).
+    /// Accepts each sealed state only once (R-MRT-09).
     #[must_use]
     pub fn single_use(mut self) -> Self {
         self.used = Some(Arc::default());
         self
     }
 
-    /// A key that nobody knows; `None` when the system has no randomness to give.
+    /// Creates a random key; `None` when the system provides no randomness.
     pub fn random() -> Option<Self> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).ok()?;
         Some(Self::new(key))
     }
 
-    /// Seals a payload for the request that `context` stands for.
+    /// Signs a payload for the request that `context` identifies.
     pub(super) fn close(&self, context: &[u8], payload: &str) -> String {
         let end = now() + LIFETIME.as_secs();
         if self.used.is_none() {
             return self.close_until(context, payload, end);
         }
-        // Two that say the same are two all the same.
+        // The nonce makes two states with the same payload distinct.
         let mut nonce = [0; 16];
-        // Without randomness they are one, and the second is refused.
+        // Without randomness the two are equal, and the second is refused.
         let _ = getrandom::fill(&mut nonce);
         let nonce = BASE64.encode(nonce);
         self.close_until(context, &format!("{nonce}:{payload}"), end)
@@ -77,8 +77,8 @@ impl Seal {
         format!("{}.{}", BASE64.encode(payload), BASE64.encode(mac))
     }
 
-    /// The payload; `None` when it is not from here, is for another request, is too old or was
-    /// taken back before.
+    /// Returns the payload; `None` when the signature is wrong, the state is for another request or
+    /// expired, or was accepted before.
     pub(super) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
         let (payload, own) = sealed.split_once('.')?;
         let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
@@ -97,8 +97,8 @@ impl Seal {
     }
 }
 
-/// What stands for a request, so that what was sealed for it fits no other. Spelling does not
-/// matter: the order of members, whitespace, escapes.
+/// Computes a digest that identifies a request, so that its state fits no other request. The order
+/// of members, whitespace and escapes do not matter.
 pub(super) fn context_of(method: &str, params: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
     absorb(&mut hash, &Value::from(method));
@@ -154,7 +154,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     outer.finalize().into()
 }
 
-/// Takes as long whatever differs.
+/// Compares in constant time.
 fn is_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

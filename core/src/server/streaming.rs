@@ -1,4 +1,4 @@
-//! Results in pieces: the first answers the call, the others follow it as notifications
+//! Tool results in pieces: the first piece answers the call, the others follow as notifications
 //! (`experimental.streaming`; R-XST-01, R-XST-02).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use crate::connection::Handle;
 use crate::json::{number, reader, string};
 use crate::mcp::{Era, Revision};
 
-/// The notification that brings a piece.
+/// The notification that carries a piece.
 const PIECE: &str = "notifications/_experimental/stream";
 
-/// The pieces that follow the first. Dropped, it says that there are no more.
+/// Sends the pieces after the first. Dropping it tells the client that there are no more.
 #[derive(Debug)]
 pub struct Pieces {
     handle: Handle,
@@ -23,10 +23,10 @@ pub struct Pieces {
 }
 
 impl Context {
-    /// Answers the call of a tool with a first piece, if the client asked for pieces and the server
-    /// [declared](super::Builder::experimental) `streaming` with `tools`; the others are sent through
-    /// what this gives. What the handler gives back in the end is discarded then. `None` where the
-    /// result is to come whole.
+    /// Answers a tool call with a first piece, if the client asked for pieces and the server
+    /// [declared](super::Builder::experimental) `streaming` with `tools`. Send the other pieces
+    /// through the returned [`Pieces`]; the handler's own result is then discarded. `None` if the
+    /// result must be sent whole.
     ///
     /// ```
     /// use mcpbolt::mcp::Profile;
@@ -100,7 +100,7 @@ impl Pieces {
         self.say(content, true);
     }
 
-    /// Sends the last one.
+    /// Sends the last piece.
     pub fn end(mut self, content: &[Content]) {
         self.say(content, false);
         self.ended = true;
@@ -121,7 +121,7 @@ impl Pieces {
         }
         params.extend_from_slice(format!("],\"hasMore\":{has_more}}}").as_bytes());
         let params = String::from_utf8(params).unwrap_or_default();
-        // The params are an object.
+        // Cannot fail for its params: they are an object.
         let _ = self.handle.notify(PIECE, Some(&params));
     }
 }

@@ -1,28 +1,29 @@
-//! What was used up: a bounded memory of things with an end, which never forgets one in favour of a
-//! second use.
+//! A bounded set of used items with expiry times. Under pressure it refuses unused items, but it
+//! never accepts an item twice.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::limits::MAX_USED_STATES;
 
-/// The first half of a signature: enough to tell two apart.
+/// The first half of a signature, enough to identify it.
 type Mark = [u8; 16];
 
-/// Marks of what was used, until it would be too old anyway.
+/// Marks of used items, kept until they expire.
 #[derive(Debug, Default)]
 pub(super) struct Used(Mutex<Marks>);
 
 #[derive(Debug, Default)]
 struct Marks {
-    /// By their end, in seconds.
+    /// Expiry in seconds, and mark.
     marks: BTreeSet<(u64, Mark)>,
-    /// Whatever ends until then counts as used: its mark may have been forgotten.
+    /// Items that expire at or before this time count as used: their marks may have been dropped.
     floor: u64,
 }
 
 impl Used {
-    /// Uses something up that ends then. Whether it could be: it was not before.
+    /// Marks an item that expires at `end` as used. Returns `false` if it may have been used
+    /// before.
     pub fn take(&self, end: u64, mark: Mark, now: u64) -> bool {
         let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while marks.marks.first().is_some_and(|(end, _)| *end <= now) {
@@ -60,7 +61,7 @@ mod tests {
         assert!((0..all).all(|n| !used.take(100 + n, mark(n), 0)));
         let kept = used.0.lock().unwrap().marks.len();
         assert_eq!(kept, MAX_USED_STATES);
-        // Time empties it.
+        // Expired marks are removed.
         assert!(used.take(10 * all, mark(0), 5 * all));
         assert_eq!(used.0.lock().unwrap().marks.len(), 1);
     }

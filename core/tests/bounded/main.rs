@@ -1,9 +1,13 @@
 //! What the process holds at its worst stays within its bounds.
 #![cfg(all(unix, feature = "server", feature = "client", feature = "stdio"))]
 
+#[cfg(feature = "http")]
+mod budget;
 mod duplex_flood;
 #[path = "../shared/heap.rs"]
 mod heap;
+#[cfg(target_os = "linux")]
+mod resident;
 mod slow_readers;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

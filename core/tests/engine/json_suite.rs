@@ -1,88 +1,70 @@
-//! The JSONTestSuite, every file as a whole text and as a member of a message, at sixteen
-//! alignments. Read from `../shared` or `$MCPBOLT_SHARED`; skipped where that is absent.
+//! What is JSON and what is not: `corpus/json.json`, every case as a whole text and as a member of a
+//! message, at sixteen alignments; and every short text, beside serde_json.
+//!
+//! RFC 8259 leaves some texts to the parser. Numbers beyond any machine's range are grammar and pass
+//! through as text. So do escapes of lone surrogates; only decoding such a string fails. Bytes that
+//! are not UTF-8, UTF-16 and byte order marks are refused (line framing takes one mark off the head of
+//! a stream).
 #![allow(clippy::unwrap_used)]
-
-use std::fs;
 
 use mcpbolt::json;
 use mcpbolt::message::{Envelope, Frame, Kind, decode};
+use serde_json::Value;
 
-/// What the RFC leaves to the parser, and what the engine does.
-///
-/// Numbers beyond any machine's range are grammar and pass through as text. So do escapes of
-/// lone surrogates; only decoding such a string fails. Bytes that are not UTF-8, UTF-16 and byte
-/// order marks are refused (line framing takes one mark off the head of a stream).
-const CHOICES: [(&str, bool); 35] = [
-    ("i_number_double_huge_neg_exp", true),
-    ("i_number_huge_exp", true),
-    ("i_number_neg_int_huge_exp", true),
-    ("i_number_pos_double_huge_exp", true),
-    ("i_number_real_neg_overflow", true),
-    ("i_number_real_pos_overflow", true),
-    ("i_number_real_underflow", true),
-    ("i_number_too_big_neg_int", true),
-    ("i_number_too_big_pos_int", true),
-    ("i_number_very_big_negative_int", true),
-    ("i_object_key_lone_2nd_surrogate", true),
-    ("i_string_1st_surrogate_but_2nd_missing", true),
-    ("i_string_1st_valid_surrogate_2nd_invalid", true),
-    ("i_string_UTF-16LE_with_BOM", false),
-    ("i_string_UTF-8_invalid_sequence", false),
-    ("i_string_UTF8_surrogate_U+D800", false),
-    ("i_string_incomplete_surrogate_and_escape_valid", true),
-    ("i_string_incomplete_surrogate_pair", true),
-    ("i_string_incomplete_surrogates_escape_valid", true),
-    ("i_string_invalid_lonely_surrogate", true),
-    ("i_string_invalid_surrogate", true),
-    ("i_string_invalid_utf-8", false),
-    ("i_string_inverted_surrogates_U+1D11E", true),
-    ("i_string_iso_latin_1", false),
-    ("i_string_lone_second_surrogate", true),
-    ("i_string_lone_utf8_continuation_byte", false),
-    ("i_string_not_in_unicode_range", false),
-    ("i_string_overlong_sequence_2_bytes", false),
-    ("i_string_overlong_sequence_6_bytes", false),
-    ("i_string_overlong_sequence_6_bytes_null", false),
-    ("i_string_truncated-utf-8", false),
-    ("i_string_utf16BE_no_BOM", false),
-    ("i_string_utf16LE_no_BOM", false),
-    ("i_structure_500_nested_arrays", true),
-    ("i_structure_UTF-8_BOM_empty_object", false),
-];
-
+const CORPUS: &str = include_str!("../../../corpus/json.json");
 const MAX_DEPTH: usize = 520;
 
 #[test]
-fn the_json_test_suite_is_decided_in_every_position() {
-    let Some(dir) = crate::shared::path("testdata/json-test-suite/test_parsing") else {
-        return;
-    };
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .collect();
-    files.sort();
-    assert!(files.len() > 300, "only {} files", files.len());
-    let mut choices = 0;
-    for file in files {
-        let name = file.file_stem().unwrap().to_str().unwrap();
-        let text = fs::read(&file).unwrap();
-        let accepted = match name.as_bytes()[0] {
-            b'y' => true,
-            b'n' => false,
-            _ => {
-                choices += 1;
-                CHOICES
-                    .iter()
-                    .find(|(choice, _)| *choice == name)
-                    .unwrap()
-                    .1
-            }
+fn every_text_of_the_corpus_is_decided_in_every_position() {
+    let corpus: Vec<Value> = serde_json::from_str(CORPUS).unwrap();
+    assert!(corpus.len() > 350, "only {} cases", corpus.len());
+    for case in &corpus {
+        let name = case["name"].as_str().unwrap();
+        let parts = case["text"].as_array().unwrap();
+        let text: Vec<u8> = parts.iter().flat_map(part).collect();
+        let accepted = match case["kind"].as_str().unwrap() {
+            "y" => true,
+            "n" => false,
+            _ => case["taken"].as_bool().unwrap(),
         };
         assert_eq!(json::validate(&text, MAX_DEPTH).is_ok(), accepted, "{name}");
         embedded(name, &text, accepted);
     }
-    assert_eq!(choices, CHOICES.len());
+}
+
+fn part(part: &Value) -> Vec<u8> {
+    if let Some(text) = part.as_str() {
+        return text.into();
+    }
+    if let Some(hex) = part["hex"].as_str() {
+        let digits = hex.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
+        return digits.map(|pair| byte(pair).unwrap()).collect();
+    }
+    let count = part["count"].as_u64().unwrap() as usize;
+    part["repeat"].as_str().unwrap().repeat(count).into_bytes()
+}
+
+/// All texts of up to four pieces, of which a text has its structure, its numbers and its strings.
+#[test]
+fn every_short_text_is_decided_as_by_serde_json() {
+    const PIECES: [&str; 20] = [
+        "[", "]", "{", "}", ",", ":", "\"", "\\", "u0041", "0", "1", "-", ".", "e", "+", " ", "\n",
+        "null", "\"a\":", "\u{e9}",
+    ];
+    let (mut taken, mut all) = (0, 0);
+    for length in 0..=4 {
+        for number in 0..PIECES.len().pow(length) {
+            let digits = (0..length).map(|place| number / PIECES.len().pow(place) % PIECES.len());
+            let text: String = digits.map(|digit| PIECES[digit]).collect();
+            let expected = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+            let found = json::validate(text.as_bytes(), MAX_DEPTH).is_ok();
+            assert_eq!(found, expected, "{text}");
+            taken += usize::from(found);
+            all += 1;
+        }
+    }
+    assert!(all > 160_000 && taken > 700, "{taken} of {all}");
 }
 
 /// The text as a value inside `params` and inside `result`. Some refused texts become valid

@@ -3,12 +3,11 @@
 
 mod arrows;
 mod dead_peer;
+#[cfg(feature = "client")]
+mod examples;
 #[cfg(feature = "server")]
 mod framing;
 mod json_suite;
+mod limits;
 mod messages;
-#[cfg(feature = "client")]
-mod official_examples;
 mod reply_path;
-#[path = "../shared/mod.rs"]
-mod shared;

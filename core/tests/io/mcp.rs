@@ -30,6 +30,7 @@ struct Block {
 /// The server's process.
 pub fn serve(grace: Duration, once: bool) {
     let server = Server::builder("test", "1.0.0")
+        .actions(true)
         .tool(Tool::new("echo"), |echo: Echo, _| async move { echo.text })
         .tool(Tool::new("pid"), |_: Arguments, _| async {
             std::process::id().to_string()

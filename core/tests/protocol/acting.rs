@@ -167,6 +167,7 @@ fn data_are_checked_before_they_are_given_back() {
         "coin.spend": {"data_schema": {"type": "object"}},
     }});
     let server = Server::builder("liar", "1")
+        .actions(true)
         .tool(Tool::new("mcp.get_schema"), move |_: Arguments, _| {
             let told = Json(told.clone());
             async { told }
@@ -198,6 +199,7 @@ fn data_that_are_too_long_are_referred_to() {
     let (longest, ttl) = (8192, Duration::from_secs(3));
     let given = rows.clone();
     let server = Server::builder("archive", "1")
+        .actions(true)
         .references(longest, ttl)
         .tool(
             Tool::new("rows.read"),

@@ -84,11 +84,10 @@ fn names_are_namespaces_and_verbs() {
         "batch.execute",
     ];
     let names = ["weather.get_forecast", "a.b.c.list_all", "x"];
-    let tools = names
-        .iter()
-        .fold(Server::builder("names", "1"), |server, name| {
-            server.tool(Tool::new(*name), |_: Arguments, _| async { "done" })
-        });
+    let tools = names.iter().fold(
+        Server::builder("names", "1").actions(true),
+        |server, name| server.tool(Tool::new(*name), |_: Arguments, _| async { "done" }),
+    );
     let mut wire = Wire::new(tools.build().unwrap());
     let shown = wire.act(r#"{"action":"mcp.get_schema","params":{}}"#);
     let mut shown: Vec<_> = shown["data"]["actions"]
@@ -165,11 +164,10 @@ fn notes() -> Builder {
         }
     };
     let verbs = ["create", "read", "update", "delete", "list", "search"];
-    verbs
-        .into_iter()
-        .fold(Server::builder("notes", "1"), |server, verb| {
-            server.inline_tool(Tool::new(format!("note.{verb}")), serve(verb))
-        })
+    verbs.into_iter().fold(
+        Server::builder("notes", "1").actions(true),
+        |server, verb| server.inline_tool(Tool::new(format!("note.{verb}")), serve(verb)),
+    )
 }
 
 /// R-ACT-15, R-ACT-29: a resource by the six verbs, its list in pages; so is that of the schemas.

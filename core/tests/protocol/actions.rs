@@ -505,7 +505,9 @@ fn tools_and_contexts() {
     let echo = |_: Arguments, context: Context| async move {
         Json(json!({"context": context.action_context()}))
     };
-    let server = Server::builder("desk", "1").tool(Tool::new("echo.context"), echo);
+    let server = Server::builder("desk", "1")
+        .actions(true)
+        .tool(Tool::new("echo.context"), echo);
     let mut wire = Wire::new(server.build().unwrap());
     for (action, tool) in [
         ("echo.context", "desk"),
@@ -531,6 +533,7 @@ fn types_that_handlers_raise_are_not_translated() {
         Err::<(), _>(HandlerError::typed(kind, "raised").with_data(&json!({"n": 1})))
     };
     let server = Server::builder("raise", "1")
+        .actions(true)
         .tool(Tool::new("raise"), raise)
         .build()
         .unwrap();
@@ -562,7 +565,9 @@ fn types_that_handlers_raise_are_not_translated() {
         let error = HandlerError::typed("CONFLICT", "taken").with_code(418);
         Err::<(), _>(error.with_help_url("https://example.com/help"))
     };
-    let more = Server::builder("more", "1").tool(Tool::new("more"), told);
+    let more = Server::builder("more", "1")
+        .actions(true)
+        .tool(Tool::new("more"), told);
     let error = Wire::new(more.build().unwrap()).act(r#"{"action":"more","params":{}}"#);
     let own = json!({"type": "CONFLICT", "message": "taken", "code": 418, "help_url": "https://example.com/help"});
     assert_eq!(error["error"], own);

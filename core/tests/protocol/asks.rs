@@ -24,16 +24,12 @@ pub fn with_clients(
     for revision in revisions {
         let mut builder = build(Client::builder("test", "1.0.0"));
         builder = builder.revisions(Revisions::only(revision));
-        let watched = schema::watch(revision);
-        if let Some((trace, _)) = &watched {
-            builder = builder.trace(trace.clone());
-        }
+        let (trace, watched) = schema::watch(revision);
+        builder = builder.trace(trace);
         let client = block_on(builder.connect(server)).unwrap();
         assert_eq!(client.revision(), Some(revision));
         check(revision, &client);
-        if let Some((_, watched)) = watched {
-            watched.assert_clean();
-        }
+        watched.assert_clean();
     }
 }
 
@@ -324,6 +320,33 @@ fn a_clients_handler_that_fails_or_panics_is_an_error_of_the_call() {
         assert!(error.contains("the user said no"), "{error}");
         let error = call(client, "form", &json!({})).unwrap_err();
         assert!(error.contains("failed unexpectedly"), "{error}");
+    });
+}
+
+#[test]
+fn an_error_of_a_clients_handler_keeps_its_data() {
+    let tool = |_: Arguments, context: Context| async move {
+        let why = json!({"role": "user", "content": {"type": "text", "text": "Why?"}});
+        let params = json!({"maxTokens": 1, "messages": [why]}).to_string();
+        let options = mcpbolt::connection::RequestOptions::default();
+        let connection = context.connection();
+        let asked = connection.request("sampling/createMessage", Some(&params), options)?;
+        Ok::<_, HandlerError>(match asked.await {
+            Err(RequestError::Peer(error)) => String::from(error.data.unwrap_or_default()),
+            other => format!("{other:?}"),
+        })
+    };
+    let server = server(0).tool(Tool::new("ask"), tool).build().unwrap();
+    let build = |builder: ClientBuilder| {
+        builder.on_sampling(|_, _| async {
+            Err(HandlerError::rejected("not now").with_data(&json!({"again": 60})))
+        })
+    };
+    with_clients(&server, handshakes(), build, |_, client| {
+        assert_eq!(
+            call(client, "ask", &json!({})),
+            Ok(r#"{"again":60}"#.into())
+        );
     });
 }
 

@@ -44,7 +44,7 @@ fn booking(log: &Log) -> Server {
     };
     let tool = Tool::new("stay.book").description("Books a stay.");
     let policy = Policy::new().tool_timeout(Duration::from_secs(10));
-    let server = Server::builder("hotel", "1").policy(policy);
+    let server = Server::builder("hotel", "1").actions(true).policy(policy);
     server.atomic_tool(tool, book).build().unwrap()
 }
 
@@ -57,6 +57,7 @@ fn a_result_that_does_not_fit_is_a_failure() {
     let run = runs.clone();
     let results = Results::new(Duration::from_secs(3600), CacheScope::Public);
     let server = Server::builder("shop", "1")
+        .actions(true)
         .atomic_tool(
             Tool::new("price.set").output_schema(&schema),
             move |_: Arguments, _: Context, steps: Steps| {
@@ -100,7 +101,11 @@ fn what_was_under_way_when_it_was_forgotten_is_not_kept() {
             "7"
         }
     };
-    let server = Server::builder("shop", "1").kept_tool(Tool::new("price.get"), &results, price);
+    let server = Server::builder("shop", "1").actions(true).kept_tool(
+        Tool::new("price.get"),
+        &results,
+        price,
+    );
     let mut wire = Wire::new(server.build().unwrap());
     for expected in [1, 2, 2] {
         wire.act(r#"{"action":"price.get","params":{}}"#);
@@ -184,8 +189,11 @@ fn results_are_kept_until_they_are_forgotten() {
                 }
             }
         };
-        let server =
-            Server::builder("shop", "1").kept_tool(Tool::new("price.get"), &results, price);
+        let server = Server::builder("shop", "1").actions(true).kept_tool(
+            Tool::new("price.get"),
+            &results,
+            price,
+        );
         let server = server.build().unwrap();
         let open = |who: &str| {
             let mut wire = Wire::new(server.clone());

@@ -1,16 +1,17 @@
 //! What a client may say of one call, and what its callbacks may do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Config, Trace};
+use mcpbolt::connection::{Config, Progress, RequestOptions, Trace};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::connect_pair;
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use mcpbolt::server::{Arguments, Tool};
 use serde_json::json;
 
-use crate::world::{World, secs};
+use crate::world::{self, World, secs};
 use crate::{in_each_revision, server};
 
 /// The outcome of a call under way, if there is one.
@@ -49,6 +50,27 @@ fn a_long_timeout_is_not_cut_unless_the_call_says_so() {
     assert_eq!(poll(&mut patient), None);
     world.pass(secs(3));
     assert_eq!(poll(&mut patient), Some(Err(RequestError::TimedOut)));
+}
+
+/// R-PRG-02, R-CAN-09: a peer that repeats its progress makes none.
+#[test]
+fn progress_that_does_not_increase_extends_no_deadline() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let mut response = world.ask(RequestOptions {
+        timeout: Some(secs(10)),
+        progress: Some(Arc::new(|_: Progress<'_>| ())),
+        ..RequestOptions::default()
+    });
+    let key = response.key().get();
+    let progress = format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{key},\"progress\":1}}}}\n"
+    );
+    world.client.receive(progress.as_bytes(), world.now);
+    world.pass(secs(8));
+    world.client.receive(progress.as_bytes(), world.now);
+    world.pass(secs(4));
+    let outcome = world::poll(&mut response).map(|outcome| outcome.map(drop));
+    assert_eq!(outcome, Some(Err(RequestError::TimedOut)));
 }
 
 /// R-MET-01.

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpbolt::client::{Client, block_on};
+use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Connection, Disposition, Handle, Host, Incoming, Opening,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, Incoming, Opening,
 };
-use mcpbolt::error::RequestError;
+use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::io::{Workers, WorkersConfig, join};
+use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Method, Revision, Revisions, Root, Side};
 use mcpbolt::server::Registry;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use crate::asks::handshakes;
 use crate::schema::assert_may_send;
 use crate::server;
-use crate::world::World;
+use crate::world::{End, World, secs};
 
 /// Gives the next of its answers, whatever is asked, and remembers that.
 #[derive(Clone, Default)]
@@ -46,12 +47,21 @@ fn scripted(
     revision: Revision,
     answers: impl IntoIterator<Item = Value>,
 ) -> (Client, Script, Handle) {
+    scripted_for(Client::builder("test", "1"), revision, answers)
+}
+
+/// The same for a client made by `builder`.
+fn scripted_for(
+    builder: ClientBuilder,
+    revision: Revision,
+    answers: impl IntoIterator<Item = Value>,
+) -> (Client, Script, Handle) {
     let script = Script::default();
     script.answers.lock().unwrap().extend(answers);
     let mut config = Registry::new().config("script", "1");
     config.capabilities = std::array::from_fn(|_| r#"{"tools":{"listChanged":true}}"#.into());
     let far = Connection::new(Arc::new(config), Instant::now());
-    let builder = Client::builder("test", "1").revisions(Revisions::only(revision));
+    let builder = builder.revisions(Revisions::only(revision));
     let (config, prepared) = builder.prepare().unwrap();
     let near = Connection::new(Arc::new(config), Instant::now());
     let (handle, server) = (near.handle(), far.handle());
@@ -131,6 +141,26 @@ fn what_is_left_out_has_its_meaning_and_what_is_unknown_none() {
     );
 }
 
+/// R-TSX-12: a call that fails while its task goes on cancels the task; the task of a call that fails
+/// because the task failed is over.
+#[test]
+fn a_call_that_fails_leaves_no_task_behind() {
+    for (status, cancels) in [("sideways", true), ("failed", false)] {
+        let task = |status: &str| json!({"taskId": "7", "status": status});
+        let mut created = task("working");
+        created["resultType"] = json!("task");
+        let builder = Client::builder("test", "1").tasks();
+        let answers = [created, task(status), json!({}), json!({})];
+        let (client, script, _) = scripted_for(builder, NEWEST, answers);
+        client.call_tool("x", &json!({})).wait().unwrap_err();
+        // A list that comes after all that the call sent.
+        let _ = block_on(client.list_tools());
+        let asked = script.asked.lock().unwrap().clone();
+        let of_the_task = asked.iter().filter(|asked| asked["taskId"] == "7");
+        assert_eq!(of_the_task.count(), 1 + usize::from(cancels), "{asked:?}");
+    }
+}
+
 /// R-CCH-03, R-CCH-04, R-CCH-06 to R-CCH-08.
 #[test]
 fn lists_are_kept_as_long_as_the_server_says() {
@@ -192,7 +222,7 @@ fn lists_are_kept_as_long_as_the_server_says() {
 fn a_handshake_says_what_it_must_and_no_id_comes_twice() {
     let mut client = Client::config("client", "1");
     client.opening = Opening::Handshake;
-    let server = mcpbolt::connection::Config::new(Side::Server, "server", "2");
+    let server = Config::new(Side::Server, "server", "2");
     let mut world = World::new(client, server);
     world.run();
     let wrote: Vec<Value> = world
@@ -233,6 +263,24 @@ fn a_handshake_says_what_it_must_and_no_id_comes_twice() {
     assert_eq!((count, ids.len()), (101, 101));
 }
 
+/// R-LIF-16: a client that speaks no handshake has nothing to fall back to.
+#[test]
+fn a_client_without_a_handshake_says_that_the_server_is_silent() {
+    let mut now = Instant::now();
+    let mut config = Config::new(Side::Client, "client", "1");
+    config.revisions = Revisions::only(NEWEST);
+    let mut client = End::new(config, now);
+    client.step(now);
+    assert!(client.last().contains("server/discover"));
+    now += Limits::STDIO.handshake_timeout + secs(1);
+    client.step(now);
+    let why = "the server did not answer server/discover in time";
+    assert_eq!(
+        client.handle().close_reason(),
+        Some(&ConnectionError::Handshake(why.into()))
+    );
+}
+
 /// R-ROO-02, R-ERR-21.
 #[test]
 fn a_server_hears_of_other_roots() {
@@ -240,7 +288,7 @@ fn a_server_hears_of_other_roots() {
     let told = Mutex::new(told);
     let server = server(1).on_roots_changed(move |_| told.lock().unwrap().send(()).unwrap());
     let server = server.build().unwrap();
-    let build = |builder: mcpbolt::client::ClientBuilder| builder.roots([]);
+    let build = |builder: ClientBuilder| builder.roots([]);
     crate::asks::with_clients(&server, handshakes(), build, |_, client| {
         assert_eq!(
             client.handle().config().capabilities(Revision::V2025_11_25),

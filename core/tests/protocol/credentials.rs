@@ -37,6 +37,7 @@ fn server(policy: Policy) -> Builder {
     };
     let token = r#"{"type":"object","properties":{"token":{"type":"string"}}}"#;
     Server::builder("notes", "1")
+        .actions(true)
         .policy(policy)
         .tool(Tool::new("note.read"), who)
         .tool(Tool::new("note.write"), who)
@@ -75,7 +76,7 @@ fn each_action_says_who_asks() {
     let mut wire = Wire::new(server(policy()).build().unwrap());
     for (auth, read, write) in [
         (alice(), "alice", "alice"),
-        (bob(), "bob", "AUTHORIZATION_FAILED"),
+        (bob(), "key:bob", "AUTHORIZATION_FAILED"),
         (
             Value::Null,
             "AUTHENTICATION_FAILED",
@@ -141,7 +142,7 @@ fn each_call_of_a_tool_says_who_asks() {
     let mut wire = Wire::new(server.clone());
     let said = |answer: &Value| answer["result"]["content"][0]["text"].clone();
     assert_eq!(said(&call(&mut wire, "note.write", alice())), "alice");
-    assert_eq!(said(&call(&mut wire, "note.read", bob())), "bob");
+    assert_eq!(said(&call(&mut wire, "note.read", bob())), "key:bob");
     let denied = call(&mut wire, "note.write", bob());
     let code = ErrorKind::InsufficientScope.code(revision);
     assert_eq!(denied["error"]["code"], code, "{denied}");
@@ -172,7 +173,7 @@ fn the_other_rules_go_by_who_asks() {
         log.lock().unwrap().push(entry);
     });
     let guard = |access: &Access<'_>| match access.principal {
-        Some("bob") => Err(HandlerError::typed(
+        Some("key:bob") => Err(HandlerError::typed(
             "QUOTA_EXCEEDED",
             "nothing is left of it",
         )),
@@ -195,7 +196,7 @@ fn the_other_rules_go_by_who_asks() {
             (alice(), "done"),
             (alice(), "done"),
             (alice(), "limited"),
-            (Some("bob".to_owned()), "failed"),
+            (Some("key:bob".to_owned()), "failed"),
             (None, "denied"),
         ]
     );
@@ -316,7 +317,7 @@ fn a_call_that_nobody_is_known_to_have_made_is_refused() {
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    assert_eq!(outcome(&ask(action("note.read", &bob()))), "bob");
+    assert_eq!(outcome(&ask(action("note.read", &bob()))), "key:bob");
     let wrong = json!({"type": "bearer", "token": "t-old"});
     for auth in [&Value::Null, &wrong] {
         let answer = ask(action("note.read", auth));

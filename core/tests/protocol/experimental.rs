@@ -20,6 +20,7 @@ const OLD: Revision = Revision::V2024_11_05;
 
 fn server(profile: Profile) -> Builder {
     Server::builder("batches", "1")
+        .actions(true)
         .profile(profile)
         .experimental("batch", r#"{"maxSize":4,"timeout":1000}"#)
         .experimental("streaming", r#"{"tools":true}"#)
@@ -121,6 +122,7 @@ fn batches_are_served_where_they_are_declared() {
     let answer = wire.ask(newest, "batch/execute", json!({"requests": []}));
     assert_eq!(answer["error"]["code"], -32601);
     let plain = Server::builder("s", "1")
+        .actions(true)
         .profile(Profile::Seed003)
         .build()
         .unwrap();
@@ -317,6 +319,7 @@ fn arguments_are_cleaned_before_a_tool_sees_them() {
     let runs = Arc::new(AtomicUsize::new(0));
     let count = runs.clone();
     let server = Server::builder("s", "1")
+        .actions(true)
         .tool(
             Tool::new("say").input_schema(schema),
             move |given, _| async move { said(given) },
@@ -395,8 +398,11 @@ fn arguments_are_cleaned_before_a_tool_sees_them() {
 /// R-S14-05: a misspelt name would leave a sensitive tool to anybody.
 #[test]
 fn calls_are_looked_at_only_of_tools_that_there_are() {
-    let offer =
-        || Server::builder("s", "1").tool(Tool::new("erase"), |_: Arguments, _| async { "erased" });
+    let offer = || {
+        Server::builder("s", "1")
+            .actions(true)
+            .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
+    };
     let approve = |_, _| async { true };
     let clean = |pending: mcpbolt::server::Pending, _| async move { Ok(pending.arguments) };
     let errors = [
@@ -421,6 +427,7 @@ fn a_sensitive_call_waits_for_approval() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let sink = asked.clone();
     let server = Server::builder("s", "1")
+        .actions(true)
         .tool(Tool::new("erase"), |_: Arguments, _| async { "erased" })
         .inline_tool(Tool::new("format"), |_: Arguments| "formatted")
         .tool(Tool::new("look"), |_: Arguments, _| async { "seen" })

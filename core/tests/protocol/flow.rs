@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, Incoming, Opening,
-    Progress, RequestOptions, Response,
+    Progress, RequestOptions, Response, Source,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::limits::{Limits, TotalLimits, WAITING_REQUEST_BYTES};
+use mcpbolt::limits::{Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
 use mcpbolt::mcp::code::OVERLOADED;
 use mcpbolt::mcp::{Revision, Side};
 
@@ -418,26 +418,134 @@ fn all_connections_of_a_configuration_have_one_budget() {
     assert_eq!((budget.requests(), budget.bytes()), (0, 0));
 }
 
-/// Messages that never arrive to their end are held all the same.
+/// One source has three quarters of the requests in flight, on however many connections.
 #[test]
-fn what_has_half_arrived_counts_in_the_budget() {
+fn a_source_leaves_room_in_the_budget_for_others() {
     let mut config = Config::new(Side::Server, "server", "1");
     config.budget = Arc::new(Budget::new(TotalLimits {
-        queued_cap_bytes: 100_000,
+        max_incoming: 4,
         ..TotalLimits::default()
     }));
     let budget = config.budget.clone();
     let now = Instant::now();
+    let from = |last| {
+        let mut end = open(config.clone());
+        end.connection
+            .set_source(&Source::of_address([10, 0, 0, last].into()));
+        end
+    };
+    let (mut a, mut same, mut other) = (from(1), from(1), from(2));
+    for id in ["1", "2", "3"] {
+        a.receive(call(id).as_bytes(), now);
+    }
+    same.receive(call("1").as_bytes(), now);
+    same.step(now);
+    assert!(same.last().contains("retryAfter"), "{}", same.last());
+    other.receive(call("1").as_bytes(), now);
+    assert_eq!((calls(&other).len(), budget.requests()), (1, 4));
+    a.answer("");
+    a.step(now);
+    same.receive(call("2").as_bytes(), now);
+    assert_eq!(calls(&same), ["2"]);
+    drop(a);
+    same.receive(call("3").as_bytes(), now);
+    assert_eq!(calls(&same), ["2", "3"], "what it had is given back");
+}
+
+fn budget_of(max_bytes: usize) -> (Config, Arc<Budget>) {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.budget = Arc::new(Budget::new(TotalLimits {
+        max_bytes,
+        ..TotalLimits::default()
+    }));
+    let budget = config.budget.clone();
+    (config, budget)
+}
+
+/// Messages that never arrive to their end are held all the same; over the budget those that are long are
+/// refused, and what is short is served from the reserve.
+#[test]
+fn what_has_half_arrived_counts_in_the_budget() {
+    let (config, budget) = budget_of(1 << 20);
+    let now = Instant::now();
     let (mut a, mut b) = (open(config.clone()), open(config));
-    a.receive(&[b' '; 100_001], now);
-    assert!(budget.bytes() > 100_000);
+    let begun = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":77,\"x\":\"{}",
+        "y".repeat(200_000)
+    );
+    a.receive(begun.as_bytes(), now);
+    assert!(budget.bytes() > 200_000);
+    a.receive(&vec![b'y'; 1 << 20], now);
+    a.step(now);
+    assert!(a.last().contains("\"id\":77"), "{}", a.last());
+    assert!(a.last().contains("retryAfter"), "{}", a.last());
+    assert!(budget.bytes() < 1_000, "{}", budget.bytes());
     b.receive(call("1").as_bytes(), now);
-    b.step(now);
-    assert!(b.last().contains("retryAfter"), "{}", b.last());
-    a.receive(b"\n", now);
-    assert!(budget.bytes() < 1_000);
-    b.receive(call("2").as_bytes(), now);
-    assert_eq!(calls(&b), ["2"]);
+    assert_eq!(calls(&b), ["1"]);
+    // What still comes of it is passed over.
+    let rest = format!("{}\"}}\n{}", "y".repeat(100_000), call("2"));
+    a.receive(rest.as_bytes(), now);
+    assert_eq!(calls(&a), ["2"]);
+    drop((a, b));
+    assert_eq!(budget.bytes(), 0);
+}
+
+/// What a client says of itself is kept within a bound, and counted.
+#[test]
+fn little_is_kept_of_a_long_introduction() {
+    let (config, budget) = budget_of(64 << 20);
+    let mut peer = End::new(config, Instant::now());
+    let long = "x".repeat(1 << 20);
+    let hello = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\",\
+         \"capabilities\":{{\"experimental\":{{\"x\":\"{long}\"}},\"roots\":{{}}}},\
+         \"clientInfo\":{{\"icons\":[\"{long}\"],\"name\":\"c\",\"version\":\"1\"}}}}}}\n"
+    );
+    peer.receive(hello.as_bytes(), Instant::now());
+    let handle = peer.handle();
+    let kept = handle.peer().unwrap();
+    assert_eq!(&*kept.implementation, r#"{"name":"c","version":"1"}"#);
+    assert_eq!(&*kept.capabilities, r#"{"roots":{}}"#);
+    // The room that it took on its way is given back after a run of short messages.
+    for _ in 0..SHRINK_AFTER {
+        peer.receive(PING.as_bytes(), Instant::now());
+        peer.step(Instant::now());
+    }
+    peer.receive(PING.as_bytes(), Instant::now());
+    assert!(budget.bytes() < 10_000, "{}", budget.bytes());
+    drop((peer, handle));
+    assert_eq!(budget.bytes(), 0);
+}
+
+/// A peer that takes nothing of a long answer gives way when others need the room.
+#[test]
+fn who_reads_nothing_is_let_go_when_the_budget_is_used_up() {
+    let (mut config, budget) = budget_of(1 << 20);
+    config.limits.stall_timeout = secs(10);
+    let now = Instant::now();
+    let long = |bytes| format!("\"x\":\"{}\"", "x".repeat(bytes));
+    let (mut idle, mut other) = (open(config.clone()), open(config));
+    idle.receive(call("1").as_bytes(), now);
+    idle.answer(&long(800_000));
+    idle.connection.handle_submissions(now, &mut idle.host);
+    idle.connection
+        .handle_timeout(now + secs(11), &mut idle.host);
+    assert!(!idle.connection.is_closed(), "nobody needs the room");
+    other.receive(call("1").as_bytes(), now);
+    other.answer(&long(400_000));
+    other.connection.handle_submissions(now, &mut other.host);
+    idle.receive(call("2").as_bytes(), now + secs(12));
+    assert!(calls(&idle).is_empty(), "it is refused");
+    idle.connection
+        .handle_timeout(now + secs(22), &mut idle.host);
+    assert_eq!(
+        idle.handle().close_reason(),
+        Some(&ConnectionError::Stalled)
+    );
+    other.receive(call("3").as_bytes(), now + secs(22));
+    assert_eq!(calls(&other), ["3"]);
+    drop((idle, other));
+    assert_eq!(budget.bytes(), 0);
 }
 
 /// R-PNG-02.

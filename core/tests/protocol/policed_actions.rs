@@ -10,6 +10,7 @@ use crate::wire::Wire;
 
 fn server() -> Builder {
     Server::builder("guarded", "1")
+        .actions(true)
         .tool(Tool::new("door.open"), |_: Arguments, _| async { "open" })
         .tool(Tool::new("door.break"), |_: Arguments, _| async {
             "broken"

@@ -21,6 +21,7 @@ fn code(answer: &Value) -> i64 {
 /// A server whose tools and resources stand for what a policy is about.
 fn server() -> Builder {
     Server::builder("guarded", "1")
+        .actions(true)
         .tool(Tool::new("open"), |_: Arguments, _| async { "done" })
         .tool(Tool::new("shut"), |_: Arguments, _| async { "done" })
         .tool(
@@ -224,23 +225,24 @@ fn a_resource_that_is_too_large_is_not_given_out() {
     assert_eq!(large["error"]["data"]["uri"], "file:///srv/a.txt");
 }
 
-/// R-S14-05, R-TOL-03: each connection has its own, when nobody knows who it is.
+/// R-S14-05, R-TOL-03: clients that nothing tells apart have one together, however often they connect.
 #[test]
 fn who_asks_too_often_is_told_how_long_to_wait() {
     let rate = Rate {
         burst: 3,
         per_second: 0,
     };
-    let server = server().policy(Policy::new().rate(rate)).build().unwrap();
     for revision in Revision::ALL {
-        let mut wire = Wire::open(&server, revision, json!({}));
+        let server = server().policy(Policy::new().rate(rate)).build().unwrap();
         for name in ["open", "inline", "open"] {
+            let mut wire = Wire::open(&server, revision, json!({}));
             let answer = wire.ask(revision, "tools/call", json!({"name": name}));
             assert_eq!(
                 answer["result"]["content"][0]["text"], "done",
                 "{revision} {answer}"
             );
         }
+        let mut wire = Wire::open(&server, revision, json!({}));
         let call = wire.ask(revision, "tools/call", json!({"name": "open"}));
         assert_eq!(call["result"]["isError"], true, "{call}");
         let list = wire.ask(revision, "tools/list", json!({}));
@@ -261,14 +263,16 @@ fn a_quota_is_used_up_by_calls() {
         period: Duration::from_secs(3600),
     };
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let sink = seen.clone();
-    let policy = Policy::new()
-        .permissions(permissions())
-        .quota(quota)
-        .audit(move |event| sink.lock().unwrap().push(event.outcome));
-    let server = server().policy(policy).build().unwrap();
+    let limited = || {
+        let sink = seen.clone();
+        let policy = Policy::new()
+            .permissions(permissions())
+            .quota(quota)
+            .audit(move |event| sink.lock().unwrap().push(event.outcome));
+        server().policy(policy).build().unwrap()
+    };
     for revision in Revision::ALL {
-        let mut wire = Wire::open(&server, revision, json!({}));
+        let mut wire = Wire::open(&limited(), revision, json!({}));
         for name in ["shut", "open", "leak", "open"] {
             wire.ask(revision, "tools/call", json!({"name": name}));
             wire.ask(revision, "tools/list", json!({}));
@@ -282,7 +286,7 @@ fn a_quota_is_used_up_by_calls() {
         assert_eq!(call["result"]["isError"], true);
         seen.lock().unwrap().clear();
     }
-    let mut wire = Wire::new(server);
+    let mut wire = Wire::new(limited());
     let mut act = || wire.act(r#"{"action":"open","params":{}}"#);
     assert_eq!(
         (&act()["status"], &act()["status"]),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use mcpbolt::client::{Client, ClientHost, block_on};
 use mcpbolt::connection::{Answer, Batch, CallKey, Connection, Disposition, Host, Incoming};
 use mcpbolt::error::RequestError;
-use mcpbolt::handler::{Executor, Operation};
+use mcpbolt::handler::{Executor, HandlerError, Operation};
 use mcpbolt::io::join;
 use mcpbolt::limits::CHECK_HERE_BYTES;
 use mcpbolt::mcp::{ErrorKind, Method};
@@ -124,6 +124,30 @@ fn a_result_that_breaks_the_output_schema_is_not_sent() {
                     }
                     other => panic!("{other}"),
                 }
+            }
+        }
+    });
+}
+
+/// Wherever a tool runs, the data of its protocol error reach the client.
+#[test]
+fn a_protocol_error_of_a_tool_keeps_its_data() {
+    let refused = || {
+        let error = HandlerError::protocol(ErrorKind::InvalidParams, "no such film");
+        Err::<&str, _>(error.with_data(&json!({"film": "M"})))
+    };
+    let server = server(0)
+        .tool(Tool::new("spawned"), move |_: Arguments, _| async move {
+            refused()
+        })
+        .inline_tool(Tool::new("inline"), move |_: Arguments| refused());
+    in_each_revision(&server.build().unwrap(), |_, client| {
+        for tool in ["spawned", "inline"] {
+            match client.call_tool(tool, &json!({})).wait().unwrap_err() {
+                RequestError::Peer(error) => {
+                    assert_eq!(error.data.as_deref(), Some(r#"{"film":"M"}"#), "{tool}");
+                }
+                other => panic!("{other}"),
             }
         }
     });

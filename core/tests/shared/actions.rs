@@ -55,8 +55,11 @@ pub fn builder(name: &str) -> Builder {
     }]);
     let add = Tool::new("calculator.add")
         .description("Adds two numbers.")
+        .annotations(json!({"readOnlyHint": true}))
+        .on_get()
         .input_schema(numbers());
     Server::builder(name, "1.2.3")
+        .actions(true)
         .tool(add, |arguments: Arguments, _| async move {
             let arguments: Value = serde_json::from_str(&arguments.0).unwrap();
             let sum = arguments["a"].as_f64().unwrap() + arguments["b"].as_f64().unwrap();
@@ -111,7 +114,7 @@ pub fn builder(name: &str) -> Builder {
             |_: Arguments, _| async move { Json(json!({"summary": "Example summary"})) },
         )
         .tool(
-            Tool::new("llm.generate").input_schema(json!({
+            Tool::new("llm.generate").annotations(json!({"readOnlyHint": true})).on_get().input_schema(json!({
                 "type": "object",
                 "properties": {"prompt": {"type": "string"}, "count": {"type": "integer"}},
             })),

@@ -1,9 +1,8 @@
-//! What a client and a server say to each other, held against the official schema of the revision.
+//! What a client and a server say to each other, held against the shapes of the revision.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mcpbolt::connection::{Direction, Trace};
 use mcpbolt::mcp::{Revision, Side};
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 
 /// A trace of a client that checks what both sides say, and panics where it is not allowed; the
 /// answers to requests that only a test asks, such as those with a wrong cursor, are errors and
-/// have their own shape. `None` where the schemas are not at hand.
-pub fn watch(revision: Revision) -> Option<(Trace, Watched)> {
+/// have their own shape.
+pub fn watch(revision: Revision) -> (Trace, Watched) {
     let watched = Watched(Arc::new(Mutex::new(Wire {
-        schema: Schema::of(revision)?,
+        schema: Schema::of(revision),
         asked: HashMap::new(),
         problems: Vec::new(),
         messages: 0,
@@ -30,7 +29,7 @@ pub fn watch(revision: Revision) -> Option<(Trace, Watched)> {
             .unwrap()
             .see(sender, &serde_json::from_str(line).unwrap());
     });
-    Some((trace, watched))
+    (trace, watched)
 }
 
 /// What was seen so far.
@@ -47,7 +46,7 @@ impl Watched {
 }
 
 struct Wire {
-    schema: Schema,
+    schema: &'static Schema,
     /// The definitions of the requests under way, by sender and id.
     asked: HashMap<(bool, String), String>,
     problems: Vec<String>,
@@ -79,27 +78,26 @@ impl Wire {
 /// The definitions of one revision.
 struct Schema {
     document: Value,
-    key: &'static str,
-    validators: HashMap<String, jsonschema::Validator>,
+    validators: Mutex<HashMap<String, Arc<jsonschema::Validator>>>,
 }
 
 impl Schema {
-    fn of(revision: Revision) -> Option<Self> {
-        let path = crate::shared::path(&format!("spec/schema/{}/schema.json", revision.name()))?;
-        let text = std::fs::read_to_string(path).unwrap();
-        let document: Value = serde_json::from_str(&text).unwrap();
-        let key = ["$defs", "definitions"]
-            .into_iter()
-            .find(|key| document.get(key).is_some());
-        Some(Self {
-            key: key.unwrap(),
-            document,
-            validators: HashMap::new(),
+    /// Made once: the tests of one process share it.
+    fn of(revision: Revision) -> &'static Self {
+        static ALL: [OnceLock<Schema>; 5] = [const { OnceLock::new() }; 5];
+        let number = Revision::ALL.iter().position(|one| *one == revision);
+        ALL[number.unwrap()].get_or_init(|| Self {
+            document: crate::shapes::schema(revision.name()),
+            validators: Mutex::default(),
         })
     }
 
+    fn definition(&self, name: &str) -> Option<&Value> {
+        self.document["$defs"].get(name)
+    }
+
     /// Checks a request or a notification; the name of its definition.
-    fn check_message(&mut self, sender: &str, message: &Value) -> Result<String, String> {
+    fn check_message(&self, sender: &str, message: &Value) -> Result<String, String> {
         let kind = match message.get("id") {
             Some(_) => "Request",
             None => "Notification",
@@ -114,12 +112,7 @@ impl Schema {
         self.check(&name, message).map(|()| name)
     }
 
-    fn check_result(
-        &mut self,
-        message: &Value,
-        result: &Value,
-        request: &str,
-    ) -> Result<(), String> {
+    fn check_result(&self, message: &Value, result: &Value, request: &str) -> Result<(), String> {
         let name = self.first(&["JSONRPCResultResponse", "JSONRPCResponse"]);
         self.check(&name, message)?;
         if result["resultType"] == "input_required" {
@@ -137,7 +130,7 @@ impl Schema {
         self.check(&name, result)
     }
 
-    fn check_error(&mut self, message: &Value) -> Result<(), String> {
+    fn check_error(&self, message: &Value) -> Result<(), String> {
         let name = self.first(&["JSONRPCErrorResponse", "JSONRPCError"]);
         self.check(&name, message)
     }
@@ -145,7 +138,7 @@ impl Schema {
     /// Whether a method is of an extension, official or a test's own, which the schema does not
     /// describe.
     fn is_extension(&self, method: &str) -> bool {
-        let has_extensions = self.document[self.key].get("InputRequiredResult").is_some();
+        let has_extensions = self.definition("InputRequiredResult").is_some();
         let prefixes = [
             "tasks/",
             "notifications/tasks",
@@ -157,14 +150,14 @@ impl Schema {
     }
 
     fn first(&self, names: &[&str]) -> String {
-        let known = |name: &&&str| self.document[self.key].get(**name).is_some();
+        let known = |name: &&&str| self.definition(name).is_some();
         (*names.iter().find(known).unwrap()).to_owned()
     }
 
     /// The member of `union` that has this method.
     fn of_method(&self, union: &str, method: &str) -> Option<String> {
         // A union of one may be a reference, or the definition itself.
-        let definition = self.document[self.key].get(union)?;
+        let definition = self.definition(union)?;
         let one = std::slice::from_ref(definition);
         let members = definition["anyOf"].as_array().map_or(one, Vec::as_slice);
         let mut names = members.iter().filter_map(|member| {
@@ -172,26 +165,25 @@ impl Schema {
             name.rsplit('/').next()
         });
         let has = |name: &&str| {
-            self.document[self.key][*name].pointer("/properties/method/const")
-                == Some(&json!(method))
+            let definition = &self.document["$defs"][*name];
+            definition.pointer("/properties/method/const") == Some(&json!(method))
         };
         names.find(has).map(str::to_owned)
     }
 
-    fn check(&mut self, name: &str, value: &Value) -> Result<(), String> {
-        if !self.validators.contains_key(name) {
+    fn check(&self, name: &str, value: &Value) -> Result<(), String> {
+        let known = self.validators.lock().unwrap().get(name).cloned();
+        let validator = known.unwrap_or_else(|| {
             let mut schema = self.document.clone();
-            schema["$ref"] = json!(format!("#/{}/{name}", self.key));
-            let made = jsonschema::validator_for(&schema).unwrap();
-            self.validators.insert(name.to_owned(), made);
-        }
-        let checked = self.validators[name].validate(value);
+            schema["$ref"] = json!(format!("#/$defs/{name}"));
+            let made = Arc::new(jsonschema::validator_for(&schema).unwrap());
+            let mut all = self.validators.lock().unwrap();
+            all.insert(name.to_owned(), Arc::clone(&made));
+            made
+        });
+        let checked = validator.validate(value);
         checked.map_err(|error| format!("{name}{}: {error}: {value}", error.instance_path()))
     }
-}
-
-thread_local! {
-    static SCHEMAS: RefCell<HashMap<&'static str, Option<Schema>>> = RefCell::default();
 }
 
 /// The line's value. An id that only its sender's dialect can hold (a lone surrogate, say) is
@@ -217,7 +209,8 @@ pub fn assert_may_send(side: Side, revision: Revision, line: &str) {
     let value = parse(line);
     let several = std::slice::from_ref(&value);
     let messages = value.as_array().map_or(several, Vec::as_slice);
-    let check = |schema: &mut Schema, message: &Value| match message {
+    let schema = Schema::of(revision);
+    let check = |message: &Value| match message {
         _ if message.get("method").is_some() => schema.check_message(sender, message).map(drop),
         _ if message.get("result").is_some() => {
             let name = schema.first(&["JSONRPCResultResponse", "JSONRPCResponse"]);
@@ -230,15 +223,9 @@ pub fn assert_may_send(side: Side, revision: Revision, line: &str) {
         }
         _ => schema.check_error(message),
     };
-    SCHEMAS.with_borrow_mut(|schemas| {
-        let schema = schemas
-            .entry(revision.name())
-            .or_insert_with(|| Schema::of(revision));
-        for message in messages {
-            let checked = schema.as_mut().map(|schema| check(schema, message));
-            if let Some(Err(problem)) = checked {
-                panic!("{}: {problem}", revision.name());
-            }
+    for message in messages {
+        if let Err(problem) = check(message) {
+            panic!("{}: {problem}", revision.name());
         }
-    });
+    }
 }

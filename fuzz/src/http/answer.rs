@@ -1,4 +1,4 @@
-//! What there may be as an answer.
+//! Checks of HTTP responses.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use tokio::time::timeout;
 
 use super::request::Meant;
 
-/// Those that the documentation of `mcpbolt::io::http` names; a request in-process never becomes
-/// a WebSocket.
+/// The statuses in the documentation of `mcpbolt::io::http`, without 101: an in-process request never
+/// becomes a WebSocket.
 const STATUSES: [u16; 14] = [
     200, 202, 204, 400, 403, 404, 405, 406, 408, 409, 413, 415, 426, 503,
 ];
 
-/// An answer as far as it was read.
+/// A response as far as it was read.
 pub struct Answer {
     status: u16,
     kind: String,
     session: Option<String>,
     body: Vec<u8>,
-    /// Whether its end was seen.
+    /// Whether its end was reached.
     whole: bool,
 }
 
 impl Answer {
-    /// A stream of events is left after that time.
+    /// Reads a response; stops reading an event stream after `time`.
     pub async fn read(response: Response<HttpBody>, time: Duration) -> Self {
         let kind = header(&response, "content-type").unwrap_or_default();
         let session = header(&response, "mcp-session-id");
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// The name of a session that it tells of.
+    /// The session id in the response.
     pub fn session(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.body);
         let posts = text.split_once("?session=").map(|(_, rest)| rest);
@@ -64,7 +64,7 @@ impl Answer {
         self.session.clone().or(legacy)
     }
 
-    /// Panics when it is none that may be given to that.
+    /// Panics if this is not a valid response to the request.
     pub fn check(&self, meant: &Meant, shown: &str) {
         let Self { status, kind, .. } = self;
         let body = String::from_utf8_lossy(&self.body);
@@ -102,7 +102,7 @@ impl Answer {
                 answered += meant.check(&parse(data, shown), shown);
             }
         }
-        // Whoever stays to the end has heard everything.
+        // A stream read to its end contains all answers.
         assert!(!self.whole || answered >= meant.least(), "{shown}");
     }
 }

@@ -1,6 +1,6 @@
-//! The law of servers on HTTP: whatever is asked, of whatever head and body and in whatever
-//! order, there is soon an answer, it is one that there may be, it is that of its request, and
-//! nothing is left of it.
+//! The law of HTTP servers: every request, with any head and body and in any order, soon gets a valid
+//! response that belongs to it, and nothing of it is left over. A server with a verifier answers no
+//! request without the key.
 
 mod answer;
 mod request;
@@ -9,9 +9,12 @@ use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use hyper::header::HeaderValue;
+use hyper::{Method, Request};
 use mcpbolt::io::http::{HttpOptions, HttpService};
 use mcpbolt::io::{Counts, Workers, WorkersConfig};
 use mcpbolt::limits::Limits;
+use mcpbolt::policy::{ApiKeys, Policy};
 use mcpbolt::server::{Arguments, Context, Hosting, Server, Tool};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
@@ -20,21 +23,33 @@ use crate::random::Random;
 use answer::Answer;
 use request::{Asked, Patience};
 
-/// No answer takes longer, nor does anything take longer to end.
+/// The longest time for an answer, and for anything to end.
 const SOON: Duration = Duration::from_secs(10);
-/// Longest body that is taken.
+/// The longest accepted body, in bytes.
 pub const MAX_LEN: usize = 3000;
 const MAX_SESSIONS: usize = 3;
 
-/// Handlers run on the same threads in every conversation.
-static HOSTING: LazyLock<Arc<dyn Hosting>> =
-    LazyLock::new(|| server().hosting(Arc::new(Workers::new(WorkersConfig::default()))));
+/// Two servers, whose handlers run on the same threads in every conversation. One serves all clients, the
+/// other only those with [`KEY`].
+static HOSTINGS: LazyLock<[Arc<dyn Hosting>; 2]> = LazyLock::new(|| {
+    let workers = Arc::new(Workers::new(WorkersConfig::default()));
+    let keys = ApiKeys::new().key(KEY, "somebody");
+    let policies = [
+        Policy::new(),
+        Policy::new().verifier(move |said| keys.verify(said)),
+    ];
+    policies.map(|policy| server(policy).hosting(workers.clone()))
+});
 
-/// Names of sessions that were heard of, also of those that have ended.
+const KEY: &str = "a key that opens";
+
+/// All session ids so far, including those of ended sessions.
 type Names = Arc<Mutex<Vec<String>>>;
 
-fn server() -> Server {
+fn server(policy: Policy) -> Server {
     Server::builder("fuzz", "1.0.0")
+        .policy(policy)
+        .actions(true)
         .list_changes()
         .subscriptions()
         .tool(Tool::new("echo"), |arguments: Arguments, _| async move {
@@ -76,20 +91,25 @@ fn options() -> HttpOptions {
     }
 }
 
-/// Some requests, now and then at the same time, of which `bytes` may be a body.
+/// Sends some requests, sometimes at the same time. `bytes` may be the body of one.
 pub fn conversation(bytes: &[u8], random: &mut Random) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let service = HttpService::hosting(HOSTING.clone(), options()).expect("no trace");
+        let is_guarded = random.below(3) == 0;
+        let hosting = HOSTINGS[usize::from(is_guarded)].clone();
+        let service = HttpService::hosting(hosting, options()).expect("no trace");
         let names = Names::default();
         for _ in 0..1 + random.below(6) {
             let at_once = *random.pick(&[1, 1, 1, 2, 4]);
             let asked: Vec<_> = (0..at_once)
-                .map(|_| request::request(bytes, &names.lock().unwrap(), random))
-                .map(|asked| tokio::spawn(ask(service.clone(), asked, names.clone())))
+                .map(|_| {
+                    let mut asked = request::request(bytes, &names.lock().unwrap(), random);
+                    let may = !is_guarded || prove(&mut asked.request, random);
+                    tokio::spawn(ask(service.clone(), asked, may, names.clone()))
+                })
                 .collect();
             for each in asked {
                 each.await.expect("the law holds");
@@ -101,6 +121,21 @@ pub fn conversation(bytes: &[u8], random: &mut Random) {
         let nothing = |counts: Counts| counts.open_calls == 0 && counts.open_sessions == 0;
         until(&service, nothing).await;
     });
+}
+
+/// Adds credentials or none. Returns whether they are valid.
+fn prove<B>(request: &mut Request<B>, random: &mut Random) -> bool {
+    let (name, said) = *random.pick(&[
+        ("x-api-key", KEY),
+        ("x-api-key", KEY),
+        ("x-api-key", "another key"),
+        ("authorization", "Basic Og=="),
+        ("x-other", KEY),
+    ]);
+    request
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(said));
+    (name, said) == ("x-api-key", KEY)
 }
 
 async fn until(service: &HttpService, holds: impl Fn(Counts) -> bool) {
@@ -115,19 +150,28 @@ async fn until(service: &HttpService, holds: impl Fn(Counts) -> bool) {
     }
 }
 
-/// Asks, and holds the answer against the law unless whoever asks goes before.
-async fn ask(service: HttpService, asked: Asked, names: Names) {
+/// Sends a request and checks the response, unless the client leaves before. Without `may`, the response
+/// must be an error.
+async fn ask(service: HttpService, asked: Asked, may: bool, names: Names) {
     let Asked {
         request,
         patience,
         meant,
     } = asked;
     let shown = format!("{request:?} of {meant:?}");
+    // A CORS preflight has no credentials.
+    let is_preflight = request.method() == Method::OPTIONS;
     let answering = service.respond(request);
     let response = match patience {
         Patience::Gone(time) => return drop(timeout(time, answering).await),
         Patience::Stays(_) => soon(answering, &shown).await,
     };
+    if !may {
+        let status = response.status();
+        let is_refused = status.is_client_error() || is_preflight;
+        assert!(is_refused, "{status} without the key to {shown}");
+        return;
+    }
     let Patience::Stays(time) = patience else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What is asked: mostly as it should be, with a fault or two.
+//! Random requests: mostly valid, with a fault or two.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,29 +15,29 @@ use super::MAX_LEN;
 use crate::oracle;
 use crate::random::Random;
 
-/// How long who asks is there.
+/// How long the client stays.
 pub enum Patience {
-    /// Gone after that time, wherever the answer is.
+    /// The client leaves after that time, even in the middle of the response.
     Gone(Duration),
-    /// For the answer, and as long again for a stream of events.
+    /// The client waits for the response, and reads an event stream for that time.
     Stays(Duration),
 }
 
-/// A request, and what an answer to it has to be.
+/// A request, and what its response must match.
 pub struct Asked {
     pub request: Request<Pieces>,
     pub patience: Patience,
     pub meant: Meant,
 }
 
-/// What an answer is held against.
+/// The expectations of a response.
 #[derive(Debug, Default)]
 pub struct Meant {
-    /// None for what reads the answers to others.
+    /// `None` for requests that read the answers to others.
     body: Option<String>,
-    /// The ids that it asks by, as far as anybody can tell.
+    /// The ids in the request, if its body is valid JSON.
     ids: Option<Vec<Value>>,
-    /// What has to be echoed.
+    /// The text that must be echoed.
     echo: Option<String>,
 }
 
@@ -65,19 +65,19 @@ impl Meant {
         Self { body, ids, echo }
     }
 
-    /// How many messages whoever stays to the end of a stream has read at least.
+    /// The fewest messages in a stream that was read to its end.
     pub fn least(&self) -> usize {
         usize::from(self.body.is_some())
     }
 
-    /// Panics when one of these messages is no answer to it; returns how many there are.
+    /// Panics if one of the messages is not a valid answer to the request. Returns how many there are.
     pub fn check(&self, said: &Value, shown: &str) -> usize {
         if let Value::Array(all) = said {
             assert!(!all.is_empty(), "{shown}");
             return all.iter().map(|one| self.check(one, shown)).sum();
         }
         if let (None, Some(status)) = (said.get("jsonrpc"), said.get("status")) {
-            // R-ACT-05: an answer of the action dialect, to who spoke that.
+            // R-ACT-05: an answer of the action dialect, to a request of that dialect.
             let has_error =
                 said["error"]["type"].is_string() && said["error"]["message"].is_string();
             assert_eq!(*status == "error", has_error, "{shown}");
@@ -93,7 +93,7 @@ impl Meant {
         match (said.get("id").unwrap_or(&Value::Null), &self.ids) {
             (Value::Null, _) => assert!(answers[2], "{shown}"),
             (id, Some(ids)) => assert!(ids.contains(id), "{shown}"),
-            // What was read of it before the fault.
+            // The id was read before the fault in the message.
             (Value::Number(id), None) => assert!(body.contains(&id.to_string()), "{shown}"),
             (id, None) => assert!(id.is_string(), "{shown}"),
         }
@@ -106,12 +106,12 @@ impl Meant {
     }
 }
 
-/// A body that comes piece by piece.
+/// A body that arrives in pieces.
 #[derive(Debug)]
 pub struct Pieces {
     pieces: VecDeque<Bytes>,
     end: End,
-    /// Whether the next has come.
+    /// Whether the next piece is available.
     ready: bool,
 }
 
@@ -212,7 +212,7 @@ const VERSIONS: [&str; 5] = [
     "2026-07-28",
 ];
 
-/// What some header may say that matters.
+/// Significant values of some headers.
 const DICTIONARY: [(&str, &[&str]); 16] = [
     (
         "host",
@@ -328,9 +328,9 @@ impl Draft {
         draft
     }
 
-    /// As it should be.
+    /// A valid request.
     fn sound(bytes: &[u8], names: &[String], random: &mut Random) -> Self {
-        // Mostly of the newest session: others have ended.
+        // Mostly of the newest session, because others have ended.
         let newest = names.len().saturating_sub(*random.pick(&[1, 1, 1, 3, 9]));
         let likely = names.get(newest..).unwrap_or(names);
         let name = match likely {
@@ -433,7 +433,7 @@ impl Draft {
     }
 }
 
-/// Something to ask of who knows these sessions.
+/// A random request of a client that knows these sessions.
 pub fn request(bytes: &[u8], names: &[String], random: &mut Random) -> Asked {
     let mut draft = Draft::sound(bytes, names, random);
     let faults = *random.pick(&[0, 0, 0, 1, 1, 2, 4]);

@@ -1,7 +1,7 @@
-//! `cargo xtask bench --lang …`: a package side by side with what its language has.
+//! `cargo xtask bench --lang …`: compares a package with the other MCP packages of its language.
 //!
-//! All servers take turns, round after round, and every answer is checked. What counts is the CPU
-//! time of the server's process for one call: waiting for a busy machine is not in it.
+//! All servers take turns, round after round, and every answer is checked. The main figure is the CPU
+//! time of the server's process for one call, which does not include waiting on a busy machine.
 
 mod node;
 mod python;
@@ -23,12 +23,12 @@ use crate::load::{
 use crate::machine;
 use crate::stage::spinner;
 
-/// Bytes of the text that is echoed.
+/// The length of the echoed text, in bytes.
 const TEXT_BYTES: usize = 100;
-/// Calls in flight where throughput counts.
+/// Calls in flight when throughput is measured.
 const MANY: usize = 32;
 
-/// How long it is measured.
+/// What to measure, and for how long.
 pub struct Measure<'a> {
     pub rounds: usize,
     pub length: Duration,
@@ -36,7 +36,7 @@ pub struct Measure<'a> {
     /// Only servers whose name contains this.
     pub only: &'a str,
     pub json: Option<&'a Path>,
-    /// On packages that are built quickly: for a look at the program, not for figures.
+    /// Use packages that are built quickly: to try the program, not for figures.
     pub debug: bool,
 }
 
@@ -59,7 +59,7 @@ pub fn run(language: Language, measure: &Measure<'_>) -> Result<()> {
     let mut costs: Vec<_> = probes.iter().map(Cost::new).collect();
     for round in 0..measure.rounds {
         for at in 0..servers.len() {
-            // Who comes first has the machine as nobody else has.
+            // The first server of a round has an advantage, so each round begins with another one.
             let at = (at + round * 7) % servers.len();
             let subject = &mut servers[at];
             let turn = spinner(&format!(
@@ -99,7 +99,7 @@ pub fn run(language: Language, measure: &Measure<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What one turn of one server found.
+/// The figures of one turn of one server.
 struct Turn {
     cpu: Duration,
     language: Option<Duration>,
@@ -156,7 +156,7 @@ fn measured<C: Carrier>(session: &mut Session<C>, measure: &Measure<'_>) -> Resu
     })
 }
 
-/// The CPU time and the memory that a program has used when it writes its first line.
+/// The CPU time and memory of a program when it writes its first line.
 fn begin(probe: &Probe) -> Result<(Duration, u64)> {
     let start = Start {
         words: probe.words.clone(),
@@ -174,7 +174,7 @@ fn begin(probe: &Probe) -> Result<(Duration, u64)> {
     bail!("{} does not begin", probe.name)
 }
 
-/// A port that nobody has now.
+/// A free port.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())

@@ -1,5 +1,5 @@
-//! Node: JavaScript by itself, the official SDK's two generations and fastmcp by themselves, this
-//! package, and both together.
+//! Node: plain JavaScript, both generations of the official SDK and fastmcp alone, this package, and
+//! their servers on this package.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ use crate::repo::{self, Build};
 
 const PROGRAMS: &str = "bindings-node/benches";
 
-/// Name, program and arguments, and whom it is compared with.
+/// Name, program with arguments, and the name of the server to compare with.
 type Table = [(&'static str, &'static str, Option<&'static str>)];
 
 #[rustfmt::skip]
@@ -56,7 +56,7 @@ const LOADED: [(&str, &str); 5] = [
     ("fastmcp", "fastmcp"),
 ];
 
-/// Builds our package, installs what it is compared with.
+/// Builds our package, and installs the packages to compare with.
 pub fn subjects(debug: bool) -> Result<Subjects> {
     let mut log = Log::create("bench-node", false)?;
     let built = node::package(Build::asked(debug), &mut |command| log.run(command));

@@ -1,4 +1,4 @@
-//! Python: bare loops, the official SDK and FastMCP by themselves, this package, and both together.
+//! Python: bare loops, the official SDK and FastMCP alone, this package, and their servers on this package.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::log::Log;
 use crate::python::{self, Venv, Wheel};
 use crate::repo::{self, Build};
 
-/// What all servers are measured with.
+/// The packages that all servers are measured with.
 const REQUIREMENTS: &str = "bindings-python/benches/requirements.txt";
 const SERVERS: &str = "bindings-python/benches/servers";
 
-/// Which build of this package a server finds.
+/// Which build of this package a server uses.
 #[derive(Clone, Copy)]
 enum Ours {
-    /// That of its interpreter.
+    /// The wheel for its interpreter version.
     Version,
-    /// That of every interpreter.
+    /// The wheel for every interpreter.
     Abi3,
 }
 
-/// Name, program and arguments, build, and whom it is compared with.
+/// Name, program with arguments, build, and the name of the server to compare with.
 type Table = [(&'static str, &'static str, Ours, Option<&'static str>)];
 
 #[rustfmt::skip]
@@ -67,7 +67,7 @@ const LOADED: [(&str, &str); 5] = [
     ("from fastmcp import FastMCP", "from fastmcp import FastMCP"),
 ];
 
-/// Builds both wheels, installs what they are compared with.
+/// Builds both wheels, and installs the packages to compare with.
 pub fn subjects(debug: bool) -> Result<Subjects> {
     let mut log = Log::create("bench-python", false)?;
     let made = make(Build::asked(debug), &mut log);

@@ -1,8 +1,8 @@
-//! What is measured: rows of data, which each language has of its own.
+//! The measured servers and programs. Each language defines its own.
 
 use crate::load::Start;
 
-/// All of one language.
+/// All subjects of one language.
 pub struct Subjects {
     pub servers: Vec<Subject>,
     pub probes: Vec<Probe>,
@@ -12,20 +12,20 @@ pub struct Subjects {
 pub struct Subject {
     pub name: &'static str,
     pub by: By,
-    /// How it is started; on HTTP, with `{port}` for where it is to listen.
+    /// How to start it; on HTTP, `{port}` stands for the port to listen on.
     pub start: Start,
-    /// With which server on the same carrier it is compared.
+    /// The server on the same carrier to compare with.
     pub than: Option<&'static str>,
 }
 
-/// How it is reached.
+/// The carrier and revision of the calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// By its pipes, in the revision 2025-11-25.
+    /// Over pipes, in revision 2025-11-25.
     Stdio,
-    /// By requests that stand alone, in the revision 2026-07-28.
+    /// Stateless requests over HTTP, in revision 2026-07-28.
     Http,
-    /// By requests of one session, in the revision 2025-11-25.
+    /// Requests of one session over HTTP, in revision 2025-11-25.
     Session,
 }
 
@@ -39,7 +39,7 @@ impl By {
     }
 }
 
-/// A program that writes a line when it has loaded something, and stays.
+/// A program that loads something, then writes a line and keeps running.
 pub struct Probe {
     pub name: &'static str,
     pub words: Vec<String>,

@@ -1,4 +1,4 @@
-//! The table of what was found, for eyes and for programs.
+//! The table of results, as text and as JSON.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Row {
     by: By,
     than: Option<&'static str>,
     turns: Vec<Turn>,
-    /// Why there is a turn less.
+    /// The error of a failed turn.
     failed: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Row {
         self.of(|turn| Some(turn.cpu))
     }
 
-    /// How many times less CPU it needs than who it is compared with.
+    /// How many times less CPU time it needs than the compared server.
     fn ratio(&self, rows: &[Self]) -> Option<f64> {
         let than = |row: &&Self| Some(row.name) == self.than && row.by == self.by;
         let other = rows.iter().find(than)?.cpu()?;
@@ -70,7 +70,7 @@ impl Row {
     }
 }
 
-/// What it costs to load something.
+/// The cost of loading something.
 pub struct Cost {
     name: &'static str,
     turns: Vec<(Duration, u64)>,
@@ -102,7 +102,7 @@ fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> Option<T> {
     values.get(values.len() / 2).copied()
 }
 
-/// The whole, with what failed beneath it.
+/// The whole table, with failures below it.
 pub fn text(rows: &[Row], costs: &[Cost]) -> String {
     let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
@@ -139,7 +139,7 @@ pub fn text(rows: &[Row], costs: &[Cost]) -> String {
     format!("{}\n{}{notes}", align(&lines, 2), align(&loads, 1))
 }
 
-/// One JSON object a line: servers, then what it costs to load something.
+/// One JSON object per line: the servers, then the costs of loading.
 pub fn json_lines(rows: &[Row], costs: &[Cost]) -> String {
     let mut lines = String::new();
     for row in rows {

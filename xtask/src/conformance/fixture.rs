@@ -1,4 +1,4 @@
-//! Our programs that the suite talks to, in each language: a server and a client.
+//! Our server and client in each language, for the suite to test.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,33 +6,35 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Set;
 use crate::diagnostic::Language;
 use crate::log::quote;
 use crate::node;
 use crate::python::{self, Run};
 use crate::repo::{self, Build, cargo};
+use crate::together;
 
-/// The words that start each.
+/// The command lines of the server and the client.
 pub struct Fixture {
     server: Vec<PathBuf>,
     client: Vec<PathBuf>,
 }
 
 impl Fixture {
-    /// Builds what the sets need.
-    pub fn build(language: Language, how: Build, sets: &[Set], run: Run<'_>) -> Result<Self> {
+    /// Builds both programs.
+    pub fn build(language: Language, how: Build, run: Run<'_>) -> Result<Self> {
         let root = repo::root();
         Ok(match language {
             Language::Rust => {
-                let mut build = cargo("build -p mcpbolt --all-features");
-                build.args(how.flags());
-                if sets.iter().any(|set| !set.is_of_clients()) {
-                    build.args(["--example", "conformance"]);
-                }
-                if sets.iter().any(|set| set.is_of_clients()) {
-                    build.args(["--example", "conformance_client"]);
-                }
+                let build = match how {
+                    Build::Checked => together::checked()?,
+                    Build::Demo | Build::Release => {
+                        let mut build = cargo("build -p mcpbolt --all-features");
+                        build.args(how.flags());
+                        build.args(["--example", "conformance"]);
+                        build.args(["--example", "conformance_client"]);
+                        build
+                    }
+                };
                 run(build)?;
                 let examples = repo::target().join(how.folder()).join("examples");
                 Self {
@@ -80,7 +82,7 @@ impl Fixture {
             url: String::new(),
         };
         let mut lines = BufReader::new(stderr);
-        // A server may say more than where it is.
+        // A server may print other lines before its address.
         while !server.url.contains("http://") {
             server.url.clear();
             let read = lines.read_line(&mut server.url)?;
@@ -89,13 +91,13 @@ impl Fixture {
         let at = server.url.find("http://").unwrap_or_default();
         let url = server.url[at..].split_whitespace().next();
         server.url = url.unwrap_or_default().to_owned();
-        // What it says later must not hold it up.
+        // Later output must be read, or a full pipe would block the server.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(server)
     }
 }
 
-/// A server at work; ends with the run.
+/// A running server; ends when dropped.
 pub struct Server {
     child: Child,
     pub url: String,

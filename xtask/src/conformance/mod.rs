@@ -16,8 +16,8 @@ use crate::repo::Build;
 
 /// Run the official conformance suite against our servers and clients on HTTP
 ///
-/// Installs the suite, and the Node.js that it wants, into .cache/conformance, and prints how many
-/// scenarios of each set pass. The scenarios of authorization are left out: they come with it.
+/// Installs the suite, and the Node.js that it needs, into .cache/conformance, and prints how many
+/// scenarios of each set pass. Scenarios for authorization are left out until it is supported.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only this language; may be given several times
@@ -26,30 +26,30 @@ pub struct Args {
     /// Only this set of scenarios; may be given several times
     #[arg(long, value_enum)]
     set: Vec<Set>,
-    /// Only what every change is held against: the two sets of requirements for servers
+    /// Only the sets that every change must pass: the two sets of requirements for servers
     #[arg(long, conflicts_with = "set")]
     required: bool,
-    /// Build optimised
+    /// Build with optimisation
     #[arg(long)]
     release: bool,
 }
 
-/// What is run.
+/// A set of scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Set {
-    /// What a server of 2025-11-25 is required to do
+    /// The requirements for servers of 2025-11-25
     #[value(name = "2025-11-25")]
     Handshake,
-    /// What a server of 2026-07-28 is required to do
+    /// The requirements for servers of 2026-07-28
     #[value(name = "2026-07-28")]
     Stateless,
-    /// Everything that the suite has for servers, extensions too
+    /// All scenarios for servers, including extensions
     All,
-    /// The same of the stable release of the suite
+    /// All scenarios for servers, in the stable release of the suite
     Stable,
-    /// Everything for clients, in each revision
+    /// All scenarios for clients, in each revision
     Client,
-    /// The same of the stable release of the suite
+    /// All scenarios for clients, in the stable release of the suite
     ClientStable,
 }
 
@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Runs the sets of each language and prints a line for each; gives all scores together.
+/// Runs the sets of each language and prints a line for each. Returns all scores.
 fn run_sets(
     languages: &[Language],
     sets: &[Set],
@@ -109,7 +109,7 @@ fn run_sets(
     let suite = Suite::install(run)?;
     let mut total = Score::default();
     for &language in languages {
-        let fixture = Fixture::build(language, how, sets, run)?;
+        let fixture = Fixture::build(language, how, run)?;
         for &set in sets {
             let begun = Instant::now();
             let score = match set.is_of_clients() {
@@ -132,7 +132,7 @@ fn run_sets(
     Ok(total)
 }
 
-/// Runs a command and gives what it wrote.
+/// Runs a command and returns its output.
 pub type Capture<'a> = &'a mut dyn FnMut(&mut Command) -> Result<String>;
 
 fn or_all<T: Copy>(chosen: &[T], all: &[T]) -> Vec<T> {

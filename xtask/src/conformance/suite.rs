@@ -1,4 +1,4 @@
-//! The official suite: installed, run, its verdicts counted.
+//! Installs and runs the official suite, and counts its verdicts.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -12,21 +12,21 @@ use super::{Capture, Set};
 use crate::python::Run;
 use crate::repo::{self, Stamp, command};
 
-/// What it says of one scenario.
+/// The suite's mark of a passed scenario.
 const PASSED: char = '✓';
 
-/// Two releases of the suite, and the Node.js that both want.
+/// Two releases of the suite, and the Node.js that both need.
 pub struct Suite {
     folder: PathBuf,
 }
 
-/// What became of a set of scenarios.
+/// The results of a set of scenarios.
 #[derive(Default)]
 pub struct Score {
     pub scenarios: usize,
     pub passed: usize,
     pub checks: usize,
-    /// Scenarios that failed, and what was said.
+    /// The failed scenarios with their messages.
     pub failures: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Score {
 }
 
 impl Suite {
-    /// Installs it as its lock file says.
+    /// Installs the suite from its lock file.
     pub fn install(run: Run<'_>) -> Result<Self> {
         let folder = repo::cache().join("conformance");
         let source = repo::root().join("conformance");
@@ -119,8 +119,8 @@ impl Suite {
         Ok(score)
     }
 
-    /// Each scenario of clients in each revision it is for, one after the other: some look at the
-    /// time that is between two requests.
+    /// Runs each client scenario in each of its revisions, one after the other, because some measure the
+    /// time between two requests.
     pub fn clients(&self, fixture: &Fixture, set: Set, capture: Capture<'_>) -> Result<Score> {
         let listed = capture(self.command(set).arg("list"))?;
         let ours = scenarios(&listed);
@@ -159,8 +159,8 @@ fn leading_number(text: &str) -> usize {
     text[..digits].parse().unwrap_or_default()
 }
 
-/// The scenarios for clients in what the suite lists, but those of authorization; and the
-/// revisions of each, none for an extension.
+/// The client scenarios in the suite's list, without those of authorization, and the revisions of each;
+/// an extension has no revision.
 fn scenarios(listed: &str) -> Vec<(&str, Vec<Option<&str>>)> {
     let clients = listed.lines();
     let clients = clients.skip_while(|line| !line.starts_with("Client scenarios"));

@@ -1,5 +1,4 @@
-//! The action dialect beside MCP: its example's server in each language, called by its client in
-//! each.
+//! The action dialect: the example server in each language, called by the example client in each language.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,39 +9,30 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::columns::{align, millis};
-use crate::diagnostic::{self, Language};
-use crate::log::Log;
-use crate::repo::{self, Build};
+use crate::diagnostic::Language;
+use crate::repo;
+use crate::together::Programs;
 
-/// What a client prints: what the dialect's document says that it is answered.
+/// The expected output of a client: the answers in the dialect's document.
 const EXPECTED: &str = "corpus/actions_called.jsonl";
 
-/// One server, and what came of each client.
+/// One server, and the outcome of each client.
 pub struct Row {
     server: Language,
     clients: Vec<Result<Duration>>,
 }
 
 impl Row {
-    /// Whether every client was answered rightly.
+    /// Whether every client got the right answers.
     pub fn is_clean(&self) -> bool {
         self.clients.iter().all(Result::is_ok)
     }
 }
 
-/// Every pair.
-pub fn play(how: Build) -> Result<Vec<Row>> {
-    let mut log = Log::create("demo-actions", false)?;
+/// Runs every pair of server and client.
+pub fn play(built: &Programs) -> Result<Vec<Row>> {
     let expected = lines(&std::fs::read_to_string(repo::root().join(EXPECTED))?)?;
-    let mut programs = Vec::new();
-    for language in Language::ALL {
-        let run = &mut |command| log.run(command);
-        let words = diagnostic::example(language, "actions", "http,http-client", how, run);
-        if words.is_err() {
-            log.show_tail();
-        }
-        programs.push((language, words?));
-    }
+    let programs = Language::ALL.map(|language| (language, built.words(language, "actions")));
     let rows = programs.iter().map(|(server, words)| {
         let serving = Serving::start(words)?;
         let call =
@@ -56,7 +46,7 @@ pub fn play(how: Build) -> Result<Vec<Row>> {
     rows.collect()
 }
 
-/// A server, which ends with this.
+/// A running server; ends when dropped.
 struct Serving {
     process: Child,
     address: String,
@@ -78,9 +68,9 @@ impl Serving {
         let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
         stderr.read_line(&mut line)?;
-        // Whatever else it says is heard, lest it wait for a reader.
+        // Later output must be read, or a full pipe would block the server.
         thread::spawn(move || io::copy(&mut stderr, &mut io::sink()));
-        // It says that it listens, and where.
+        // The server prints a line that ends with its address.
         let address = line.split_whitespace().last();
         serving.address = address.context("the server said nothing")?.to_owned();
         Ok(serving)
@@ -89,13 +79,13 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// How long a client took from its start to its end, all that it was told being right.
+/// Runs a client and checks its answers. Returns how long it ran.
 fn called(words: &[String], address: &str, expected: &[Value]) -> Result<Duration> {
     let begin = Instant::now();
     let out = Command::new(&words[0])
@@ -122,7 +112,7 @@ fn called(words: &[String], address: &str, expected: &[Value]) -> Result<Duratio
     Ok(took)
 }
 
-/// Lines of JSON, in which a number is a number however it is written.
+/// Parses lines of JSON. All numbers become floats, so that 1 equals 1.0.
 fn lines(text: &str) -> Result<Vec<Value>> {
     let read = |line: &str| Ok(as_floats(serde_json::from_str(line)?));
     text.lines().map(read).collect()
@@ -142,7 +132,7 @@ fn as_floats(value: Value) -> Value {
     }
 }
 
-/// A row for each server, with what is wrong beneath.
+/// A row for each server, with failures below.
 pub fn table(rows: &[Row]) -> String {
     let cell = |outcome: &Result<Duration>| match outcome {
         Ok(took) => format!("right, {}", millis(*took)),

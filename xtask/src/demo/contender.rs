@@ -1,14 +1,15 @@
 //! The servers of the demo: ours in three languages, and the official SDKs'.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::diagnostic::{self, Language};
+use crate::diagnostic::Language;
 use crate::load::Start;
 use crate::log::Log;
 use crate::python::Venv;
-use crate::repo::{self, Build, Stamp, cargo, command};
+use crate::repo::{self, Stamp, cargo, command};
+use crate::together::Programs;
 
-/// A server that can be built.
+/// A server of the demo.
 pub struct Contender {
     pub name: &'static str,
     kind: Kind,
@@ -16,7 +17,7 @@ pub struct Contender {
 }
 
 enum Kind {
-    Ours(Language, Build),
+    Ours(Language),
     Rmcp,
     Python,
     /// A script below `xtask/peers/node`.
@@ -24,10 +25,10 @@ enum Kind {
 }
 
 /// Our diagnostic servers.
-pub fn ours(how: Build) -> Vec<Contender> {
+pub fn ours() -> Vec<Contender> {
     let ours = |name, language| Contender {
         name,
-        kind: Kind::Ours(language, how),
+        kind: Kind::Ours(language),
         env: &[],
     };
     vec![
@@ -37,8 +38,8 @@ pub fn ours(how: Build) -> Vec<Contender> {
     ]
 }
 
-/// The same tools on the official SDKs, each by its documented API and, where there is one that
-/// is faster, by that too.
+/// The same tools on the official SDKs, each with its documented API and, if there is a faster one, also
+/// with that.
 pub fn peers() -> Vec<Contender> {
     let peer = |name, kind, env| Contender { name, kind, env };
     vec![
@@ -66,12 +67,17 @@ pub fn peers() -> Vec<Contender> {
 }
 
 impl Contender {
-    /// Builds or installs what it needs and tells how to start it. The output of that goes to
-    /// `.cache/log`.
-    pub fn build(&self) -> Result<Start> {
+    /// Whether it is one of our servers.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, Kind::Ours(_))
+    }
+
+    /// Builds or installs the server (ours are built already). Returns how to start it. The output of the
+    /// build goes to `.cache/log`.
+    pub fn build(&self, ours: Option<&Programs>) -> Result<Start> {
         let name = self.name.replace(' ', "-");
         let mut log = Log::create(&format!("demo-{name}"), false)?;
-        let built = self.words(&mut log);
+        let built = self.words(ours, &mut log);
         if built.is_err() {
             log.show_tail();
         }
@@ -83,11 +89,13 @@ impl Contender {
         })
     }
 
-    fn words(&self, log: &mut Log) -> Result<Vec<String>> {
+    fn words(&self, ours: Option<&Programs>, log: &mut Log) -> Result<Vec<String>> {
         let peers = repo::root().join("xtask/peers");
         let paths = match self.kind {
-            Kind::Ours(language, how) => {
-                return diagnostic::build(language, how, &mut |command| log.run(command));
+            Kind::Ours(language) => {
+                let programs =
+                    ours.context("our servers are not built: see the log of demo-build")?;
+                return Ok(programs.words(language, "diagnostic"));
             }
             Kind::Rmcp => {
                 let target = repo::cache().join("peers/rust");
@@ -114,7 +122,7 @@ impl Contender {
     }
 }
 
-/// Copies the Node peers beside their packages, which node looks for from where a script lies.
+/// Copies the Node peers beside their packages, because node resolves packages from the script's folder.
 fn install_node_peers(log: &mut Log) -> Result<()> {
     let from = repo::root().join("xtask/peers/node");
     let to = repo::cache().join("peers/node");

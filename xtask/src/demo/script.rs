@@ -1,4 +1,4 @@
-//! What is done with each server, and what came of it.
+//! The script that runs on each server, and its results.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::load::{
     self, Faults, Figures, Revision, Session, Start, Window, Workload, cancelled_sleep,
 };
 
-/// The tools that a diagnostic server offers.
+/// The tools of a diagnostic server.
 const TOOLS: [&str; 5] = ["echo", "resize", "sleep", "progress", "stats"];
 
 /// One measurement of the script.
 pub struct Step {
     pub name: &'static str,
     pub in_flight: usize,
-    /// The bytes of an echoed text; 0 for calls with progress.
+    /// The length of the echoed text, in bytes; 0 for calls with progress.
     bytes: usize,
 }
 
-/// How many notifications each call with progress asks for.
+/// How many notifications each call with progress requests.
 const PROGRESS: u32 = 20;
 
 const STEPS: [Step; 5] = [
@@ -51,31 +51,31 @@ const STEPS: [Step; 5] = [
     },
 ];
 
-/// What is done with each server.
+/// The steps and settings for each server.
 pub struct Script {
     pub steps: &'static [Step],
     length: Duration,
-    /// Servers with a JIT are slower before it has seen enough.
+    /// Servers with a JIT are slower before it has warmed up.
     warm_up: Duration,
-    /// How often a server is started to time its first answer.
+    /// How many times a server is started to measure its first answer.
     starts: usize,
 }
 
-/// What came of it.
+/// The results of one server.
 pub struct Report {
     pub name: &'static str,
     pub state: State,
 }
 
 pub enum State {
-    /// It could not be built, started or greeted.
+    /// The server could not be built or started, or the handshake failed.
     Missing(String),
     Played {
         first_list: Duration,
         rows: Vec<(&'static Step, Figures)>,
         cancelled_after: Option<Duration>,
         exited_after: Option<Duration>,
-        /// Of everything, the rows included.
+        /// All faults, including those of the rows.
         faults: Faults,
     },
 }
@@ -99,7 +99,7 @@ impl Script {
         }
     }
 
-    /// Plays the whole script with one server.
+    /// Runs the whole script with one server.
     pub fn play(
         &self,
         name: &'static str,
@@ -195,7 +195,7 @@ impl Report {
         }
     }
 
-    /// Whether it was there and made no mistake.
+    /// Whether the server ran without a fault.
     pub fn is_clean(&self) -> bool {
         match &self.state {
             State::Missing(_) => false,
@@ -203,7 +203,7 @@ impl Report {
         }
     }
 
-    /// One line, for an output that cannot show a moving one.
+    /// One line, for outputs that are not a terminal.
     pub fn summary(&self) -> String {
         match &self.state {
             State::Missing(why) => format!("{}: MISSING: {why}", self.name),

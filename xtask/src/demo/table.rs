@@ -1,4 +1,4 @@
-//! The table, for eyes and for programs.
+//! The table of results, as text and as JSON.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const HEAD: [&str; 9] = [
     "first list",
 ];
 
-/// The whole table, with the faults told beneath it.
+/// The whole table, with faults below it.
 pub fn text(reports: &[Report]) -> String {
     let mut rows = vec![HEAD.map(str::to_owned)];
     let mut notes = String::new();
@@ -60,7 +60,7 @@ pub fn text(reports: &[Report]) -> String {
     align(&rows, 2) + "\n" + &notes
 }
 
-/// What the columns do not tell: the cancelled sleep, the exit, and every fault.
+/// The results that have no column: the cancelled sleep, the exit, and every fault.
 fn note(report: &Report) -> String {
     let State::Played {
         cancelled_after,
@@ -90,7 +90,7 @@ fn note(report: &Report) -> String {
     note
 }
 
-/// One JSON object per line and step; a missing server is one line too.
+/// One JSON object per line and step; a missing server is also a line.
 pub fn json_lines(reports: &[Report]) -> String {
     let mut lines = String::new();
     for report in reports {

@@ -1,4 +1,4 @@
-//! What carries whole messages to a server and back, never blocking on either.
+//! The trait of transports that carry whole messages to a server and back without blocking on either side.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ pub trait Carrier {
     /// Queues one message, written by `write`.
     fn queue(&mut self, write: &mut dyn FnMut(&mut Vec<u8>));
 
-    /// Moves what can be moved, waiting at most `wait` for something to happen, and hands every
-    /// whole message that came to `on`.
+    /// Sends and receives what is possible, waiting at most `wait` for an event, and passes every whole
+    /// received message to `on`.
     ///
     /// # Errors
-    /// The server is gone, or what came is no message.
+    /// If the server is gone, or sent something that is not a message.
     fn turn(&mut self, wait: Duration, on: &mut dyn FnMut(&[u8])) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! The closed loop: always the same number of calls in flight, for a while.
+//! A closed-loop load: a constant number of calls in flight, for a set time.
 
 use std::time::{Duration, Instant};
 
@@ -10,36 +10,36 @@ use super::wire::Workload;
 /// How long a server may be silent with calls in flight before the loop gives up.
 const STALL: Duration = Duration::from_secs(15);
 
-/// What a loop keeps up, and how long.
+/// The load and duration of a loop.
 #[derive(Clone, Copy)]
 pub struct Window {
     pub in_flight: usize,
     /// The measured time, once the warm-up is over.
     pub length: Duration,
     pub warm_up: Duration,
-    /// Measured on beyond `length` until so many calls are answered, for at most ten times as long.
+    /// Measuring goes on beyond `length` until this many calls are answered, for at most ten times `length`.
     pub at_least: u64,
 }
 
-/// What a loop found.
+/// The results of a loop.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Calls answered rightly while measured.
+    /// Correctly answered calls in the measured time.
     pub calls: u64,
     pub calls_per_second: f64,
-    /// From the call's bytes being queued to its answer being judged.
+    /// Latency from queueing the call's bytes to checking its answer.
     pub p50: Duration,
     pub p99: Duration,
     /// The server's CPU time for one call.
     pub cpu_per_call: Duration,
-    /// The part of it in threads that may run the server's language, as far as the system tells.
+    /// The part of it in threads that may run the server's language, if the system reports it.
     pub cpu_of_language: Option<Duration>,
     /// The most memory the server held.
     pub peak_bytes: u64,
     pub faults: Faults,
 }
 
-/// Runs a workload; `tick` is told now and then how many calls are answered.
+/// Runs a workload; calls `tick` now and then with the number of answered calls.
 pub fn run<C: Carrier>(
     session: &mut Session<C>,
     workload: &Workload,
@@ -51,7 +51,7 @@ pub fn run<C: Carrier>(
     let begin = Instant::now();
     let mut last_answer = (0, begin);
     let mut last_tick = begin;
-    // When measuring began, and what was answered and used by then.
+    // When measuring began, and the answered calls and CPU time up to then.
     let mut opened: Option<(Instant, u64, Duration, Option<Duration>)> = None;
     let mut figures = Figures::default();
     let mut measured = false;
@@ -118,7 +118,7 @@ pub fn run<C: Carrier>(
     figures
 }
 
-/// The value that a share `part` of the sorted values does not exceed.
+/// The quantile `part` of sorted values.
 fn quantile(sorted: &[u64], part: f64) -> Duration {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     let value = sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0);

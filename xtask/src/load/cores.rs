@@ -1,22 +1,22 @@
-//! One core for the server and another for its client, where there are two: neither is then
-//! measured with the other's cache and waiting.
+//! Pins the server to one core and its client to another, if there are two, so that neither affects the
+//! other's cache or waits for it.
 
 use std::sync::OnceLock;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// This thread, and whatever process it starts, on the server's core while `f` runs.
+/// Runs `f` with this thread, and all processes that it starts, on the server's core.
 pub fn as_server<T>(f: impl FnOnce() -> T) -> T {
     on(0, f)
 }
 
-/// This thread on the client's core while `f` runs.
+/// Runs `f` with this thread on the client's core.
 pub fn as_client<T>(f: impl FnOnce() -> T) -> T {
     on(1, f)
 }
 
-/// A core that cannot be had leaves the thread where it is.
+/// If the core is not available, the thread stays where it is.
 fn on<T>(index: usize, f: impl FnOnce() -> T) -> T {
     let me = Pid::from_raw(0);
     let before = sched_getaffinity(me);
@@ -31,7 +31,7 @@ fn on<T>(index: usize, f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The cores that this process was given.
+/// The cores that this process may use.
 fn all() -> &'static [usize] {
     static ALL: OnceLock<Vec<usize>> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Messages as requests of HTTP, on connections that are kept: each stands alone or, in the revision
-//! with a handshake, belongs to the one session that the server has named.
+//! Messages as HTTP requests on persistent connections. Each is stateless or, in the revision with a
+//! handshake, belongs to the one session that the server has created.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,17 +15,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::carrier::Carrier;
 use super::wire::{Revision, shorten};
 
-/// Bytes that one read asks for.
+/// The size of one read, in bytes.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Connections to a server of this machine: as many as there are requests at once.
+/// Connections to a server on this machine: as many as there are concurrent requests.
 pub struct Http {
     port: u16,
     revision: Revision,
-    /// The server's name of the session.
+    /// The session id from the server.
     session: Option<String>,
     connections: Vec<Connection>,
-    /// Messages for which there was no connection yet.
+    /// Messages that wait for a connection.
     waiting: Vec<Vec<u8>>,
 }
 
@@ -48,7 +48,7 @@ impl Http {
         }
     }
 
-    /// Waits until somebody listens there.
+    /// Waits until the server listens.
     pub fn until_there(&mut self, patience: Duration) -> Result<()> {
         let deadline = Instant::now() + patience;
         loop {
@@ -77,7 +77,7 @@ impl Http {
         })
     }
 
-    /// What stands above a message, but for its length.
+    /// The head of a request, without `Content-Length`.
     fn head(&self, body: &[u8]) -> String {
         let mut head = format!(
             "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
@@ -185,7 +185,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands an answer over that is whole; the session that it names.
+    /// Passes a complete answer to `on`. Returns the session id in it.
     fn read(&mut self, on: &mut dyn FnMut(&[u8])) -> Result<Option<String>> {
         let filled = self.input.len();
         self.input.resize(filled + READ_BYTES, 0);
@@ -203,7 +203,7 @@ impl Connection {
         let Some(answer) = Answer::read(&self.input)? else {
             return Ok(None);
         };
-        // What is told, not asked, is answered with nothing.
+        // Notifications get an empty answer.
         if !answer.body.is_empty() {
             on(&answer.body);
         }
@@ -215,24 +215,24 @@ impl Connection {
     }
 }
 
-/// What stands in a message behind those words, up to the next quote; empty if nothing does.
+/// The text after `words` up to the next quote; empty if `words` are not found.
 fn between<'a>(body: &'a [u8], words: &[u8]) -> &'a str {
     let rest = find(body, words).map(|at| &body[at + words.len()..]);
     let text = rest.and_then(|rest| rest.split(|byte| *byte == b'"').next());
     std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
 }
 
-/// An answer that is whole.
+/// A complete HTTP response.
 #[derive(Debug, PartialEq)]
 struct Answer<'a> {
     body: Cow<'a, [u8]>,
     session: Option<String>,
-    /// Bytes of all of it.
+    /// Its length with its head, in bytes.
     len: usize,
 }
 
 impl<'a> Answer<'a> {
-    /// `None` as long as something of it is missing.
+    /// `None` while it is incomplete.
     fn read(input: &'a [u8]) -> Result<Option<Self>> {
         let Some(end) = find(input, b"\r\n\r\n") else {
             return Ok(None);
@@ -249,10 +249,11 @@ impl<'a> Answer<'a> {
             (Some(len), _) if rest.len() < len => return Ok(None),
             (Some(len), _) => (Cow::Borrowed(&rest[..len]), len),
             (None, Some("chunked")) if header("content-type") != Some("text/event-stream") => {
-                match chunks(rest)? {
-                    None => return Ok(None),
-                    Some((body, len)) => (Cow::Owned(body), len),
+                let (body, len, is_whole) = chunks(rest)?;
+                if !is_whole {
+                    return Ok(None);
                 }
+                (Cow::Owned(body), len)
             }
             (None, _) => bail!("no answer in one piece: {}", shorten(&head)),
         };
@@ -262,13 +263,14 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A body that comes in chunks, and their length with all that is around them, once it is whole.
-fn chunks(input: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
+/// Decodes a chunked body as far as it has arrived. Returns the body, the bytes of input that it takes with
+/// its framing, and whether it is complete.
+pub fn chunks(input: &[u8]) -> Result<(Vec<u8>, usize, bool)> {
     let mut body = Vec::new();
     let mut at = 0;
     while let Some(end) = find(&input[at..], b"\r\n") {
         let size = std::str::from_utf8(&input[at..at + end])?;
-        let size = usize::from_str_radix(size, 16).context("no length of a chunk")?;
+        let size = usize::from_str_radix(size.trim(), 16).context("no length of a chunk")?;
         let begin = at + end + 2;
         let Some(chunk) = input.get(begin..begin + size + 2) else {
             break;
@@ -276,10 +278,10 @@ fn chunks(input: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
         body.extend_from_slice(&chunk[..size]);
         at = begin + size + 2;
         if size == 0 {
-            return Ok(Some((body, at)));
+            return Ok((body, at, true));
         }
     }
-    Ok(None)
+    Ok((body, at, false))
 }
 
 #[cfg(test)]

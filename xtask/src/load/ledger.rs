@@ -1,4 +1,4 @@
-//! The ledger: which calls are in flight, and everything that an answer can do wrong.
+//! Tracks the calls in flight, and checks everything that can be wrong with an answer.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use anyhow::{Result, bail};
 
 use super::wire::{self, Message, Progress, Workload, shorten};
 
-/// What went wrong, counted by kind, with the first of all as a sample.
+/// Faults, counted by kind, with the first of all as a sample.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Answers with a text that was not asked for, or errors.
+    /// Answers with a wrong text, or errors.
     pub wrong: u64,
     /// Answers to calls that are not in flight: repeated, or never sent.
     pub stray: u64,
-    /// Lines that are no JSON-RPC message.
+    /// Lines that are not a JSON-RPC message.
     pub garbage: u64,
     /// Progress out of order, missing, or after the answer.
     pub progress: u64,
     /// Calls without an answer.
     pub lost: u64,
-    /// The first fault, told.
+    /// The description of the first fault.
     pub first: Option<String>,
 }
 
@@ -29,12 +29,12 @@ impl Faults {
         self.wrong + self.stray + self.garbage + self.progress + self.lost
     }
 
-    /// Notes a fault's story when it is the first.
+    /// Keeps the description of a fault if it is the first.
     pub fn tell(&mut self, story: impl Into<String>) {
         self.first.get_or_insert_with(|| story.into());
     }
 
-    /// Adds what another part of the same session found.
+    /// Adds the faults from another part of the same session.
     pub fn add(&mut self, other: Self) {
         self.wrong += other.wrong;
         self.stray += other.stray;
@@ -56,9 +56,9 @@ struct Flight {
 pub struct Ledger<'a> {
     workload: &'a Workload,
     flights: HashMap<u64, Flight>,
-    /// Calls answered rightly.
+    /// Correctly answered calls.
     pub answered: u64,
-    /// How long each of them took, in nanoseconds, while `timing`.
+    /// The latency of each of them, in nanoseconds, while `timing`.
     pub latencies: Vec<u64>,
     pub timing: bool,
     pub faults: Faults,
@@ -80,7 +80,7 @@ impl<'a> Ledger<'a> {
         self.flights.len()
     }
 
-    /// Notes that a call goes out now.
+    /// Records that a call is sent now.
     pub fn sent(&mut self, id: u64, now: Instant) {
         self.flights.insert(
             id,
@@ -91,7 +91,7 @@ impl<'a> Ledger<'a> {
         );
     }
 
-    /// Judges one line from the server.
+    /// Checks one line from the server.
     pub fn line(&mut self, line: &[u8], now: Instant) {
         let message = match serde_json::from_slice::<Message<'_>>(line) {
             Ok(message) if message.jsonrpc == "2.0" => message,
@@ -179,7 +179,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// What is still in flight will not be answered any more.
+    /// Counts the calls still in flight as lost.
     pub fn give_up(&mut self) {
         self.faults.lost += self.flights.len() as u64;
         self.flights.clear();

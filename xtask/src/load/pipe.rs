@@ -1,4 +1,4 @@
-//! Lines over a pair of pipes, both ways at once, never blocking on either.
+//! Sends and receives lines over a pair of pipes at the same time, without blocking on either.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -11,17 +11,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::carrier::Carrier;
 
-/// Bytes that one read asks for.
+/// The size of one read, in bytes.
 const READ_BYTES: usize = 256 * 1024;
 
-/// The two ends that the server's pipes have on our side.
+/// Our ends of the server's two pipes.
 pub struct Pipe {
     to: ChildStdin,
     from: ChildStdout,
     /// `out[sent..]` is still to be written.
     out: Vec<u8>,
     sent: usize,
-    /// `input[..filled]` begins with an unfinished line; no newline is in `..searched`.
+    /// `input[..filled]` begins with an unfinished line; `input[..searched]` contains no newline.
     input: Vec<u8>,
     filled: usize,
     searched: usize,
@@ -44,7 +44,7 @@ impl Pipe {
         })
     }
 
-    /// Gives up the server's output and hands out its input, to be closed by dropping it.
+    /// Drops the server's output and returns its input, which the caller closes by dropping it.
     pub fn into_input(self) -> ChildStdin {
         self.to
     }

@@ -1,4 +1,4 @@
-//! What is not a closed loop: a call that is cancelled.
+//! A test outside the closed loop: a cancelled call.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::session::Session;
 use super::wire;
 
-/// Starts a sleep of a minute, cancels it once it runs, and returns how long the server went on
-/// with it. A server that never stops it, or that miscounts, is an error.
+/// Starts a sleep of a minute, cancels it once it runs, and returns how long the server took to stop
+/// it. It is an error if the server never stops it, or miscounts.
 pub fn cancelled_sleep(session: &mut Session) -> Result<Duration> {
     let before = stats(session)?;
     let id = session.next_id();

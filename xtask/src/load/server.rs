@@ -1,4 +1,4 @@
-//! A server as a process: started on a core of its own, metered, ended.
+//! A server process: started on a core of its own, measured, ended.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use crate::process;
 pub struct Start {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// What its environment has besides ours.
+    /// Variables to add to our environment.
     pub env: Vec<(String, String)>,
-    /// The file that takes its standard error; without one, nobody reads it.
+    /// The file for its standard error; without one, standard error is discarded.
     pub stderr: Option<PathBuf>,
 }
 
 impl Start {
-    /// The same with the port for `{port}`.
+    /// A copy with `{port}` replaced by the port.
     pub fn on_port(&self, port: u16) -> Self {
         let port = port.to_string();
         Self {
@@ -39,13 +39,13 @@ impl Start {
     }
 }
 
-/// A running server. Dropping it ends it and whatever it started.
+/// A running server. Dropping it ends the server and all its descendants.
 pub struct Server {
     child: Child,
 }
 
 impl Server {
-    /// Starts it with pipes, on the server's core.
+    /// Starts the server with pipes, on the server's core.
     pub fn start(start: &Start) -> Result<(Self, ChildStdin, ChildStdout)> {
         let mut command = Command::new(&start.words[0]);
         command
@@ -64,13 +64,13 @@ impl Server {
         Ok((Self { child }, stdin, stdout))
     }
 
-    /// CPU time that it and what it started have used, in all their threads.
+    /// CPU time of the server and its descendants, in all their threads.
     pub fn cpu(&self) -> Duration {
         process::tree(self.child.id()).into_iter().map(cpu).sum()
     }
 
-    /// CPU time of those of its threads that may run the server's language: all but the engine's own.
-    /// `None` where the system does not tell.
+    /// CPU time of the threads that may run the server's language: all but the engine's own.
+    /// `None` if the system does not report it.
     pub fn cpu_of_language(&self) -> Option<Duration> {
         let folder = format!("/proc/{}/task", self.child.id());
         let mut all = Duration::ZERO;
@@ -87,7 +87,7 @@ impl Server {
         (!all.is_zero()).then_some(all)
     }
 
-    /// The most memory it has held since [`Self::forget_peak`], in bytes.
+    /// Its peak memory since [`Self::forget_peak`], in bytes.
     pub fn peak_bytes(&self) -> u64 {
         process::tree(self.child.id())
             .into_iter()
@@ -95,15 +95,15 @@ impl Server {
             .sum()
     }
 
-    /// Lets the peak begin again from the present size.
+    /// Resets the peak to the current size.
     pub fn forget_peak(&self) {
         for pid in process::tree(self.child.id()) {
-            // Refused in some containers: the peak is then that of the whole life.
+            // Some containers refuse this: the peak then covers the whole life of the process.
             let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
         }
     }
 
-    /// Waits for it to exit by itself; how long that took, or `None` when it did not in time.
+    /// Waits for the server to exit by itself. Returns how long that took, or `None` after `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<Duration> {
         let started = Instant::now();
         while started.elapsed() < limit {
@@ -131,7 +131,7 @@ impl Drop for Server {
     }
 }
 
-/// The process's own clock: nanoseconds, and threads that have ended are counted too.
+/// The CPU time of a process, including ended threads.
 fn cpu(pid: u32) -> Duration {
     let read = || {
         let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;

@@ -1,4 +1,4 @@
-//! One conversation with one server: opened, asked single questions, closed.
+//! One conversation with one server: opening it, single requests, closing it.
 
 use std::process::ChildStdin;
 use std::time::{Duration, Instant};
@@ -12,23 +12,23 @@ use super::pipe::Pipe;
 use super::server::{Server, Start};
 use super::wire::{self, Revision, shorten};
 
-/// How long a server may think about one question.
+/// How long a server may take to answer one request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An open conversation, over whatever carries it.
+/// An open conversation over any carrier.
 pub struct Session<C = Pipe> {
     pub server: Server,
     pub carrier: C,
     pub revision: Revision,
     /// From the start of the process to its first `tools/list` answer.
     pub first_list: Duration,
-    /// The tools it listed.
+    /// The names of the listed tools.
     pub tools: Vec<String>,
     next_id: u64,
 }
 
 impl Session<Pipe> {
-    /// Starts the server, shakes hands where the revision does, and lists its tools.
+    /// Starts the server, performs the handshake if the revision has one, and lists its tools.
     pub fn open(start: &Start, revision: Revision) -> Result<Self> {
         let started = Instant::now();
         let (server, to, from) = Server::start(start)?;
@@ -45,7 +45,7 @@ impl Session<Pipe> {
         Ok(session)
     }
 
-    /// Closes the server's input and waits for it to exit; how long that took, unless it did not.
+    /// Closes the server's input and waits for its exit. Returns how long that took, or `None` if it did not.
     pub fn close(self) -> Option<Duration> {
         let Self {
             mut server,
@@ -58,8 +58,8 @@ impl Session<Pipe> {
 }
 
 impl Session<Http> {
-    /// Starts a server that listens on `port`, which stands as `{port}` in its words, shakes hands
-    /// where the revision does, and lists its tools.
+    /// Starts a server that listens on `port`, which replaces `{port}` in its command line, performs the
+    /// handshake if the revision has one, and lists its tools.
     pub fn open_http(start: &Start, port: u16, revision: Revision) -> Result<Self> {
         let start = start.on_port(port);
         let started = Instant::now();
@@ -80,7 +80,7 @@ impl Session<Http> {
 }
 
 impl<C: Carrier> Session<C> {
-    /// Where the revision does.
+    /// Performs the handshake if the revision has one.
     fn shake_hands(&mut self) -> Result<()> {
         let revision = self.revision;
         if revision != Revision::Handshake {
@@ -115,20 +115,20 @@ impl<C: Carrier> Session<C> {
         }
     }
 
-    /// An id that was not used before.
+    /// A new id.
     pub fn next_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         id
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a notification.
     pub fn tell(&mut self, message: &str) {
         self.carrier
             .queue(&mut |out| out.extend_from_slice(message.as_bytes()));
     }
 
-    /// Sends a request and waits for its result; other messages are passed over.
+    /// Sends a request and waits for its result; ignores other messages.
     pub fn ask(&mut self, request: impl FnOnce(u64) -> String) -> Result<Value> {
         let id = self.next_id();
         self.tell(&request(id));
@@ -155,7 +155,7 @@ impl<C: Carrier> Session<C> {
         }
     }
 
-    /// Calls a tool and returns the text it answers.
+    /// Calls a tool and returns the text of its answer.
     pub fn call(&mut self, tool: &str, arguments: &str) -> Result<String> {
         let revision = self.revision;
         let result = self.ask(|id| wire::call(id, revision, tool, arguments, false))?;

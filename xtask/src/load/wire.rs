@@ -1,4 +1,4 @@
-//! The messages: what we send as bytes, what comes back as borrowed parts.
+//! The messages: sent ones as bytes, received ones as borrowed parts.
 
 use std::borrow::Cow;
 
@@ -61,7 +61,7 @@ pub fn list(id: u64, revision: Revision, cursor: Option<&str>) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{params}}}}}"#)
 }
 
-/// `tools/call` with its arguments as raw JSON; progress is reported under the id.
+/// `tools/call` with its arguments as raw JSON; the id is the progress token.
 pub fn call(id: u64, revision: Revision, tool: &str, arguments: &str, progress: bool) -> String {
     let mut meta = Vec::new();
     meta.extend(Some(revision.envelope()).filter(|envelope| !envelope.is_empty()));
@@ -81,26 +81,26 @@ pub fn cancelled(id: u64) -> String {
     )
 }
 
-/// What the calls of a closed loop ask for, and what each must answer.
+/// The calls of a closed loop, and their expected answers.
 pub enum Workload {
-    /// `echo` of a text that no other call has.
+    /// `echo` of a text unique to the call.
     Echo(Echo),
     /// `progress(n)`: n notifications, then the answer.
     Progress { revision: Revision, count: u32 },
 }
 
-/// One text for many calls: only its first bytes, made from the id, differ.
+/// One text for many calls: only its first bytes, derived from the id, differ.
 pub struct Echo {
     revision: Revision,
     filler: String,
-    /// The filler as it stands between quotes.
+    /// The filler, escaped for a JSON string.
     escaped: String,
 }
 
-/// Prose and code as they are sent to tools: mostly plain, some escaped, some not ASCII.
+/// Typical prose and code in tool calls: mostly plain, some escaped, some not ASCII.
 const PROSE: &str = "fn main() {\n\tprintln!(\"hello, {}\", name); // C:\\temp — naïve, 你好, 🦀\n}\nMost of what a tool is given is plain text that needs no escaping at all, like this line.\n";
 
-/// The bytes of a text that are made from its id.
+/// How many bytes of a text are derived from its id.
 const MARK_BYTES: usize = 16;
 
 fn mark(id: u64) -> String {
@@ -145,7 +145,7 @@ impl Workload {
         out.extend_from_slice(text.as_bytes());
     }
 
-    /// The notifications that one call must bring.
+    /// The number of progress notifications that each call must get.
     pub fn progress(&self) -> u32 {
         match self {
             Self::Echo(_) => 0,
@@ -153,7 +153,7 @@ impl Workload {
         }
     }
 
-    /// Judges the text that was answered to the call with this id.
+    /// Checks the text in the answer to the call with this id.
     pub fn check(&self, id: u64, text: &str) -> Result<()> {
         let right = match self {
             Self::Echo(echo) => text
@@ -171,7 +171,7 @@ impl Workload {
     }
 }
 
-/// Any message that a server sends.
+/// Any message from a server.
 #[derive(Deserialize)]
 pub struct Message<'a> {
     #[serde(borrow)]
@@ -215,7 +215,7 @@ struct Block<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// The text of a tool's result that is one text block and no error.
+/// The text of a tool result with a single text block that is not an error.
 pub fn text(result: &RawValue) -> Result<Cow<'_, str>> {
     let parsed: ToolResult<'_> = serde_json::from_str(result.get())?;
     let mut content = parsed.content.into_iter();

@@ -1,8 +1,8 @@
-//! Numbers of requirements, as texts name them.
+//! Requirement ids, and how to find them in texts.
 
 use std::fmt;
 
-/// One number: `R-CMP-03`.
+/// One id: `R-CMP-03`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     /// `R-CMP`.
@@ -17,7 +17,7 @@ impl fmt::Display for Id {
 }
 
 impl Id {
-    /// The number that `text` begins with, and what follows it.
+    /// The id that `text` begins with, and the rest of `text`.
     pub fn read(text: &str) -> Option<(Self, &str)> {
         let name = text.strip_prefix("R-")?;
         let (area, rest) = name.split_at_checked(3)?;
@@ -33,7 +33,7 @@ impl Id {
     }
 }
 
-/// Every number that `text` names; `R-CMP-01 to R-CMP-03` names three.
+/// Every id in `text`; `R-CMP-01 to R-CMP-03` stands for three.
 pub fn all(text: &str) -> Vec<Id> {
     let mut ids: Vec<Id> = Vec::new();
     let mut rest = text;

@@ -1,63 +1,75 @@
-//! The list of requirements, and the reasons for which some have no test.
+//! The table of requirements, and the reasons why some have no test.
 
 use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
 
 use super::ids::{self, Id};
 
 /// How binding a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// MUST
-    M,
-    /// SHOULD
-    S,
-    /// MAY
-    O,
+    Must,
+    Should,
+    May,
     /// Not decided by the specification
-    D,
+    Open,
 }
 
 impl Level {
-    pub const ALL: [Self; 4] = [Self::M, Self::S, Self::O, Self::D];
+    pub const ALL: [Self; 4] = [Self::Must, Self::Should, Self::May, Self::Open];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Must => "MUST",
+            Self::Should => "SHOULD",
+            Self::May => "MAY",
+            Self::Open => "OPEN",
+        }
+    }
 }
 
-/// One row of the list.
+/// One row of the table.
+#[derive(Debug)]
 pub struct Row {
     pub id: Id,
     pub level: Level,
-    /// The heading it stands under, for example `B.4 Tools`.
-    pub section: String,
     pub text: String,
 }
 
-/// The rows of a document: `| R-CMP-01 | M | S | all | … |` under headings `## B.11 …`.
-pub fn rows(document: &str) -> Vec<Row> {
-    let mut section = String::new();
-    let mut rows = Vec::new();
-    for line in document.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            section = heading.to_owned();
+/// The rows of a table: lines of `R-CMP-01 | MUST | source | what is demanded`.
+///
+/// # Errors
+///
+/// A line is neither a row, a comment (`#`) nor empty, or repeats an id.
+pub fn rows(table: &str) -> Result<Vec<Row>> {
+    let mut rows: Vec<Row> = Vec::new();
+    let lines = table.lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let row = row(line).with_context(|| format!("not a row: {line}"))?;
+        if rows.iter().any(|known| known.id == row.id) {
+            bail!("{} stands twice in the table", row.id);
         }
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, id, level, _, _, text @ ..] = &*cells else {
-            continue;
-        };
-        let level = Level::ALL
-            .into_iter()
-            .find(|known| format!("{known:?}") == *level);
-        if let (Some((id, "")), Some(level)) = (Id::read(id), level) {
-            rows.push(Row {
-                id,
-                level,
-                section: section.clone(),
-                text: text.join("|"),
-            });
-        }
+        rows.push(row);
     }
-    rows
+    Ok(rows)
 }
 
-/// Lines of `R-CMP-04, R-CMP-06 to R-CMP-08: why`; a whole group is named without a number.
+fn row(line: &str) -> Option<Row> {
+    let cells: Vec<&str> = line.split(" | ").collect();
+    let [id, level, _source, text] = *cells else {
+        return None;
+    };
+    let level = Level::ALL.into_iter().find(|known| known.name() == level)?;
+    let (id, "") = Id::read(id)? else {
+        return None;
+    };
+    let text = text.to_owned();
+    Some(Row { id, level, text })
+}
+
+/// The reasons, from lines such as `R-CMP-04, R-CMP-06 to R-CMP-08: why`; a name without a number stands
+/// for a whole group.
 pub fn reasons(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|line| line.starts_with("R-"));
     let mut reasons = BTreeMap::new();
@@ -75,11 +87,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_with_their_heading() {
-        let rows = rows("## B.1 X\n| id | lvl |\n| R-CMP-01 | S | B | all | Do `a|b`. |\n");
-        assert_eq!(rows.len(), 1);
-        assert_eq!((rows[0].level, &*rows[0].section), (Level::S, "B.1 X"));
-        assert_eq!(rows[0].id.to_string(), "R-CMP-01");
+    fn rows_are_read_and_anything_else_is_an_error() -> Result<()> {
+        let row = "R-CMP-01 | SHOULD | all basic | Do `a`.";
+        let rows_of = rows(&format!("# head\n\n{row}\n"))?;
+        assert_eq!(rows_of.len(), 1);
+        assert_eq!(
+            (rows_of[0].level, &*rows_of[0].text),
+            (Level::Should, "Do `a`.")
+        );
+        assert_eq!(rows_of[0].id.to_string(), "R-CMP-01");
+        for bad in [
+            &format!("{row}\n{row}"),
+            "R-CMP-01 | all basic | Do.",
+            "R-CMP-01 | MIGHT | all basic | Do.",
+            "R-CMP-1 | MUST | all basic | Do.",
+        ] {
+            assert!(rows(bad).is_err(), "{bad}");
+        }
+        Ok(())
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! `cargo xtask requirements`: what the protocol demands and which tests show that it is met.
+//! `cargo xtask requirements`: the requirements of the protocol, and the tests for each.
 //!
-//! The list of demands is not part of the repository; the tests are, and name the rows they show.
+//! Each requirement is a line of a table; code, tests and documents cite its id.
 
 mod ids;
 mod list;
@@ -13,42 +13,29 @@ use anyhow::{Context, Result};
 
 use self::ids::Id;
 use self::list::{Level, Row};
+use self::tests::Cited;
 use crate::repo;
+
+const TABLE: &str = "corpus/requirements.txt";
+const REASONS: &str = "xtask/requirements.txt";
 
 /// Show which requirements of the protocol have a test, and why the others have none
 ///
-/// Reads the list in $MCPBOLT_SHARED (default: `shared` beside the repository), the numbers that
-/// the tests of all languages name, and the reasons of xtask/requirements.txt. Fails on a row that
-/// has neither test nor reason, on a number that is not in the list and on a reason that is not
-/// needed any more.
+/// Reads the table corpus/requirements.txt, the ids in files of all languages, and the reasons in
+/// xtask/requirements.txt. Fails on a row with neither test nor reason, on an id that is not in
+/// the table, and on a reason that is no longer needed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Show only the groups whose number begins like this, for example B or B.4
+    /// Show only the groups that begin with this, for example R-TOL
     #[arg(long, default_value = "")]
-    section: String,
-    /// Name the tests of each row, too
+    group: String,
+    /// Also name the tests of each row
     #[arg(long)]
     covered: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let path = match std::env::var_os("MCPBOLT_SHARED") {
-        Some(folder) => std::path::PathBuf::from(folder),
-        None => repo::root().join("../shared"),
-    }
-    .join("spec/requirements.md");
-    if !path.exists() {
-        println!("SKIPPED: {} is not here", path.display());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let read = |path: &std::path::Path| {
-        std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
-    };
-    let report = Report {
-        rows: list::rows(&read(&path)?),
-        tests: tests::by_requirement()?,
-        reasons: list::reasons(&read(&repo::root().join("xtask/requirements.txt"))?),
-    };
+    let report = Report::read()?;
     report.print(args);
     let problems = report.problems();
     problems.iter().for_each(|problem| println!("{problem}"));
@@ -57,12 +44,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 struct Report {
     rows: Vec<Row>,
-    tests: BTreeMap<Id, Vec<String>>,
-    /// By id, or by the group that an id begins with.
+    cited: Cited,
+    /// By id, or by group.
     reasons: BTreeMap<String, String>,
 }
 
-/// Rows with a test, and all of them.
+/// The number of rows with a test, and of all rows.
 #[derive(Clone, Copy, Default)]
 struct Count(usize, usize);
 
@@ -79,8 +66,20 @@ impl std::fmt::Display for Count {
 }
 
 impl Report {
+    fn read() -> Result<Self> {
+        let read = |path: &str| {
+            std::fs::read_to_string(repo::root().join(path))
+                .with_context(|| format!("reading {path}"))
+        };
+        Ok(Self {
+            rows: list::rows(&read(TABLE)?)?,
+            cited: tests::cited()?,
+            reasons: list::reasons(&read(REASONS)?),
+        })
+    }
+
     fn is_covered(&self, row: &Row) -> bool {
-        self.tests.contains_key(&row.id)
+        self.cited.tests.contains_key(&row.id)
     }
 
     fn reason(&self, id: &Id) -> Option<&str> {
@@ -90,60 +89,63 @@ impl Report {
     }
 
     fn print(&self, args: &Args) {
-        let mut sums: BTreeMap<char, [Count; 4]> = BTreeMap::new();
-        let mut groups: Vec<&str> = self.rows.iter().map(|row| &*row.section).collect();
-        groups.dedup();
-        for group in groups {
-            let rows: Vec<_> = self.rows.iter().filter(|r| r.section == group).collect();
+        let mut all = [Count::default(); 4];
+        for rows in self.rows.chunk_by(|a, b| a.id.group == b.id.group) {
             let mut counts = [Count::default(); 4];
-            for row in &rows {
+            for row in rows {
                 let covered = usize::from(self.is_covered(row));
                 counts[row.level as usize] += Count(covered, 1);
             }
-            let letter = group.chars().next().unwrap_or('?');
-            let sum = sums.entry(letter).or_default();
-            sum.iter_mut()
+            all.iter_mut()
                 .zip(counts)
                 .for_each(|(sum, count)| *sum += count);
-            if !group.starts_with(&*args.section) {
+            let group = &*rows[0].id.group;
+            if !group.starts_with(&*args.group) {
                 continue;
             }
             println!("\n{group}: {}", line(&counts));
             for row in rows {
-                match self.tests.get(&row.id) {
+                let level = row.level.name();
+                match self.cited.tests.get(&row.id) {
                     Some(tests) if args.covered => {
-                        println!("  {} {:?}  {}", row.id, row.level, tests.join(", "));
+                        println!("  {} {level}  {}", row.id, tests.join(", "));
                     }
                     Some(_) => {}
                     None => {
                         let why = self.reason(&row.id).unwrap_or("NO TEST AND NO REASON");
-                        println!("  {} {:?}  {why}", row.id, row.level);
+                        println!("  {} {level}  {why}", row.id);
                     }
                 }
             }
         }
-        println!("\nrows with a test, of all rows:");
-        let mut all = [Count::default(); 4];
-        for (letter, counts) in &sums {
-            println!("  {letter}    {}", line(counts));
-            all.iter_mut()
-                .zip(counts)
-                .for_each(|(sum, count)| *sum += *count);
-        }
-        println!("  all  {}", line(&all));
+        println!("\nrows with a test, of all rows: {}", line(&all));
+        println!("ids named somewhere: {}", self.cited.anywhere.len());
     }
 
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        let known = |id: &Id| self.rows.iter().any(|row| row.id == *id);
-        for (id, tests) in self.tests.iter().filter(|(id, _)| !known(id)) {
-            let tests = tests.join(", ");
-            problems.push(format!("error: {id} is in no list, but named in {tests}"));
+        let known = |id: &str| self.rows.iter().any(|row| id == row.id.to_string());
+        for (id, files) in &self.cited.anywhere {
+            if !known(&id.to_string()) {
+                let files = files.join(", ");
+                problems.push(format!(
+                    "error: {id} is not in {TABLE}, but named in {files}"
+                ));
+            }
+        }
+        for name in self.reasons.keys() {
+            let is_group = self.rows.iter().any(|row| row.id.group == *name);
+            if !is_group && !known(name) {
+                problems.push(format!("error: {REASONS}: {name} is not in {TABLE}"));
+            }
         }
         for row in &self.rows {
             let covered = self.is_covered(row);
             if !covered && self.reason(&row.id).is_none() {
-                problems.push(format!("error: {} has no test: {}", row.id, row.text));
+                problems.push(format!(
+                    "error: {} has no test and no reason: {}",
+                    row.id, row.text
+                ));
             }
             if covered && self.reasons.contains_key(&row.id.to_string()) {
                 problems.push(format!("error: {} has a test and a reason", row.id));
@@ -157,7 +159,60 @@ fn line(counts: &[Count; 4]) -> String {
     let levels = Level::ALL.iter().zip(counts);
     let words: Vec<_> = levels
         .filter(|(_, count)| count.1 > 0)
-        .map(|(level, count)| format!("{level:?} {count:7}"))
+        .map(|(level, count)| format!("{} {count:7}", level.name()))
         .collect();
     words.join(" ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod check {
+    use super::*;
+
+    fn report(table: &str, cited: &str, tests: &str, reasons: &str) -> Result<Vec<String>> {
+        let name = |text| -> BTreeMap<Id, Vec<String>> {
+            let ids = ids::all(text).into_iter();
+            ids.map(|id| (id, vec!["file".to_owned()])).collect()
+        };
+        let report = Report {
+            rows: list::rows(table)?,
+            cited: Cited {
+                anywhere: name(cited),
+                tests: name(tests),
+            },
+            reasons: list::reasons(reasons),
+        };
+        Ok(report.problems())
+    }
+
+    #[test]
+    fn each_fault_of_the_table_is_told() -> Result<()> {
+        let table = "R-CMP-01 | MUST | all basic | Do.";
+        let none: [&str; 0] = [];
+        assert_eq!(report(table, "R-CMP-01", "R-CMP-01", "")?, none);
+        assert_eq!(report(table, "", "", "R-CMP: why")?, none);
+        assert_eq!(
+            report(table, "R-CMP-01 R-CMP-02", "R-CMP-01", "")?,
+            ["error: R-CMP-02 is not in corpus/requirements.txt, but named in file"]
+        );
+        assert_eq!(
+            report(table, "", "", "")?,
+            ["error: R-CMP-01 has no test and no reason: Do."]
+        );
+        assert_eq!(
+            report(table, "R-CMP-01", "R-CMP-01", "R-CMP-01: why")?,
+            ["error: R-CMP-01 has a test and a reason"]
+        );
+        assert_eq!(
+            report(table, "R-CMP-01", "R-CMP-01", "R-CMP-02: why")?,
+            ["error: xtask/requirements.txt: R-CMP-02 is not in corpus/requirements.txt"]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn every_id_of_the_repository_resolves() -> Result<()> {
+        let problems = Report::read()?.problems();
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+        Ok(())
+    }
 }

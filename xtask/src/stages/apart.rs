@@ -1,8 +1,8 @@
-//! What is built with flags of its own: with models of concurrency, or by the compiler's
-//! sanitizers, which come with its Linux toolchain.
+//! Stages built with compiler flags of their own: loom models, and the compiler's sanitizers, which come
+//! with its Linux toolchain.
 //!
-//! All `unsafe` is in the engine alone, so it is built without features, and with no crates but those
-//! it stands on.
+//! The models and AddressSanitizer test the engine without features, and only the crates it then needs:
+//! nearly all `unsafe` is there. ThreadSanitizer also tests the workers, sockets and HTTP.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +16,7 @@ const UNITS: &str = "-p mcpbolt --no-default-features --lib";
 
 pub fn loom(log: &mut Log) -> Result<()> {
     let mut test = cargo(&format!("test {UNITS} --target {}", host()?));
-    // The models run for seconds: what takes time is the last bit of their speed.
+    // The models run for seconds, so the crates that they run in are fully optimised.
     for package in ["generator", "loom", "mcpbolt"] {
         let fast = format!("profile.dev.package.{package}.opt-level=3");
         test.args(["--config", &fast]);
@@ -28,42 +28,87 @@ pub fn loom(log: &mut Log) -> Result<()> {
 }
 
 pub fn address(log: &mut Log) -> Result<()> {
-    sanitized(log, "address", "asan", &format!("{UNITS} --test engine"))?;
-    // The corpus cut and shifted everywhere, and random damage, by every kernel.
+    sanitized(log, "address", &format!("{UNITS} --test engine"))?;
+    // Every kernel on the corpus, cut and shifted at every position, and on random damage.
     let laws = "-p mcpbolt-fuzz --no-default-features --tests";
-    sanitized(log, "address", "asan", laws)
+    sanitized(log, "address", laws)
 }
 
-/// Only the units: programs of several processes say nothing more about shared memory.
+/// The unit tests, then servers and clients in one process: on workers, sockets and HTTP.
 pub fn thread(log: &mut Log) -> Result<()> {
-    sanitized(log, "thread", "tsan", UNITS)
+    sanitized(log, "thread", UNITS)?;
+    let all = "-p mcpbolt --all-features --lib --test io --test network";
+    sanitized_with(log, "thread", all, "")
 }
 
-fn sanitized(log: &mut Log, sanitizer: &str, runtime: &str, what: &str) -> Result<()> {
+fn sanitized(log: &mut Log, sanitizer: &str, what: &str) -> Result<()> {
+    sanitized_with(log, sanitizer, what, " --cfg units")
+}
+
+fn sanitized_with(log: &mut Log, sanitizer: &str, what: &str, cfg: &str) -> Result<()> {
     let host = host()?;
-    if !has_runtime(&host, runtime)? {
-        return log.skip(&format!("{runtime}: this toolchain has no runtime for it"));
-    }
     let mut test = cargo(&format!("test {what} --target {host} -- --show-output"));
-    let flags = "-Cunsafe-allow-abi-mismatch=sanitizer --cfg units";
+    let flags = format!("-Cunsafe-allow-abi-mismatch=sanitizer{cfg}");
     let suppressions = repo::root().join("xtask/tsan.supp");
-    // Much of what others wrote is made anew when this changes, so these have a folder of their own.
+    // These flags rebuild most dependencies, so the build has a folder of its own.
     let folder = repo::target().join("sanitized");
-    // The flag is unstable only in name: the runtimes ship with stable toolchains. The standard
-    // library stays as it is, so crates of two kinds are mixed knowingly.
+    // Stable toolchains ship the sanitizer runtimes, but the flag is unstable. The standard library is not
+    // rebuilt, so instrumented and plain crates are mixed on purpose.
     test.env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} {flags}"))
         .env(
             "TSAN_OPTIONS",
             format!("suppressions={}", suppressions.display()),
         )
-        // Every access costs more here.
+        // Every memory access costs more here, so fewer rounds run.
         .env("MCPBOLT_STRESS", "20000")
         .env("CARGO_TARGET_DIR", &folder);
     run(log, test, folder)
 }
 
-/// Tests what is built for a machine that is named, and so in a folder of its own; removes it.
+/// How long each libFuzzer target runs, in seconds.
+const TARGET_SECONDS: u32 = 20;
+
+/// Every libFuzzer target, guided by coverage and under AddressSanitizer, as `cargo fuzz` builds them.
+pub fn targets(log: &mut Log) -> Result<()> {
+    let host = host()?;
+    let manifest = "--manifest-path fuzz/targets/Cargo.toml";
+    let folder = repo::target().join("targets");
+    let mut build = cargo(&format!("build --locked {manifest} --target {host}"));
+    let coverage = [
+        "-Cpasses=sancov-module",
+        "-Cllvm-args=-sanitizer-coverage-level=4",
+        "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+        "-Cllvm-args=-sanitizer-coverage-pc-table",
+        "-Zsanitizer=address",
+        "-Cunsafe-allow-abi-mismatch=sanitizer",
+        "-Ccodegen-units=1",
+        "--cfg fuzzing",
+    ];
+    build
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", coverage.join(" "))
+        .env("CARGO_TARGET_DIR", &folder);
+    log.run(build)?;
+    let built = folder.join(host).join("debug");
+    let sources = repo::root().join("fuzz/targets/fuzz_targets");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(sources)? {
+        names.extend(entry?.path().file_stem().map(ToOwned::to_owned));
+    }
+    names.sort();
+    for name in names {
+        let found = repo::cache().join("fuzz").join(&name);
+        std::fs::create_dir_all(&found)?;
+        let mut fuzz = command(built.join(&name), [&found]);
+        fuzz.arg(format!("-max_total_time={TARGET_SECONDS}"));
+        fuzz.arg(format!("-artifact_prefix={}/", found.display()));
+        log.run(fuzz)?;
+    }
+    Ok(())
+}
+
+/// Runs a test that was built for a named target, and so in a folder of its own; then removes that folder.
 fn run(log: &mut Log, test: Command, target: PathBuf) -> Result<()> {
     let done = log.run(test);
     let made = target.join(host()?);
@@ -73,21 +118,36 @@ fn run(log: &mut Log, test: Command, target: PathBuf) -> Result<()> {
     done
 }
 
-/// What the compiler calls this machine.
+/// The compiler's target name of this machine.
 fn host() -> Result<String> {
     let name = repo::output(command("rustc", ["--print", "host-tuple"]))?;
     Ok(name.trim().to_owned())
 }
 
-fn has_runtime(host: &str, runtime: &str) -> Result<bool> {
-    let print = ["--print", "target-libdir", "--target", host];
+/// Returns what the memory checks lack on this machine, if anything.
+pub fn address_runtime() -> Option<String> {
+    runtime("asan")
+}
+
+/// Returns what the data race checks lack on this machine, if anything.
+pub fn thread_runtime() -> Option<String> {
+    runtime("tsan")
+}
+
+fn runtime(name: &str) -> Option<String> {
+    let missing = format!("this toolchain has no runtime of {name}: the official Linux ones have");
+    (!matches!(has_runtime(name), Ok(true))).then_some(missing)
+}
+
+fn has_runtime(name: &str) -> Result<bool> {
+    let print = ["--print", "target-libdir", "--target", &host()?];
     let library = repo::output(command("rustc", print))?;
     let entries = std::fs::read_dir(PathBuf::from(library.trim()));
     let found = entries.into_iter().flatten().flatten().any(|entry| {
         entry
             .file_name()
             .to_string_lossy()
-            .ends_with(&format!("_rt.{runtime}.a"))
+            .ends_with(&format!("_rt.{name}.a"))
     });
     Ok(found)
 }

@@ -5,39 +5,41 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::diagnostic::Language;
+use super::engine::test_folder;
+
 use crate::log::Log;
 use crate::python::Venv;
 use crate::repo::{self, Build, cargo, command};
 use crate::{node, python};
 
 pub fn python(log: &mut Log) -> Result<()> {
-    test_python(Build::Checked, log)
+    let workers = test_folder("bindings-python", log, |_, _| Ok(()));
+    test_python(Build::Checked, log).and(workers)
 }
 
 pub fn node(log: &mut Log) -> Result<()> {
     test_node(Build::Checked, log)
 }
 
-/// As users get it.
+/// Tests the Python package as users get it.
 pub fn release_python(log: &mut Log) -> Result<()> {
     test_python(Build::Release, log)
 }
 
-/// The same for Node, with many more rounds where a leak would show.
+/// Tests the Node package as users get it, with many more rounds in tests that detect leaks.
 pub fn release_node(log: &mut Log) -> Result<()> {
     test_node(Build::Release, log)
 }
 
-/// Calls of Python's leak tests, a million of five kinds in all where `MCPBOLT_LEAK_CALLS` does not say
-/// otherwise; and what multiplies the rounds of Node's, a million calls, too, where `MCPBOLT_SOAK`
-/// does not say otherwise.
+/// The default of `MCPBOLT_LEAK_CALLS` for Python's leak tests: a million calls in total, of five kinds.
+/// `SOAK_TIMES` is the default of `MCPBOLT_SOAK`, which multiplies the rounds of Node's leak tests: also
+/// a million calls.
 const LEAK_CALLS: &str = "400000";
 const SOAK_TIMES: &str = "100";
 const SOAK_VARIABLE: &str = "MCPBOLT_SOAK";
 
-/// The release of Node beside the system's, and what is tried with it: what leans on the runtime
-/// itself, its loop, its stacks, its streams and its HTTP, its signals and threads.
+/// The release of Node that is tested besides the system's, and the tests to run with it: those that
+/// depend on the runtime itself, its event loop, stacks, streams and HTTP, its signals and threads.
 const OTHER_NODE: &str = "22";
 const WITH_OTHER_NODE: [&str; 14] = [
     "accelerate",
@@ -60,18 +62,32 @@ const WITH_OTHER_NODE: [&str; 14] = [
 pub fn python_leaks(log: &mut Log) -> Result<()> {
     log.longest = Duration::from_secs(3 * 60 * 60);
     let venv = python::package(Build::Release, &mut |command| log.run(command))?;
-    let mut test = in_package(&venv, &["-m", "pytest", "-q", "-s", "tests/test_leaks.py"]);
+    let tests = [
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "tests/test_leaks.py",
+        "tests/test_lives.py",
+    ];
+    let mut test = in_package(&venv, &tests);
     if std::env::var_os(LEAK_VARIABLE).is_none() {
         test.env(LEAK_VARIABLE, LEAK_CALLS);
     }
     log.run(test)
 }
 
-/// The same for Node.
+/// Only Node's leak tests, with all their calls.
 pub fn node_leaks(log: &mut Log) -> Result<()> {
     log.longest = Duration::from_secs(3 * 60 * 60);
     node::package(Build::Release, &mut |command| log.run(command))?;
-    let mut test = command("node", ["--test", "test/soak.test.mjs"]);
+    let tests = [
+        "--test",
+        "--test-concurrency=1",
+        "test/soak.test.mjs",
+        "test/lives.test.mjs",
+    ];
+    let mut test = command("node", tests);
     test.current_dir(repo::root().join("bindings-node"));
     if std::env::var_os(SOAK_VARIABLE).is_none() {
         test.env(SOAK_VARIABLE, SOAK_TIMES);
@@ -101,8 +117,8 @@ fn test_python(how: Build, log: &mut Log) -> Result<()> {
     ))
 }
 
-/// What is done with servers and clients of others, beside the releases before those that the package
-/// is built with; and beside one that is not known, where they are left as they are.
+/// Tests the support of other packages' servers and clients with their previous releases, and with an
+/// unknown release, under which they must be left unchanged.
 pub fn versions(log: &mut Log) -> Result<()> {
     let venv = python::package(Build::Checked, &mut |command| log.run(command))?;
     for (name, packages, tests) in RELEASES {
@@ -115,7 +131,7 @@ pub fn versions(log: &mut Log) -> Result<()> {
     Ok(())
 }
 
-/// What is put in front of the packages of the environment, and the tests that are run then.
+/// For each set of releases: its name, the packages that override the environment's, and the tests to run.
 const RELEASES: [(&str, &[&str], &[&str]); 2] = [
     (
         "before",
@@ -146,15 +162,15 @@ fn test_node(how: Build, log: &mut Log) -> Result<()> {
     let mut test = node::npm(["test"]);
     match how {
         Build::Checked => log.trace(&mut test)?,
-        Build::Release => drop(test.env(SOAK_VARIABLE, SOAK_TIMES)),
+        Build::Release | Build::Demo => drop(test.env(SOAK_VARIABLE, SOAK_TIMES)),
     }
     log.run(test)?;
-    log.run(node::npm(["run", "types"]))?;
-    test_other_node(log)
+    log.run(node::npm(["run", "types"]))
 }
 
-/// The tests of what leans on Node, with another release of it.
-fn test_other_node(log: &mut Log) -> Result<()> {
+/// Runs the tests that depend on the runtime with another release of Node.
+pub fn other_node(log: &mut Log) -> Result<()> {
+    node::package(Build::Checked, &mut |command| log.run(command))?;
     let program = node::other(OTHER_NODE, &mut |command| log.run(command))?;
     let mut test = command(program, ["--test", "--test-concurrency=3"]);
     test.current_dir(repo::root().join("bindings-node"));
@@ -163,15 +179,24 @@ fn test_other_node(log: &mut Log) -> Result<()> {
 }
 
 pub fn interop(log: &mut Log) -> Result<()> {
-    let mut run = command(python::interpreter(), ["interop/run.py"]);
-    for language in Language::ALL {
-        if language.source().exists() {
-            run.args(["--server", language.name()]);
-        } else {
-            log.skip(&format!("there is no {} server yet", language.name()))?;
-        }
-    }
-    log.run(run)
+    log.run(command(python::interpreter(), ["interop/run.py"]))
+}
+
+/// Tests a page in a browser.
+pub fn pages(log: &mut Log) -> Result<()> {
+    log.run(command(
+        python::interpreter(),
+        ["interop/run.py", "--pages"],
+    ))
+}
+
+/// Returns what the browser test lacks, if anything. As root with apt-get, the stage installs a browser
+/// when it begins.
+pub fn browser() -> Option<String> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let may_install = nix::unistd::geteuid().is_root() && repo::has("apt-get");
+    let missing = "no browser (Debian, Ubuntu: apt install chromium)";
+    (!may_install && !names.iter().any(|name| repo::has(name))).then(|| missing.to_owned())
 }
 
 pub fn conformance(log: &mut Log) -> Result<()> {
@@ -180,4 +205,8 @@ pub fn conformance(log: &mut Log) -> Result<()> {
 
 pub fn demo(log: &mut Log) -> Result<()> {
     log.run(cargo("xtask demo --quick --debug"))
+}
+
+pub fn attacks(log: &mut Log) -> Result<()> {
+    log.run(cargo("xtask attacks --debug"))
 }

@@ -1,12 +1,14 @@
 //! Stages of the Rust side.
 
-use anyhow::{Result, bail};
-use serde_json::Value;
+use std::process::Command;
+
+use anyhow::{Result, bail, ensure};
 
 use crate::log::Log;
 use crate::repo::{self, cargo};
+use crate::together::{self, core_features};
 
-/// What the engine alone must not depend on.
+/// Packages that the engine without features must not depend on.
 const FOREIGN: [&str; 7] = [
     "tokio",
     "hyper",
@@ -40,7 +42,8 @@ pub fn sans_io(log: &mut Log) -> Result<()> {
 }
 
 pub fn features(log: &mut Log) -> Result<()> {
-    // As `cargo check`, which cannot be told to deny. All together, and every lint, are a stage before.
+    // Like `cargo check`, which cannot deny warnings. An earlier stage checks all features together, with all
+    // lints.
     let check = "rustc -p mcpbolt --lib --profile check --no-default-features";
     for feature in core_features()? {
         log.run(cargo(&format!(
@@ -50,51 +53,74 @@ pub fn features(log: &mut Log) -> Result<()> {
     Ok(())
 }
 
-/// The features of the crate but `default`.
-fn core_features() -> Result<Vec<String>> {
-    let text = repo::output(cargo("metadata --format-version 1 --no-deps"))?;
-    let metadata: Value = serde_json::from_str(&text)?;
-    let packages = metadata["packages"].as_array();
-    let core = packages
-        .into_iter()
-        .flatten()
-        .find(|package| package["name"] == "mcpbolt");
-    let Some(features) = core.and_then(|package| package["features"].as_object()) else {
-        bail!("cargo metadata tells nothing of mcpbolt");
-    };
-    Ok(features
-        .keys()
-        .filter(|name| *name != "default")
-        .cloned()
-        .collect())
+/// Builds the programs that later stages test and start, each crate once.
+pub fn build(log: &mut Log) -> Result<()> {
+    log.run(together::tested("test --no-run")?)?;
+    log.run(together::checked()?)
 }
 
 pub fn core(log: &mut Log) -> Result<()> {
-    let mut test = cargo("test -p mcpbolt --all-features --no-fail-fast -- --show-output");
-    log.trace(&mut test)?;
-    log.run(test)
+    let mut done = test_folder("core", log, Log::trace);
+    let mut documented = together::tested("test --doc")?;
+    log.trace(&mut documented)?;
+    let documented = log.run(documented);
+    if done.is_ok() {
+        done = documented;
+    }
+    done
+}
+
+/// Runs all test programs of the package in a folder, each prepared by `with`. Returns the first failure.
+pub fn test_folder(
+    folder: &str,
+    log: &mut Log,
+    with: impl Fn(&Log, &mut Command) -> Result<()>,
+) -> Result<()> {
+    let folder = repo::root().join(folder);
+    let programs = together::test_programs()?;
+    let mut programs = programs
+        .iter()
+        .filter(|test| test.folder == folder)
+        .peekable();
+    ensure!(
+        programs.peek().is_some(),
+        "no tests in {}",
+        folder.display()
+    );
+    let mut done = Ok(());
+    for program in programs {
+        let mut test = program.command();
+        with(log, &mut test)?;
+        let one = log.run(test);
+        if done.is_ok() {
+            done = one;
+        }
+    }
+    done
 }
 
 pub fn tools(log: &mut Log) -> Result<()> {
-    // One after the other: together, what others wrote would have more features than anywhere else,
-    // and be built once more.
-    for package in ["xtask", "mcpbolt-cli"] {
-        log.run(cargo(&format!(
-            "test --no-fail-fast -p {package} -- --show-output"
-        )))?;
-    }
-    Ok(())
+    let own = log.run(cargo("test --no-fail-fast -p xtask -- --show-output"));
+    test_folder("cli", log, |_, _| Ok(())).and(own)
 }
 
-/// Unoptimised but for the compiler's first level, so that overflow and assertions are checked.
+/// Runs with optimisation level 1 only, so that overflow and assertions are checked.
 pub fn fuzz(log: &mut Log) -> Result<()> {
-    // With the engine as its own tests have it: it is built already.
-    let mut test =
-        cargo("test -p mcpbolt -p mcpbolt-fuzz --all-features --test replay -- --show-output");
-    if std::env::var_os("MCPBOLT_FUZZ_SECONDS").is_none() {
-        test.env("MCPBOLT_FUZZ_SECONDS", "5");
-    }
-    log.run(test)
+    replay(log, "5")
+}
+
+/// The same tests for minutes.
+pub fn fuzzing(log: &mut Log) -> Result<()> {
+    replay(log, "300")
+}
+
+fn replay(log: &mut Log, seconds: &str) -> Result<()> {
+    test_folder("fuzz", log, |_, test| {
+        if std::env::var_os("MCPBOLT_FUZZ_SECONDS").is_none() {
+            test.env("MCPBOLT_FUZZ_SECONDS", seconds);
+        }
+        Ok(())
+    })
 }
 
 pub fn docs(log: &mut Log) -> Result<()> {
@@ -104,8 +130,11 @@ pub fn docs(log: &mut Log) -> Result<()> {
 }
 
 pub fn guards(log: &mut Log) -> Result<()> {
-    if !repo::has("valgrind") {
-        return log.skip("instruction counts: valgrind is not installed");
-    }
     log.run(cargo("run --release -p mcpbolt-benches --bin instructions"))
+}
+
+/// Returns that valgrind, which counts instructions, is missing, if it is.
+pub fn valgrind() -> Option<String> {
+    let missing = "valgrind is not installed (Debian, Ubuntu: apt install valgrind)";
+    (!repo::has("valgrind")).then(|| missing.to_owned())
 }

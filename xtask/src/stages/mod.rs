@@ -2,21 +2,49 @@
 
 mod apart;
 pub mod bindings;
+mod dependencies;
 mod engine;
 mod package;
 mod readme;
 mod wheels;
 
-use crate::stage::Stage;
+use crate::stage::{Deep, Stage};
 
-/// Our servers: what needs all languages needs them.
-const SERVERS: &[&str] = &[
-    "core/examples/diagnostic.rs",
-    "bindings-python/examples/diagnostic.py",
-    "bindings-node/examples/diagnostic.mjs",
+/// Stages of the second lane. They use cargo little and run long. They share the packages laid out in
+/// .cache and the programs of the README, so they run one after the other.
+const BESIDE: [&str; 8] = [
+    "package",
+    "python",
+    "node",
+    "conformance",
+    "demo",
+    "attacks",
+    "readme",
+    "wheels",
 ];
+/// Stages that run before all others.
+const FIRST: [&str; 2] = ["fmt", "build"];
+/// Stages that check the traces written by the others.
+const LAST: [&str; 1] = ["interop"];
 
-/// Every stage.
+/// Groups the chosen stages into turns. A turn has one or two lanes, which run at the same time.
+pub fn turns<'a>(chosen: &[&'a Stage]) -> Vec<Vec<Vec<&'a Stage>>> {
+    let of = |names: &[&str]| -> Vec<&'a Stage> {
+        let is = |stage: &&&Stage| names.contains(&stage.name);
+        chosen.iter().filter(is).copied().collect()
+    };
+    let named = [&FIRST[..], &BESIDE, &LAST].concat();
+    let others = chosen.iter().filter(|stage| !named.contains(&stage.name));
+    let turns = vec![
+        vec![of(&FIRST)],
+        vec![others.copied().collect(), of(&BESIDE)],
+        vec![of(&LAST)],
+    ];
+    let has_stages = |turn: &Vec<Vec<&Stage>>| turn.iter().any(|lane| !lane.is_empty());
+    turns.into_iter().filter(has_stages).collect()
+}
+
+/// The stages that need cargo, a C compiler, python3, node and npm, and nothing else.
 pub fn all() -> Vec<Stage> {
     let stage = |name, about, needs, run| Stage {
         name,
@@ -26,7 +54,19 @@ pub fn all() -> Vec<Stage> {
     };
     vec![
         stage("fmt", "sources are formatted", &[], engine::fmt),
+        stage(
+            "build",
+            "each crate once, for the tests of all three languages",
+            &[],
+            engine::build,
+        ),
         stage("clippy", "no lint anywhere", &[], engine::clippy),
+        stage(
+            "dependencies",
+            "licences, sources and versions of what the packages are built with",
+            &[],
+            dependencies::dependencies,
+        ),
         stage(
             "sans-io",
             "the engine alone builds without a runtime or a poller",
@@ -64,30 +104,6 @@ pub fn all() -> Vec<Stage> {
             engine::docs,
         ),
         stage(
-            "loom",
-            "every interleaving of the lock-free rooms",
-            &[],
-            apart::loom,
-        ),
-        stage(
-            "asan",
-            "the engine's units and laws with every memory access checked",
-            &[],
-            apart::address,
-        ),
-        stage(
-            "tsan",
-            "the engine's units with every shared access checked",
-            &[],
-            apart::thread,
-        ),
-        stage(
-            "msrv",
-            "the oldest Rust that Cargo.toml promises",
-            &[],
-            package::msrv,
-        ),
-        stage(
             "package",
             "the README's programs build in an empty project on the packaged crate",
             &[],
@@ -96,56 +112,142 @@ pub fn all() -> Vec<Stage> {
         stage(
             "python",
             "the Python package: tests, stubs, types",
-            &["bindings-python/pyproject.toml"],
+            &[],
             bindings::python,
-        ),
-        stage(
-            "versions",
-            "the Python package beside other releases of the SDK and FastMCP",
-            &["bindings-python/pyproject.toml"],
-            bindings::versions,
         ),
         stage(
             "wheels",
             "the Python package as it is published, alone in empty environments",
-            &["bindings-python/pyproject.toml"],
+            &[],
             wheels::wheels,
         ),
         stage(
             "node",
             "the Node package: tests and types",
-            &["bindings-node/package.json"],
+            &[],
             bindings::node,
         ),
         stage(
             "interop",
             "official clients and servers against ours",
-            &["interop/run.py", "core/examples/diagnostic.rs"],
+            &[],
             bindings::interop,
         ),
         stage(
             "conformance",
             "the official conformance suite against our servers on HTTP",
-            &["conformance/package-lock.json"],
+            &[],
             bindings::conformance,
         ),
         stage(
             "demo",
             "a real session with each server, every answer checked",
-            SERVERS,
+            &[],
             bindings::demo,
+        ),
+        stage(
+            "attacks",
+            "the corpus of attacks, and a brief flood, against each server on each carrier",
+            &[],
+            bindings::attacks,
         ),
         stage(
             "readme",
             "the programs of the README run as printed",
-            SERVERS,
+            &[],
             readme::readme,
         ),
-        stage(
+    ]
+}
+
+/// The stages that need more tools, or run for minutes without testing more behaviour.
+pub fn deep() -> Vec<Deep> {
+    let deep = |name, about, missing, run| Deep {
+        stage: Stage {
+            name,
+            about,
+            needs: &[],
+            run,
+        },
+        missing,
+    };
+    let nothing = || None;
+    vec![
+        deep(
             "guards",
             "instruction counts stay within their limits",
-            &["benches/src/bin/instructions.rs"],
+            engine::valgrind,
             engine::guards,
         ),
+        deep(
+            "loom",
+            "interleavings of slots, wake-ups and queues: two threads in full, more to three preemptions",
+            nothing,
+            apart::loom,
+        ),
+        deep(
+            "asan",
+            "the engine's units and laws with every memory access checked",
+            apart::address_runtime,
+            apart::address,
+        ),
+        deep(
+            "tsan",
+            "the engine's units, workers, sockets and HTTP with every shared access checked",
+            apart::thread_runtime,
+            apart::thread,
+        ),
+        deep(
+            "fuzzing",
+            "the laws of the codec on random input, for minutes",
+            nothing,
+            engine::fuzzing,
+        ),
+        deep(
+            "targets",
+            "each libFuzzer target, guided by coverage, for seconds",
+            apart::address_runtime,
+            apart::targets,
+        ),
+        deep(
+            "msrv",
+            "the oldest Rust that Cargo.toml promises",
+            package::promised_toolchain,
+            package::msrv,
+        ),
+        deep(
+            "versions",
+            "the Python package beside other releases of the SDK and FastMCP",
+            nothing,
+            bindings::versions,
+        ),
+        deep(
+            "other-node",
+            "what leans on Node, with another release of it",
+            nothing,
+            bindings::other_node,
+        ),
+        deep(
+            "pages",
+            "a page in a browser on our servers",
+            bindings::browser,
+            bindings::pages,
+        ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chosen_stage_has_one_turn() {
+        let all = all();
+        let chosen: Vec<_> = all.iter().collect();
+        let turns = turns(&chosen);
+        let named = |lanes: &Vec<Vec<&Stage>>| lanes.iter().flatten().map(|s| s.name).collect();
+        let found: Vec<Vec<&str>> = turns.iter().map(named).collect();
+        assert_eq!(found.concat().len(), all.len());
+        assert_eq!((found[0][..].len(), &found[2][..]), (2, &["interop"][..]));
+    }
 }

@@ -1,9 +1,9 @@
-//! Stages about what a user of the crate gets.
+//! Stages that test the crate as its users get it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::readme::block;
 use crate::log::Log;
@@ -15,7 +15,7 @@ pub fn package(log: &mut Log) -> Result<()> {
     programs(log).map(drop)
 }
 
-/// The same; the README's server and client, built.
+/// Does the same, and returns the built programs: the README's server and client.
 pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
     let packed = unpacked(log)?;
     let project = repo::cache().join("readme/rust");
@@ -40,7 +40,8 @@ pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
     Ok((made.join("server"), made.join("client")))
 }
 
-/// The crate as it would be published. One that is what it was stays untouched, and so built.
+/// Unpacks the crate as it would be published. If it is unchanged, the folder is left untouched, so that
+/// cargo does not rebuild it.
 fn unpacked(log: &mut Log) -> Result<PathBuf> {
     log.run(cargo("package -p mcpbolt --allow-dirty --no-verify"))?;
     let name = format!("mcpbolt-{}", repo::workspace_value("version")?);
@@ -62,14 +63,14 @@ fn unpacked(log: &mut Log) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Builds a project that is none of this workspace. It gets this one's versions and profiles, so
-/// that what others wrote is built once for all.
+/// Builds a project outside this workspace. It gets the workspace's versions and profiles, so
+/// that dependencies are built only once.
 fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
     let own = fs::read_to_string(repo::root().join("Cargo.toml"))?;
     let profiles = own.find("[profile.").and_then(|at| own.get(at..));
     let profiles = profiles.context("no profiles in Cargo.toml")?;
     let manifest = format!(
-        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}"
+        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}\n# Built to be tried, not to be fast.\n[profile.dev.package.mcpbolt]\nopt-level = 0\n"
     );
     fs::write(project.join("Cargo.toml"), manifest)?;
     fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
@@ -80,39 +81,36 @@ fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
     log.run(build)
 }
 
-/// The whole run is the test when this toolchain is the promised one; otherwise an installed
-/// toolchain of that version checks the crate.
+/// Checks the workspace with the minimum supported toolchain.
 pub fn msrv(log: &mut Log) -> Result<()> {
-    let promised = repo::workspace_value("rust-version")?;
-    let text = repo::output(command("rustc", ["--version"]))?;
-    let here = text.split(' ').nth(1).context("rustc --version")?;
-    if same_minor(here, &promised) {
-        return log.line(&format!(
-            "this is Rust {here}: every other stage is the test"
-        ));
-    }
-    if minor(here) < minor(&promised) {
-        bail!("Rust {promised} is needed, this is {here}");
-    }
-    let installed = repo::output(command("rustup", ["toolchain", "list"])).unwrap_or_default();
-    let names = installed.lines().filter_map(|line| line.split(' ').next());
-    let is_promised = |name: &&str| {
-        let version = name.split('-').next().unwrap_or_default();
-        version == promised
-            || version
-                .strip_prefix(&promised)
-                .is_some_and(|rest| rest.starts_with('.'))
-    };
-    let Some(toolchain) = names.into_iter().find(is_promised) else {
-        return log.skip(&format!("Rust {promised} is not installed, this is {here}"));
-    };
-    let toolchain = format!("+{toolchain}");
+    let toolchain = format!("+{}", promised()?.context("rustup toolchain list")?);
     let check = ["check", "--workspace", "--all-features"];
     let mut command = command("cargo", [toolchain.as_str()].iter().chain(&check));
     command
         .env_remove("RUSTUP_TOOLCHAIN")
         .env("CARGO_TARGET_DIR", repo::target().join("msrv"));
     log.run(command)
+}
+
+/// Returns what is missing to use the minimum supported toolchain, if anything.
+pub fn promised_toolchain() -> Option<String> {
+    let version = repo::workspace_value("rust-version").unwrap_or_default();
+    let missing = format!("Rust {version} is not installed (rustup toolchain install {version})");
+    (!matches!(promised(), Ok(Some(_)))).then_some(missing)
+}
+
+/// rustup's name of the toolchain with the `rust-version` of Cargo.toml, if it is installed.
+fn promised() -> Result<Option<String>> {
+    let promised = repo::workspace_value("rust-version")?;
+    let installed = repo::output(command("rustup", ["toolchain", "list", "--verbose"]))?;
+    let found = installed.lines().find_map(|line| {
+        let name = line.split_whitespace().next()?;
+        let toolchain = format!("+{name}");
+        let version = repo::output(command("rustc", [&*toolchain, "--version"])).ok()?;
+        let is_promised = same_minor(version.split(' ').nth(1)?, &promised);
+        is_promised.then(|| name.to_owned())
+    });
+    Ok(found)
 }
 
 fn minor(version: &str) -> Option<u32> {

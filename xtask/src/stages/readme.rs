@@ -1,4 +1,4 @@
-//! The programs of the README run as they are printed there.
+//! Runs the programs of the README as printed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::log::Log;
 use crate::repo::{self, Build, command};
 use crate::{node, python};
 
-/// Each server offers one tool, `add`; a client asks each of them for a sum, and so does the
-/// client that is printed.
+/// Each server offers one tool, `add`. A client calls it on each server; the README's own client calls it
+/// on the README's Rust server.
 pub fn readme(log: &mut Log) -> Result<()> {
     let text = fs::read_to_string(repo::root().join("README.md"))?;
     let folder = repo::cache().join("readme");
@@ -51,7 +51,7 @@ fn add(start: &Start) -> Result<()> {
     Ok(())
 }
 
-/// A block of a language, counted from 0.
+/// The code block of a language with that number, counted from 0.
 pub fn block<'a>(text: &'a str, language: &str, number: usize) -> Result<&'a str> {
     let open = format!("```{language}\n");
     let inside = text.split(&open).nth(number + 1);

@@ -1,5 +1,5 @@
-//! What a user of the Python package gets: wheels of both kinds, the source archive, and what runs
-//! where nothing else is installed.
+//! Tests the Python package as users get it: both kinds of wheels, the source archive, and the features
+//! that work with no other package installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::repo::{self, Build, command};
 /// The tests that need no other package.
 const ALONE: &str = "bindings-python/tests/test_alone.py";
 
-/// The wheel of this interpreter is built from the sources, the one of every interpreter from the
-/// archive of them; each is installed alone, and tested there.
+/// Builds the wheel for this interpreter from the sources, and the one for every interpreter from the
+/// source archive. Each is installed into an empty environment and tested there.
 pub fn wheels(log: &mut Log) -> Result<()> {
     let run = &mut |command| log.run(command);
     let tools = python::tools(Build::Checked, run)?;
@@ -34,7 +34,7 @@ pub fn wheels(log: &mut Log) -> Result<()> {
     Ok(())
 }
 
-/// The sources, as they are published.
+/// Builds the source archive as published.
 fn archive(tools: &Venv, log: &mut Log) -> Result<PathBuf> {
     let folder = empty(&repo::cache().join("wheels/sources"))?;
     let mut pack = command(tools.python(), ["-m", "maturin", "sdist"]);
@@ -44,8 +44,8 @@ fn archive(tools: &Venv, log: &mut Log) -> Result<PathBuf> {
     only_file(&folder)
 }
 
-/// The wheel that who installs the archive builds: with crates that are here already, in the target
-/// folder that all share.
+/// Builds the wheel as a user who installs the archive would, but with crates that are here already, in
+/// the shared target folder.
 fn from_archive(tools: &Venv, archive: &Path, log: &mut Log) -> Result<PathBuf> {
     let folder = empty(&repo::cache().join("wheels/from-sources"))?;
     let mut build = tools.pip(["wheel", "--quiet", "--no-deps", "--no-build-isolation"]);
@@ -53,16 +53,20 @@ fn from_archive(tools: &Venv, archive: &Path, log: &mut Log) -> Result<PathBuf> 
         .arg("--wheel-dir")
         .arg(&folder)
         .arg(archive)
-        .env("MATURIN_PEP517_ARGS", "--profile dev --features abi3")
+        // Built to be tried, not to be fast.
+        .env(
+            "MATURIN_PEP517_ARGS",
+            "--profile dev --features abi3 --config profile.dev.package.mcpbolt.opt-level=0",
+        )
         .env("CARGO_TARGET_DIR", repo::target())
         .env("CARGO_NET_OFFLINE", "true")
-        // pip starts the builder by its name.
+        // pip finds the builder in PATH.
         .env("PATH", tools.path()?);
     log.run(build)?;
     only_file(&folder)
 }
 
-/// Installs a wheel where there is nothing else, and runs there what needs nothing else.
+/// Installs a wheel into an empty environment, and runs the tests that need no other package.
 fn alone(tools: &Venv, wheel: &Path, kind: Wheel, log: &mut Log) -> Result<()> {
     let folder = repo::cache()
         .join("python")
@@ -84,7 +88,9 @@ fn alone(tools: &Venv, wheel: &Path, kind: Wheel, log: &mut Log) -> Result<()> {
         installed.lines().count() == 1,
         "not alone there: {installed}"
     );
-    // Away from the sources, which would stand in for what is installed.
+    let said = repo::output(command(folder.join("bin/mcpbolt"), ["--version"]))?;
+    ensure!(said.starts_with("mcpbolt "), "the command says {said:?}");
+    // Outside the source folder, which would shadow the installed package.
     let mut test = command(&python, ["-I"]);
     test.arg(repo::root().join(ALONE)).current_dir(&folder);
     log.run(test)

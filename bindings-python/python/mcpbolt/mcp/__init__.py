@@ -1,4 +1,4 @@
-"""mcpbolt under the official SDK and FastMCP: servers that were written for them, on the native engine.
+"""Runs servers and clients written for the official SDK or FastMCP on the native engine.
 
     from mcp.server import MCPServer
     from mcpbolt.mcp import run
@@ -7,7 +7,7 @@
     ...
     run(server)
 
-Needs the package `mcp`, which nothing else here imports.
+Requires the package `mcp`, which no other part of mcpbolt imports.
 """
 
 TYPE_CHECKING = False

@@ -1,4 +1,4 @@
-"""Which parts of a server the engine answers itself, and why not the others."""
+"""`accelerate`: lets the engine answer parts of a server itself. `report` says which parts, and why not the others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _accelerated: WeakSet[Any] = WeakSet()
 
 
 class Report:
-    """What of a server is answered by the engine, and why not the rest.
+    """Which parts of a server the engine answers, and why it does not answer the rest.
 
     Attributes:
-        native: What the engine answers: `"tool add"`, `"resource memo://a"` and so on.
-        kept: What goes through the server's own kernel, each with the reason.
+        native: The parts that the engine answers: `"tool add"`, `"resource memo://a"` and so on.
+        kept: The parts that the server's own kernel answers, each with the reason.
     """
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class Report:
 
 
 def accelerate(server: _S) -> _S:
-    """Has the engine answer what it can of a server that `serve` or `run` is given later: calls of tools with
-    their own validation and results, reads of resources, prompts, and the lists.
+    """Lets the engine answer as much as it can of a server that is passed to `serve` or `run` later: tool calls,
+    with the same validation and results, resource reads, prompts, and lists.
 
-    What cannot be taken over is answered as before, request by request: `report` says what, and why. What is
-    registered or removed later counts, too. On a version that is not tested here nothing is taken over, and a
-    warning says so. Gives the server back.
+    All other requests are answered as before: `report` says which, and why. Later additions and removals are
+    followed. With an untested version of the packages nothing is accelerated, and a warning says so. Returns
+    the server.
     """
     if is_tested(server):
         _accelerated.add(server)
@@ -50,7 +50,7 @@ def is_accelerated(server: object) -> bool:
 
 
 def report(server: object) -> Report:
-    """What of a server the engine would answer if it were served now."""
+    """Reports which parts of a server the engine would answer if it were served now."""
     made = Report()
     if not is_accelerated(server):
         made.kept["server"] = "it is not accelerated"

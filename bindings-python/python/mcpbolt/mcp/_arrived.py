@@ -1,4 +1,4 @@
-"""The request of HTTP that brought a message, as the SDK's transport shows it to handlers."""
+"""`Arrived`: the HTTP request that brought a message, as the SDK's transport shows it to handlers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import _core
 
 
 class Arrived(Request):
-    """Its parts are made when somebody looks at them. Its body, the message, has been read."""
+    """A request whose parts are made when they are accessed. Its body, the message, has been read already."""
 
     def __init__(self, owed: _core.Owed) -> None:
         self._owed = owed
@@ -25,7 +25,7 @@ class Arrived(Request):
 
     @cached_property
     def scope(self) -> dict[str, Any]:  # type: ignore[override]
-        """As a server of ASGI would have it."""
+        """The scope as an ASGI server would make it."""
         head = self._owed.head()
         assert head is not None
         method, target, headers, peer = head

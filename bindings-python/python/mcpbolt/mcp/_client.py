@@ -1,4 +1,4 @@
-"""Carriers for the official SDK's client: the engine's processes and codec under its sessions."""
+"""The stdio transport for sessions of the official SDK's client, with the engine's process handling and codec."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Item = SessionMessage | Exception
 
 
 class Closing:
-    """What both ends of a carrier have: closed by hand, or with a block."""
+    """The closing of a stream, explicit or at the end of a block; base of both streams of a transport."""
 
     def close(self) -> None:
         raise NotImplementedError
@@ -42,7 +42,7 @@ class Closing:
 
 
 class Reading(Closing):
-    """What the server says, in order; also whom the engine tells."""
+    """The stream of the server's messages, in order. The engine calls its `on_…` methods."""
 
     def __init__(self, errlog: TextIO | None) -> None:
         self._items: deque[Item] = deque()
@@ -88,10 +88,10 @@ class Reading(Closing):
         self._rouse()
 
     async def receive(self) -> Item:
-        """The next message, or why a line is none.
+        """Waits for the next message, or the exception for a line that is not a message.
 
         Raises:
-            anyio.EndOfStream: There are no more.
+            anyio.EndOfStream: The server has ended, and all messages were received.
         """
         while not self._items:
             if self._is_closed:
@@ -118,7 +118,7 @@ class Reading(Closing):
 
 
 class Writing(Closing):
-    """What the client says."""
+    """The stream of the client's messages."""
 
     def __init__(self, wire: _core.Wire, reading: Reading) -> None:
         self._wire = wire
@@ -126,11 +126,11 @@ class Writing(Closing):
         self._is_closed = False
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Hands a message over; waits only while too much is on its way.
+        """Sends a message; waits only while too much is queued.
 
         Raises:
-            anyio.ClosedResourceError: It was closed on this side.
-            anyio.BrokenResourceError: The server is gone.
+            anyio.ClosedResourceError: The stream was closed on this side.
+            anyio.BrokenResourceError: The server has ended.
         """
         if self._is_closed:
             raise anyio.ClosedResourceError
@@ -145,7 +145,7 @@ class Writing(Closing):
 
 
 def _message(kind: str, id: Any, method: Any, body: Any) -> types.JSONRPCMessage:
-    """A message that the engine has validated, as the SDK has it: nothing is validated again but an error."""
+    """Makes the SDK's object of a message that the engine has validated; only an error is validated again."""
     if kind == "request":
         if body is None:
             return types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method)
@@ -161,7 +161,7 @@ def _message(kind: str, id: Any, method: Any, body: Any) -> types.JSONRPCMessage
 
 
 def encoded(message: types.JSONRPCMessage) -> bytes:
-    """A message as it goes on the wire."""
+    """Encodes a message for the wire."""
     if isinstance(message, types.JSONRPCRequest):
         return _core.encode_request(message.id, message.method, message.params)
     if isinstance(message, types.JSONRPCNotification):
@@ -175,15 +175,15 @@ def encoded(message: types.JSONRPCMessage) -> bytes:
 async def stdio_client(
     server: StdioServerParameters, errlog: TextIO = sys.stderr
 ) -> AsyncGenerator[tuple[Reading, Writing], None]:
-    """Starts a server and carries the SDK's messages to it and back: in place of `mcp.client.stdio.stdio_client`.
+    """Starts a server process and carries the SDK's messages: a replacement for `mcp.client.stdio.stdio_client`.
 
-    Reading, parsing and writing are the engine's; lines that are no messages are given as exceptions, as there. The
-    child runs in a process group of its own, and ends with the block: its stdin is closed, then it is asked, then made
-    to end. An encoding other than UTF-8 is left to the SDK.
+    The engine reads, parses and writes; lines that are not messages are received as exceptions, as with the SDK. The
+    child runs in its own process group. At the end of the block its stdin is closed, then the group gets SIGTERM, then
+    SIGKILL. For an encoding other than UTF-8 the SDK's own client is used.
 
     Raises:
         OSError: The server cannot be started.
-        Misuse: There is no event loop of asyncio.
+        Misuse: No event loop of asyncio is running.
     """
     if server.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
         async with sdk.stdio_client(server, errlog) as streams:

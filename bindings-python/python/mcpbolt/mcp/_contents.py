@@ -1,4 +1,4 @@
-"""Resources and prompts of an `MCPServer`, answered by the engine as its kernel does it."""
+"""Answers requests for the resources and prompts of an `MCPServer` as the SDK's kernel does, without the kernel."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .._errors import HandBack, ProtocolError
 
 logger = logging.getLogger("mcp.server.mcpserver.server")
 
-# What the engine adds itself.
+# Members that the engine adds itself.
 _ENGINES = frozenset({"resultType", "_meta"})
 
 
 def unsure(function: Any) -> bool:
-    """Whether it may give back an `InputRequiredResult`, for all that it says."""
+    """Whether a function may return an `InputRequiredResult`, judging by its return hint."""
     returned = inspect.signature(function).return_annotation
     return returned in (inspect.Signature.empty, Any, object, "Any", "object") or returns_input_required(function)
 
@@ -67,7 +67,7 @@ def resource(server: MCPServer[Any], resource: Resource) -> Callable[..., Any]:
 
 
 def _added(server: MCPServer[Any]) -> Callable[[str], dict[str, Any]]:
-    """What a result has besides its contents, in each revision."""
+    """Makes a function that returns the members of a result beside its contents, by revision."""
     made: dict[str, dict[str, Any]] = {}
     runner: ServerRunner[Any] = ServerRunner(server._lowlevel_server, None, None)  # type: ignore[arg-type]
 
@@ -81,7 +81,7 @@ def _added(server: MCPServer[Any]) -> Callable[[str], dict[str, Any]]:
 
 
 def _unread(uri: str, error: Exception) -> ProtocolError:
-    """What the kernel tells of an exception, and logs: `MCPServer.read_resource` and its handler."""
+    """Makes and logs the error for an exception as `MCPServer.read_resource` and its handler do."""
     if isinstance(error, MCPError):
         return ProtocolError(error.error.code, error.error.message, error.error.data)
     text, is_meant = str(error), isinstance(error, ResourceError)

@@ -1,4 +1,4 @@
-"""How the SDK's kernel reaches the client: within a request, and outside of any."""
+"""How the SDK's kernel sends messages to the client: within a request, and outside of any."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Params = Mapping[str, Any] | None
 
 
 class Outbound:
-    """The client outside of any request. The kernel's `Outbound`."""
+    """Sends messages to the client outside of any request. The kernel's `Outbound`."""
 
     __slots__ = ("_wire", "_kernel")
 
@@ -36,16 +36,16 @@ class Outbound:
         self._kernel = kernel
 
     async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
-        """Asks the client."""
+        """Sends a request to the client and waits for its result."""
         return await ask(self._wire, self._wire, method, params, opts)
 
     async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
-        """Tells the client."""
+        """Sends a notification to the client."""
         self._kernel.telling(method)
         self._wire.notify(method, params if params is None else dict(params))
 
     def notice(self) -> Heard:
-        """The context of a notification."""
+        """Makes the context of a notification."""
         return Heard(self._wire, self._kernel)
 
 
@@ -67,7 +67,7 @@ class Heard(Outbound):
         return self.transport.can_send_request
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Nobody waits for it."""
+        """Does nothing: a notification has no progress."""
 
 
 class Within:
@@ -98,7 +98,7 @@ class Within:
 
     @property
     def cancel_requested(self) -> anyio.Event:
-        """Set when the client gives up."""
+        """Set when the client cancels the request."""
         if self._cancel_requested is None:
             self._cancel_requested = anyio.Event()
             if self.is_given_up:
@@ -106,22 +106,22 @@ class Within:
         return self._cancel_requested
 
     def give_up(self) -> None:
-        """The client has given up."""
+        """Called when the client has cancelled the request."""
         self.is_given_up = True
         if self._cancel_requested is not None:
             self._cancel_requested.set()
 
     def close(self) -> None:
-        """The request is served; nothing more is said on its behalf."""
+        """Called when the request is served; nothing more is sent on its behalf."""
         self._closed = True
 
     def outbound(self) -> Outbound:
-        """The client outside of a request that stands alone."""
+        """The way to the client outside of this request."""
         return Outbound(self.request.wire, self.kernel)
 
     @property
     def transport(self) -> TransportContext:
-        """Where it comes from."""
+        """The transport that the request came on, with its HTTP headers."""
         if self.message_metadata is not None and self._transport.headers is None:
             self._transport = replace(self._transport, headers=self.message_metadata.request_context.headers)
         return self._transport
@@ -131,13 +131,13 @@ class Within:
         return self._transport.can_send_request and not self._closed
 
     async def send_raw_request(self, method: str, params: Params, opts: CallOptions | None = None) -> dict[str, Any]:
-        """Asks the client on the request's behalf."""
+        """Sends a request to the client on this request's behalf and waits for its result."""
         if not self.can_send_request:
             raise NoBackChannelError(method)
         return await ask(self.request, self.request.wire, method, params, opts)
 
     async def notify(self, method: str, params: Params, opts: CallOptions | None = None) -> None:
-        """Tells the client on the request's behalf."""
+        """Sends a notification to the client on this request's behalf."""
         if not self._closed:
             self.kernel.telling(method)
             self.request.notify(method, params if params is None else dict(params))
@@ -149,7 +149,7 @@ class Within:
 
 
 class Alone(Within):
-    """The context of a request of 2026-07-28, which no server may answer with a request."""
+    """The context of a request of 2026-07-28, in which servers must not send requests."""
 
     __slots__ = ()
 
@@ -161,10 +161,10 @@ class Alone(Within):
 async def ask(
     asking: _core.Owed | _core.Line, wire: _core.Line, method: str, params: Params, opts: CallOptions | None
 ) -> dict[str, Any]:
-    """Asks the client, and waits for what it answers.
+    """Sends a request to the client and waits for its result.
 
     Raises:
-        MCPError: It answered with an error, not in time, or the connection ended.
+        MCPError: The client answered with an error or not in time, or the connection ended.
     """
     opts = opts or {}
     members = dict(params or {})

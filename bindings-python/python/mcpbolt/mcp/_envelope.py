@@ -1,4 +1,4 @@
-"""The SDK's connection of a request of 2026-07-28, which stands alone: nearly no handler looks into it."""
+"""`Enveloped`: the SDK's `Connection` object for an independent request of 2026-07-28. Few handlers use it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Enveloped(Connection):
-    """All but its revision is made when somebody looks at it: models of who asks, an outbound channel, a stack of
-    what is to be closed."""
+    """A connection whose attributes, except the revision, are made on first access: the client's info and
+    capabilities, an outbound channel, an exit stack."""
 
-    # It is ready from the beginning.
+    # There is no handshake to wait for.
     initialize_accepted = True
 
     def __init__(self, within: Within, params: Params) -> None:
@@ -34,11 +34,11 @@ class Enveloped(Connection):
             self._meta.get(CLIENT_CAPABILITIES_META_KEY),
             outbound=NotifyOnlyOutbound(self._within.outbound()),
         )
-        # What a handler has set stays.
+        # Attributes set by a handler take precedence.
         self.__dict__ = {**vars(whole), **made}
         return getattr(self, name)
 
     async def close(self) -> None:
-        """Its request is answered."""
+        """Closes the connection after its request is answered."""
         if "exit_stack" in self.__dict__:
             await aclose_shielded(self)

@@ -1,4 +1,4 @@
-"""FastMCP: how it runs, and what it offers, answered by the engine as its kernel does it."""
+"""Runs a FastMCP server, plans how the engine answers it, and answers its tools as FastMCP does."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _HANDLERS = {
     "resources/templates/list": "_on_list_resource_templates",
     "prompts/list": "_on_list_prompts",
 }
-# Whether it is 4.0, whose ways with a tool's function are others, and left to it.
+# Whether this is 4.0, which calls a tool's function differently; its calls go through its own handlers.
 FORMER = release("fastmcp") == "4.0"
-# What a function reaches the request by, besides its parameters.
+# The functions by which a tool reaches the request, besides its parameters.
 _WORDS = frozenset(
     {"get_context", "get_server", "get_session", "get_http_request", "get_http_headers", "get_access_token"}
 )
@@ -59,7 +59,7 @@ _REACHES = [getattr(dependencies, name) for name in sorted(_WORDS) if hasattr(de
 
 @asynccontextmanager
 async def running(server: FastMCP[Any], kind: str) -> AsyncIterator[None]:
-    """The server's own lifespan, and its providers'."""
+    """Enters the lifespans of the server and its providers."""
     token = set_transport("stdio" if kind == "stdio" else "streamable-http")
     try:
         async with server._lifespan_manager():
@@ -69,7 +69,7 @@ async def running(server: FastMCP[Any], kind: str) -> AsyncIterator[None]:
 
 
 def options(server: FastMCP[Any], kind: str) -> InitializationOptions:
-    """What a handshake tells of it: on stdin and stdout 4.0 owns up to changes of its tools alone."""
+    """The options of the handshake. On stdin and stdout, 4.0 announces list changes for tools only."""
     make = server._mcp_server.create_initialization_options
     if kind == "stdio" and FORMER:
         return make(NotificationOptions(tools_changed=True))
@@ -77,20 +77,20 @@ def options(server: FastMCP[Any], kind: str) -> InitializationOptions:
 
 
 def middleware(server: FastMCP[Any], own: list[Any]) -> list[Any]:
-    """What the program has put around its handlers. What FastMCP itself puts there touches lists alone."""
+    """The program's own middleware. FastMCP's built-in middleware, which affects lists only, is left out."""
     added = [one for one in server.middleware if type(one) is not DereferenceRefsMiddleware]
     return [one for one in own if not isinstance(one, FastMCPServerMiddleware)] + added
 
 
 def registries(server: FastMCP[Any]) -> list[tuple[object, str]]:
-    """Where things are added and removed, and what else decides."""
+    """The containers whose changes affect the plan: owner and attribute name."""
     local = server._local_provider
     own = [(server, name) for name in ("middleware", "providers", "_transforms")]
     return [(local, "_components"), (local, "_transforms"), *own]
 
 
 def _obstacle(server: FastMCP[Any], method: str) -> str | None:
-    """Why nothing of a method is taken over."""
+    """Why the engine answers no request of a method; `None` if it can."""
     entry = server._mcp_server.get_request_handler(method)
     handler = _HANDLERS[method]
     if entry is None or entry.handler != getattr(server, handler) or type(server) is not FastMCP:
@@ -101,7 +101,7 @@ def _obstacle(server: FastMCP[Any], method: str) -> str | None:
 
 
 def _particular(server: FastMCP[Any]) -> str | None:
-    """Why its own handlers are needed."""
+    """Why the server's own handlers are needed; `None` if they are not."""
     if server.providers != [server._local_provider]:
         return "there are other providers than the server's own"
     if server._transforms or server._local_provider._transforms:
@@ -114,7 +114,7 @@ def _particular(server: FastMCP[Any]) -> str | None:
 
 
 def lists(server: FastMCP[Any], method: str) -> bool:
-    """Whether a list depends on nothing but what is registered."""
+    """Whether a list depends only on the registered parts."""
     components = server._local_provider._components.values()
     reason = _obstacle(server, method) or _particular(server)
     return reason is None and all(getattr(one, "auth", None) is None for one in components)
@@ -143,7 +143,7 @@ def plan(server: FastMCP[Any]) -> list[Planned]:
 
 
 def _named(component: Any) -> tuple[str | None, str, str | None]:
-    """The method that asks for a component, what it is, and by which name it is asked for."""
+    """The method that requests a component, the word for its kind, and the name that it is requested by."""
     if isinstance(component, Tool):
         return "tools/call", "tool", component.name
     if isinstance(component, Resource):
@@ -156,12 +156,12 @@ def _named(component: Any) -> tuple[str | None, str, str | None]:
 
 
 def _shared(server: FastMCP[Any]) -> FastMCPServerMiddleware:
-    """What gives a request the dependencies that are the server's."""
+    """The middleware that provides the server's dependencies to a request."""
     return next(one for one in server._mcp_server.middleware if isinstance(one, FastMCPServerMiddleware))
 
 
 def _through(server: FastMCP[Any]) -> Handler:
-    """Answers by the server's own handlers."""
+    """Makes a handler that answers by the server's own handlers."""
     shared = _shared(server)
 
     async def answer(handled: Handled) -> Result:
@@ -172,7 +172,7 @@ def _through(server: FastMCP[Any]) -> Handler:
 
 
 def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
-    """Calls a tool whose parameters FastMCP fills, or which reaches for the request."""
+    """Makes a handler for a tool with parameters that FastMCP injects, or that accesses the request."""
     shared = _shared(server)
     filled = dependencies.without_injected_parameters(
         _wrap_body_errors(tool.fn, materialize_generators=True), run_in_thread=tool.run_in_thread
@@ -194,7 +194,7 @@ def _with_context(server: FastMCP[Any], tool: FunctionTool) -> Handler:
 
 
 def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
-    """How the engine answers calls of a tool."""
+    """Decides how the engine answers calls of a tool."""
     if FORMER:
         return Direct(_through(server))
     if tool.version is not None or tool.auth is not None or tool.timeout is not None or not is_enabled(tool):
@@ -227,7 +227,7 @@ def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
         try:
             value = validated(arguments)
         except ValidationError:
-            # Those of the function's own come as something else.
+            # A `ValidationError` of the function itself arrives as another type.
             raise HandBack from None
         except Exception as error:
             return _failed(server, tool, error)
@@ -240,7 +240,7 @@ def _tool(server: FastMCP[Any], tool: FunctionTool) -> Native | Direct:
 
 
 def _reaches(function: Any) -> bool:
-    """Whether it or its module reaches for the request by `get_context` and its like."""
+    """Whether a function, or its module, accesses the request by `get_context` or the like."""
     plain = inspect.unwrap(function)
     variables = getattr(plain, "__globals__", None)
     if variables is None or any(one in variables.values() for one in _REACHES):
@@ -254,7 +254,7 @@ def _reaches(function: Any) -> bool:
 def _straight(
     server: FastMCP[Any], tool: FunctionTool, result_of: Callable[[Any, str], bytes]
 ) -> Straight | None:
-    """What carries its calls out that need no validator."""
+    """Makes the description by which the engine calls a tool without a validator, if its parameters allow it."""
     parameters = plain_parameters(tool.fn)
     kind, wraps = _wrapped(tool)
     if parameters is None or kind is None or inspect.isgeneratorfunction(tool.fn):
@@ -276,14 +276,14 @@ def _straight(
 
 
 def _wrapped(tool: FunctionTool) -> tuple[type[Any] | None, bool]:
-    """The kind of value that is a result as it is, and whether it is structured content, too."""
+    """The type of value that becomes a result unchanged, and whether it also becomes structured content."""
     schema, kind = tool.output_schema, tool.return_type
     wraps = schema is not None and bool(schema.get("x-fastmcp-wrap-result"))
     return (kind if kind in (str, int, bool) and (schema is None or wraps) else None), wraps
 
 
 def _validated(function: Callable[..., Any]) -> Callable[[bytes], Any]:
-    """Validates a JSON object as the function's arguments, and calls it."""
+    """Makes a function that validates a JSON object as the tool's arguments and calls the tool."""
     adapter = get_cached_typeadapter(_wrap_body_errors(_wrap_body_errors(function, materialize_generators=True)))
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     if all(parameter.annotation in STRAIGHT for parameter in parameters):
@@ -294,7 +294,7 @@ def _validated(function: Callable[..., Any]) -> Callable[[bytes], Any]:
 
 
 def _result(tool: FunctionTool) -> Callable[[Any, str], bytes]:
-    """From what the function gave back to a result, a JSON object."""
+    """Makes a function from the tool's return value to a result, a JSON object."""
     kind, wraps = _wrapped(tool)
 
     def result(value: Any, revision: str) -> bytes:
@@ -317,7 +317,7 @@ def _sent(made: ToolResult, revision: str) -> bytes:
 
 
 def _failed(server: FastMCP[Any], tool: Tool, error: Exception) -> bytes:
-    """What the kernel tells of an exception, and logs: `FastMCP.call_tool` and `_on_call_tool`."""
+    """Makes and logs the result for an exception as `FastMCP.call_tool` and `_on_call_tool` do."""
     if isinstance(error, Unsendable):
         logger.error("handler for 'tools/call' returned an invalid result", exc_info=error.__cause__)
         raise ProtocolError(INTERNAL_ERROR, "Handler returned an invalid result")

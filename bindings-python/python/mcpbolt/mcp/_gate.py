@@ -1,21 +1,21 @@
-"""The versions of others that this is tested with."""
+"""The versions of the official SDK and FastMCP that this package is tested with."""
 
 from __future__ import annotations
 
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 
-# The newest two minor releases of each.
+# The two newest minor releases of each.
 TESTED = {"mcp": ("2.2", "2.3"), "fastmcp": ("4.0", "4.1")}
 
 
 def release(package: str) -> str:
-    """The minor release that is installed."""
+    """The installed minor release of a package."""
     return ".".join(version(package).split(".")[:2])
 
 
 def untested(package: str) -> str | None:
-    """Why nothing here relies on the insides of the installed version; `None` when it is tested."""
+    """A message that the installed version is not tested; `None` if it is, or if the package is not installed."""
     try:
         if release(package) in TESTED[package]:
             return None
@@ -26,7 +26,7 @@ def untested(package: str) -> str | None:
 
 
 def is_tested(server: object) -> bool:
-    """Whether the packages that a server is made with are tested; warns once when they are not."""
+    """Whether the packages that a server is made with have tested versions; warns once if not."""
     is_fastmcp = any(base.__module__.split(".")[0] == "fastmcp" for base in type(server).__mro__)
     reasons = [reason for package in ("mcp", *(["fastmcp"] if is_fastmcp else [])) if (reason := untested(package))]
     if reasons and not _warned:

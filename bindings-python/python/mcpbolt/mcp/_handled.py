@@ -1,4 +1,4 @@
-"""Requests that a handler answers without the kernel around it, and what the handler may ask of the kernel."""
+"""Requests that a handler answers without the kernel around it, and the kernel's services for such a handler."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ._kernel import Kernel
 
 Result = bytes | dict[str, Any]
-"""JSON to which the engine adds what the revision asks for, or a result that is whole."""
+"""JSON to which the engine adds the members that the revision requires, or a complete result."""
 Handler = Callable[["Handled"], Awaitable[Result]]
 
 
 class Handled:
-    """One such request. What the kernel would have made for it is made when the handler asks for it."""
+    """A request that is answered without the kernel. The kernel's objects for it are made on first access."""
 
     __slots__ = ("kernel", "within", "method", "params", "_connection", "_alone", "_runner", "_context")
 
@@ -41,7 +41,7 @@ class Handled:
         self.method = method
         self.params = params
         self._connection = connection
-        # That of this request alone.
+        # The connection object of an independent request.
         self._alone: Enveloped | None = None
         self._runner: ServerRunner[Any] | None = None
         self._context: ServerRequestContext[Any, Any] | None = None
@@ -52,7 +52,7 @@ class Handled:
 
     @property
     def runner(self) -> ServerRunner[Any]:
-        """The kernel of its connection."""
+        """The kernel of the request's connection."""
         if self._runner is None:
             connection = self._connection
             if connection is None:
@@ -62,7 +62,7 @@ class Handled:
 
     @property
     def context(self) -> ServerRequestContext[Any, Any]:
-        """What the SDK hands to handlers."""
+        """The context that the SDK passes to handlers."""
         if self._context is None:
             meta = _extract_meta(self.params)
             make = self.runner._make_context
@@ -70,7 +70,7 @@ class Handled:
         return self._context
 
     def whole(self, result: Any) -> dict[str, Any]:
-        """A result of the SDK's as it goes on the wire; what a client is to bring back is sealed."""
+        """Serializes a result of the SDK for the wire; state that the client must bring back is signed."""
         if isinstance(result, ErrorData):
             raise MCPError.from_error_data(result)
         made: Any = self.runner._serialize(self.method, self.revision, result)
@@ -80,13 +80,13 @@ class Handled:
         return cast("dict[str, Any]", made)
 
     async def close(self) -> None:
-        """It is answered."""
+        """Closes the connection object after the request is answered."""
         if self._alone is not None:
             await self._alone.close()
 
 
 class LazyContext(Context[Any, Any]):
-    """The context of a tool of `MCPServer`'s, for a request that is handled so."""
+    """The context of a tool of an `MCPServer`, for a request that is answered without the kernel."""
 
     def __init__(self, handled: Handled, server: MCPServer[Any]) -> None:
         super().__init__(mcp_server=server, subscriptions=server._subscriptions)
@@ -104,10 +104,10 @@ class LazyContext(Context[Any, Any]):
 
 
 async def by_handler(handled: Handled) -> dict[str, Any]:
-    """As the server's own handler answers it.
+    """Answers a request by the server's own handler.
 
     Raises:
-        HandBack: The params are for the kernel to refuse.
+        HandBack: The params are invalid, and the kernel must make the error.
     """
     entry = handled.kernel.server.get_request_handler(handled.method)
     if entry is None:

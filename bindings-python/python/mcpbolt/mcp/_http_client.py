@@ -1,4 +1,4 @@
-"""The official SDK's client over Streamable HTTP: the engine's HTTP and codec under its sessions."""
+"""The Streamable HTTP transport for sessions of the official SDK's client, with the engine's HTTP and codec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
 from .._event_loop import asyncio_loop
 from ._client import Closing, Reading, encoded
 
-# What a request is answered with when nothing answers it: by what failed, as the SDK has it.
+# The error codes for requests without an answer, by the kind of failure, as the SDK has them.
 _CODES = {
     "session_lost": types.INVALID_REQUEST,
     "refused": types.INTERNAL_ERROR,
@@ -29,17 +29,17 @@ _CODES = {
 
 
 class HttpReading(Reading):
-    """What the server says, in order; also whom the engine tells."""
+    """The stream of the server's messages, in order. The engine calls its `on_…` methods."""
 
     def __init__(self) -> None:
         super().__init__(None)
-        # The requests under way, by the engine's numbers: their ids, and who wants to know how far their streams are.
+        # Requests in flight, by the engine's numbers: their ids, and the callbacks for resumption tokens.
         self.requests: dict[int, tuple[types.RequestId, ResumptionTokenUpdateCallback | None]] = {}
         self._telling: set[asyncio.Task[None]] = set()
 
     def on_message(self, kind: str, id: Any, method: Any, body: Any, of: int | None = None) -> None:
         if of is not None and kind in ("response", "error") and of in self.requests:
-            # A stream that was resumed answers an earlier request; a refusal may name none.
+            # A resumed stream answers an earlier request, and a refusal may have no id.
             id = self.requests[of][0]
         super().on_message(kind, id, method, body)
 
@@ -75,7 +75,7 @@ class HttpReading(Reading):
 
 
 class HttpWriting(Closing):
-    """What the client says."""
+    """The stream of the client's messages."""
 
     def __init__(self, relay: _core.Relay, reading: HttpReading) -> None:
         self._relay = relay
@@ -83,10 +83,10 @@ class HttpWriting(Closing):
         self._is_closed = False
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Hands a message over; a request waits while too much is on its way.
+        """Sends a message; a request waits while too much is in flight.
 
         Raises:
-            anyio.ClosedResourceError: It was closed on this side.
+            anyio.ClosedResourceError: The stream was closed on this side.
         """
         if self._is_closed or self._reading.ended.done():
             raise anyio.ClosedResourceError
@@ -118,31 +118,31 @@ async def streamable_http_client(
     certificate: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
     options: ConnectOptions | None = None,
 ) -> AsyncGenerator[tuple[Any, Any], None]:
-    """Carries the SDK's messages to a server on HTTP and back: in place of
+    """Carries the SDK's messages over Streamable HTTP: a replacement for
     `mcp.client.streamable_http.streamable_http_client`.
 
-    Requests, streams and their resumption, sessions and headers are the engine's, and so is the parsing. A request
-    that fails, fails alone: a server that cannot be reached is an `MCPError` of the call, not the end of the block.
+    The engine handles requests, streams and their resumption, sessions, headers and parsing. A failed request
+    fails alone: an unreachable server is an `MCPError` of the call and does not end the block.
 
     Args:
         url: The server's endpoint.
-        http_client: An `httpx2.AsyncClient` with ways of its own, OAuth for example: given one, all is left to the
-            SDK, and what follows below does not apply.
+        http_client: A customized `httpx2.AsyncClient`, for OAuth for example. If given, the SDK's own client is
+            used, and the arguments after `max_sse_event_size` have no effect.
         terminate_on_close: Whether the session is ended with the block.
-        max_sse_event_size: The longest event of a stream, in bytes; by default what a message may have, 128 MiB.
-        headers: Further headers of each request. Like the credentials they go to no other origin.
+        max_sse_event_size: The longest event of a stream, in bytes; by default the message limit, 128 MiB.
+        headers: Further headers of each request. Like credentials, they are not sent to another origin.
         auth: Credentials: `mcpbolt.Bearer`, `Basic` or `ApiKey`.
-        connect_timeout: Seconds until there is a connection; 30 by default.
-        root_certificates: A file of certificates, in PEM, that are trusted beside those that the system trusts.
-        certificate: What is shown to a server that asks for a certificate: its file and that of its key, in PEM.
-        options: What else may be said of the carrier: proxy, times, limits.
+        connect_timeout: Seconds within which the server must be connected; 30 by default.
+        root_certificates: A PEM file of certificates to trust in addition to the system's.
+        certificate: The client certificate, for servers that ask for one: the PEM files of the certificate and its key.
+        options: Further options of the transport: proxy, timeouts, limits.
 
     Raises:
         ValueError: The URL or an option is not valid.
-        Misuse: There is no event loop of asyncio.
+        Misuse: No event loop of asyncio is running.
     """
     if http_client is not None:
-        # Not every release has the limit.
+        # Not every release of the SDK has this parameter.
         more: dict[str, Any] = {} if max_sse_event_size is None else {"max_sse_event_size": max_sse_event_size}
         theirs = sdk.streamable_http_client(
             url, http_client=http_client, terminate_on_close=terminate_on_close, **more

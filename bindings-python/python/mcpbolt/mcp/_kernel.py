@@ -1,7 +1,7 @@
-"""The official SDK's kernel on the engine's connections: what reaches it, and how it answers.
+"""Connects the official SDK's kernel, its request handling, to the engine's connections.
 
-A connection of the handshake era is a `Dispatcher` that `serve_connection` drives; a request of 2026-07-28
-stands alone and has a kernel of its own, as `serve_one` would make it.
+A connection of the handshake era is a `Dispatcher` that `serve_connection` drives. A request of 2026-07-28
+is independent and has its own kernel, as `serve_one` would make it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LISTEN = "subscriptions/listen"
 
 
 class Kernel:
-    """The SDK's part of a server: the engine calls it with all that it does not answer itself."""
+    """The SDK's part of a server: the engine passes it all messages that it does not answer itself."""
 
     def __init__(
         self, server: Server[Any], options: InitializationOptions, transport: TransportContext, takes_pings: bool
@@ -59,20 +59,20 @@ class Kernel:
         self.tasks: set[asyncio.Task[None]] = set()
 
     def open(self, wire: _core.Line) -> Peer:
-        """A connection of the handshake era."""
+        """Starts a connection of the handshake era."""
         return Peer(self, wire)
 
     def request(self, request: _core.Owed) -> Running:
-        """A request that stands alone, of 2026-07-28."""
+        """Starts an independent request of 2026-07-28."""
         return self.start(Running(Alone(self, request), self._alone))
 
     def telling(self, method: str) -> None:
-        """A client is about to be told that."""
+        """Called before a client is sent a notification of that method."""
         if self.natives and method.endswith("/list_changed"):
             self.natives.doubt()
 
     def serving(self, meta: object) -> None:
-        """A request is about to be handed to the kernel."""
+        """Called before a request is passed to the kernel."""
         self.server.has_context = isinstance(meta, dict) and "traceparent" in meta  # type: ignore[attr-defined]
 
     async def _alone(self, context: Alone, method: str, params: Params) -> Result:
@@ -84,14 +84,14 @@ class Kernel:
         try:
             return await runner.on_request(context, method, params)
         finally:
-            # It has kept itself by that, and its connection.
+            # Breaks a reference cycle, which includes the connection.
             del runner.on_request
             await connection.close()
 
     async def handled(
         self, context: Within, method: str, params: Params, connection: Connection | None = None
     ) -> Result | None:
-        """The result of what needs nothing of the SDK around its handler; nothing where the kernel is to answer."""
+        """Answers a request whose handler does not need the kernel around it; `None` if the kernel must answer."""
         handler = self.natives and self.natives.handler(context.request.revision, method, params)
         if not handler:
             return None
@@ -104,9 +104,9 @@ class Kernel:
             await handled.close()
 
     def begin(self, state: Any) -> None:
-        """The server is there, with what its lifespan gave."""
+        """Called when the server starts, with the value that its lifespan yielded."""
         self.state = state
-        # The class behind it needs no task to be made in.
+        # `anyio.CancelScope()` needs a running task; the backend's class, which it returns, does not.
         scope = type(anyio.CancelScope())
         self._carriers = Carriers(asyncio.get_running_loop(), scope)
 
@@ -115,7 +115,7 @@ class Kernel:
         return running
 
     def keep(self, work: Coroutine[Any, Any, None]) -> Carrier | None:
-        """Has a coroutine go on by itself, until the server ends at the latest. Gives what carries it, or nothing when
+        """Runs a coroutine in the background, until the server ends at the latest. Returns its carrier, or `None` if
         it is over."""
         assert self._carriers is not None
         carrier = self._carriers.carry(self._go_on(work))
@@ -127,11 +127,11 @@ class Kernel:
         try:
             await work
         finally:
-            # Cheaper than to be told by the event loop.
+            # Cheaper than a done callback.
             self.tasks.discard(asyncio.current_task())
 
     async def close(self) -> None:
-        """Nothing goes on."""
+        """Cancels everything in the background, and waits for it to end."""
         if self._carriers is not None:
             self._carriers.close()
         tasks = [*self.tasks]
@@ -141,20 +141,20 @@ class Kernel:
 
 
 class Untraced:
-    """A server without the spans of OpenTelemetry's, as long as nothing would come of them: no tracer is
-    installed, and the request brings no context of a trace. They are half of what a small request costs."""
+    """A server without OpenTelemetry spans while they would have no effect: no tracer is installed, and the
+    request has no trace context. Spans are half the cost of a small request."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
         self.has_context = False
-        # Looked up with each request; the rest is found by `__getattr__`.
+        # Used by each request; other attributes are found by `__getattr__`.
         self.get_request_handler = server.get_request_handler
         self.get_notification_handler = server.get_notification_handler
         self.cache_hints = server.cache_hints
 
     @property
     def middleware(self) -> list[Any]:
-        """Read by the kernel as it begins with a request."""
+        """The middleware; the kernel reads it at the start of each request."""
         whole: list[Any] = self._server.middleware
         if self.has_context or is_traced():
             return whole
@@ -162,7 +162,7 @@ class Untraced:
 
     @property
     def server_info_stamp(self) -> dict[str, Any]:
-        """A copy for one answer."""
+        """A copy of the server's info for one answer."""
         source: dict[str, Any] = self._server._server_info_stamp_source
         if all(type(value) is str for value in source.values()):
             return source.copy()
@@ -173,25 +173,25 @@ class Untraced:
 
 
 class Running:
-    """A request that the kernel answers. The engine gives it up with `cancel`."""
+    """A request that the kernel answers. The engine calls `cancel` when the client cancels it."""
 
     __slots__ = ("carrier", "_context", "_handle", "_is_ending")
 
     def __init__(self, context: Within, handle: Callable[..., Awaitable[Result]]) -> None:
-        # What carries it once it waits.
+        # Set if the request has to wait for something.
         self.carrier: Carrier | None = None
         self._context = context
         self._handle = handle
         self._is_ending = False
 
     def cancel(self) -> None:
-        """Its client waits no longer: nothing is answered."""
+        """Cancels the request; no answer is sent."""
         self._context.give_up()
         if self.carrier is not None:
             self.carrier.scope.cancel()
 
     def draining(self) -> None:
-        """The connection is about to end: what would stay open for ever ends now."""
+        """Called when the connection starts to drain: ends a subscription, which would stay open for ever."""
         self._is_ending = self._context.request.method == _LISTEN
         if self._is_ending and self.carrier is not None:
             self.carrier.scope.cancel()
@@ -215,7 +215,7 @@ class Running:
             if natives and not isinstance(result, bytes):
                 natives.listed(version, method, params, request.revision, result)
         except asyncio.CancelledError:
-            # By the client, which hears nothing, or because the server ends.
+            # The client cancelled it and gets no answer, or the server ends.
             if not context.is_given_up:
                 request.refuse(CONNECTION_CLOSED, "Connection closed")
             raise
@@ -227,7 +227,7 @@ class Running:
 
 
 def refusal(error: Exception, method: str, is_alone: bool) -> ErrorData:
-    """What a client is told of what a handler raised."""
+    """The error that a client gets for an exception of a handler."""
     if isinstance(error, ProtocolError):
         return ErrorData(code=cast(int, error.kind), message=str(error), data=error.data)
     if is_alone:
@@ -245,12 +245,12 @@ def _answer(request: _core.Owed, result: Result) -> None:
     try:
         request.answer(result)
     except (TypeError, ValueError):
-        # What JSON has no word for, the SDK has pydantic write in its way.
+        # The SDK lets pydantic serialize values that JSON does not have.
         request.answer(from_json(to_json(result)))
 
 
 class Peer:
-    """A connection of the handshake era, as a `Dispatcher` of the SDK's."""
+    """A connection of the handshake era, as a `Dispatcher` of the SDK."""
 
     def __init__(self, kernel: Kernel, wire: _core.Line) -> None:
         self._kernel = kernel
@@ -260,7 +260,7 @@ class Peer:
         self._ended = asyncio.Event()
         self._on_request: OnRequest | None = None
         self._on_notify: OnNotify | None = None
-        # What waits for the kernel to be ready, or for the handshake to be answered.
+        # Messages that wait until the kernel is ready, or the handshake is answered; `None` if none need to wait.
         self._waiting: list[Callable[[], object]] | None = []
         self._connection = Connection.for_loop(self, session_id=wire.session_id)
         kernel.keep(
@@ -281,14 +281,14 @@ class Peer:
         *,
         task_status: Any = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Passes on what comes until the connection has ended."""
+        """Passes messages to the kernel until the connection has ended."""
         self._on_request, self._on_notify = on_request, on_notify
         task_status.started()
         self._go_on()
         await self._ended.wait()
 
     def _go_on(self) -> None:
-        """What waited goes on, in order; an `initialize` among it holds up what follows."""
+        """Starts the waiting messages, in order; after an `initialize` the later ones wait again."""
         waiting, self._waiting = self._waiting or [], None
         for index, one in enumerate(waiting):
             one()
@@ -329,7 +329,7 @@ class Peer:
         return await self._on_request(context, method, params)
 
     def notice(self, method: str, params: Params) -> None:
-        """The client tells something."""
+        """Passes a notification of the client to the kernel, in turn."""
         self._in_turn(lambda: self._kernel.keep(self._hear(method, params)))
 
     async def _hear(self, method: str, params: Params) -> None:
@@ -340,5 +340,5 @@ class Peer:
             logger.exception("notification handler for %r raised", method)
 
     def closed(self) -> None:
-        """The connection has ended."""
+        """Called when the connection has ended."""
         self._ended.set()

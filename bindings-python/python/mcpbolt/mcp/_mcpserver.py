@@ -1,5 +1,5 @@
-"""What an `MCPServer` offers, and its tools answered by the engine: validated, called and converted as its kernel does
-it."""
+"""Plans how the engine answers an `MCPServer`, and answers its tools: validates, calls and converts as the SDK's
+kernel does."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LISTERS = {
 
 
 def registries(server: MCPServer[Any]) -> list[tuple[object, str]]:
-    """Where things are added and removed."""
+    """The dicts in which parts are registered: owner and attribute name."""
     resources = server._resource_manager
     return [
         (server._tool_manager, "_tools"),
@@ -62,7 +62,7 @@ def registries(server: MCPServer[Any]) -> list[tuple[object, str]]:
 
 
 def _is_own(server: MCPServer[Any], method: str, *names: str) -> bool:
-    """Whether requests of that method are answered as the class `MCPServer` has it."""
+    """Whether requests of that method are answered by the unmodified code of `MCPServer`."""
     entry = server._lowlevel_server.get_request_handler(method)
     handler = _HANDLERS[method]
     same = all(getattr(type(server), name) is getattr(MCPServer, name) for name in (handler, *names))
@@ -70,7 +70,7 @@ def _is_own(server: MCPServer[Any], method: str, *names: str) -> bool:
 
 
 def lists(server: MCPServer[Any], method: str) -> bool:
-    """Whether a list depends on nothing but what is registered."""
+    """Whether a list depends only on the registered parts."""
     return _is_own(server, method, _LISTERS[method])
 
 
@@ -111,7 +111,7 @@ def _prompt(prompt: Prompt) -> Native | Direct:
 
 
 def _tool(server: MCPServer[Any], tool: Tool) -> Native | Direct:
-    """How the engine answers calls of a tool."""
+    """Decides how the engine answers calls of a tool."""
     if type(tool) is not Tool or tool.resolved_params:
         return Direct(by_handler)
     if tool.context_kwarg is not None or contents.unsure(tool.fn):
@@ -146,7 +146,7 @@ STRAIGHT = (str, int, float, bool)
 
 
 def _with_context(server: MCPServer[Any], tool: Tool) -> Handler:
-    """Calls a tool that takes the context, or may ask the client by what it gives back."""
+    """Makes a handler for a tool that takes the context, or that may ask the client by its return value."""
     metadata, function, name = tool.fn_metadata, tool.fn, tool.context_kwarg
     result_of = _result(metadata)
 
@@ -169,14 +169,14 @@ def _with_context(server: MCPServer[Any], tool: Tool) -> Handler:
 
 
 def _straight(tool: Tool, result_of: Callable[[Any, str], bytes]) -> Straight | None:
-    """What carries its calls out that need no validator."""
+    """Makes the description by which the engine calls a tool without a validator, if its parameters allow it."""
     metadata = tool.fn_metadata
     parameters = plain_parameters(tool.fn)
     fields = metadata.arg_model.model_fields
     if parameters is None or [one[0] for one in parameters] != [*fields]:
         return None
     for field in fields.values():
-        # What is not given is left to the function's own default.
+        # For missing arguments the function's own defaults apply.
         if field.annotation not in STRAIGHT or field.alias or field.metadata or field.default_factory:
             return None
 
@@ -193,8 +193,8 @@ def _straight(tool: Tool, result_of: Callable[[Any, str], bytes]) -> Straight | 
 
 
 def plain_parameters(function: Any) -> list[tuple[str, str, bool]] | None:
-    """The parameters of a function that takes nothing but text, numbers and truth values, by name: name, kind, and
-    whether it is needed."""
+    """The parameters of a function that takes only strings, numbers and booleans by name: name, type, and whether it
+    is required. `None` for any other function."""
     try:
         parameters = inspect.signature(function, eval_str=True).parameters.values()
     except Exception:
@@ -211,7 +211,7 @@ def plain_parameters(function: Any) -> list[tuple[str, str, bool]] | None:
 
 
 def _wrapped(metadata: Any) -> str | None:
-    """The kind of value that is structured content as it is, as the member `result`."""
+    """The type of value that becomes structured content unchanged, as the member `result`; `None` for none."""
     if metadata.output_schema is None or not metadata.wrap_output:
         return None
     fields = getattr(metadata.output_model, "model_fields", {})
@@ -222,11 +222,11 @@ def _wrapped(metadata: Any) -> str | None:
 
 
 def _arguments(metadata: Any) -> Callable[[bytes], dict[str, Any]]:
-    """From a JSON object to the function's arguments. What does not pass is handed back, so that the kernel
-    words the refusal."""
+    """Makes a function from a JSON object to the function's arguments. Invalid arguments are handed back, so that
+    the kernel makes the error."""
     fields = metadata.arg_model.model_fields.values()
     if all(field.annotation in STRAIGHT and not field.alias for field in fields):
-        # Strings for these are never parsed as JSON first, or to no effect.
+        # For these types the SDK's extra parsing of strings as JSON never happens, or has no effect.
         validate = metadata.arg_model.__pydantic_validator__.validate_json
 
         def straight(arguments: bytes) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _arguments(metadata: Any) -> Callable[[bytes], dict[str, Any]]:
 
 
 def _result(metadata: Any) -> Callable[[Any, str], bytes]:
-    """From what the function gave back to a result, a JSON object."""
+    """Makes a function from the tool's return value to a result, a JSON object."""
     is_text = metadata.output_schema is None or metadata.output_model is None
     wrapped = _wrapped(metadata)
 
@@ -274,7 +274,7 @@ def _result(metadata: Any) -> Callable[[Any, str], bytes]:
 
 
 class Unsendable(Exception):
-    """What the tool gave back is no result of its revision."""
+    """The tool's return value is not a valid result in its revision."""
 
 
 def _converted(metadata: Any, value: Any, revision: str) -> bytes:
@@ -282,7 +282,7 @@ def _converted(metadata: Any, value: Any, revision: str) -> bytes:
 
 
 def sent(method: str, revision: str, result: BaseModel) -> bytes:
-    """A result of the SDK's, without what the revision does not know."""
+    """Serializes a result of the SDK, without members that the revision does not have."""
     made = result.model_dump(by_alias=True, mode="json", exclude_none=True)
     try:
         return to_json(serialize_server_result(method, revision, made))
@@ -291,7 +291,7 @@ def sent(method: str, revision: str, result: BaseModel) -> bytes:
 
 
 def _failed(tool: Tool, error: Exception) -> bytes:
-    """What the kernel tells of an exception, and logs: `Tool.run` and `MCPServer._handle_call_tool`."""
+    """Makes and logs the result for an exception as `Tool.run` and `MCPServer._handle_call_tool` do."""
     if isinstance(error, MCPError):
         told = error.error
         raise ProtocolError(told.code, told.message, told.data)

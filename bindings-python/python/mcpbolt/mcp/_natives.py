@@ -1,4 +1,4 @@
-"""What the engine answers of a server's, kept true while the server changes."""
+"""Keeps track of what the engine answers for a server, while the server changes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ._plan import Direct, Key, Native, Planned
 from ._server import Known, is_fastmcp, is_traced
 
 
-# Those with structured content. What the kernel of older ones leaves out of results is its affair.
+# The revisions with structured content. In older ones the kernel leaves members out of results.
 _REVISIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
 _MEMBERS = frozenset({"name", "uri", "arguments", "_meta"})
 _LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 
 
 def plan(server: Any) -> dict[str, Native | Direct | str]:
-    """How the engine answers all that is registered, or why it does not."""
+    """How the engine answers each registered part of a server, or why it does not."""
     known = Known(server)
     parts = _parts(known)
     if parts is None:
@@ -40,7 +40,7 @@ def _parts(known: Known) -> Any:
 
 
 def _obstacle(known: Known) -> str | None:
-    """Why nothing of a server is taken over."""
+    """Why the engine answers nothing of a server; `None` if it can."""
     if known.middleware:
         return f"middleware sees each request: {type(known.middleware[0]).__name__}"
     if is_traced():
@@ -49,7 +49,7 @@ def _obstacle(known: Known) -> str | None:
 
 
 class Natives:
-    """What is taken over of one server that is served. Changes may come from any thread."""
+    """The parts of one running server that the engine answers. Changes may come from any thread."""
 
     def __init__(self, known: Known, catalog: _core.Catalog) -> None:
         self._known = known
@@ -59,7 +59,7 @@ class Natives:
         self._direct: dict[Key, Handler] = {}
         self._shown: set[tuple[str, str]] = set()
         self._changing = Lock()
-        # Counts the changes: what was listed before one is not shown after it.
+        # Counts the changes: a list made before a change is not used after it.
         self.version = 0
         if self._parts is not None:
             watch(known.lowlevel, "middleware", self.changed)
@@ -69,14 +69,14 @@ class Natives:
             self.changed()
 
     def doubt(self) -> None:
-        """A client is told that a list is another now: with FastMCP, that may hold for its session alone, which
-        from now on is for the kernel to know."""
+        """Called when a client is told that a list has changed. With FastMCP the change may apply to that session
+        only, so from now on the kernel answers everything."""
         if is_fastmcp(self._known.server) and self._parts is not None:
             self._parts = None
             self.changed()
 
     def changed(self) -> None:
-        """Something was added or removed."""
+        """Called after something was added or removed: plans all parts again."""
         with self._changing:
             self.version += 1
             for method, revision in self._shown:
@@ -111,7 +111,7 @@ class Natives:
             self._catalog.offer(method, name, None)
 
     def handler(self, revision: str, method: str, params: Mapping[str, Any] | None) -> Handler | None:
-        """What answers such a request in place of the kernel, if it holds nothing unusual."""
+        """The handler that answers a request in place of the kernel, if the params have no unusual members."""
         direct = self._direct
         if not direct or not params or revision not in _REVISIONS or params.keys() - _MEMBERS:
             return None
@@ -124,7 +124,7 @@ class Natives:
         return direct.get((method, name)) or direct.get((method, None))
 
     def listed(self, version: int, method: str, params: Mapping[str, Any] | None, revision: str, result: object) -> None:
-        """The kernel has answered: the engine does so from now on, if it was for a whole list."""
+        """Called with an answer of the kernel. If it is a whole list, the engine answers with it from now on."""
         if method not in _LISTS or (params and params.keys() - {"_meta"}):
             return
         with self._changing:
@@ -135,7 +135,7 @@ class Natives:
 
 
 def _watched(kind: type[Any], changes: str) -> type[Any]:
-    """A container that calls its `told` after each change."""
+    """Makes a container class that calls its `told` after each change."""
 
     def telling(name: str) -> Any:
         change = getattr(kind, name)
@@ -158,7 +158,7 @@ _WATCHED = {
 
 
 def watch(owner: Any, name: str, told: Callable[[], None]) -> None:
-    """Has `told` be called when that dict or list of `owner` changes."""
+    """Replaces that dict or list of `owner` with one that calls `told` after each change."""
     plain = getattr(owner, name)
     watched = next(made for kind, made in _WATCHED.items() if isinstance(plain, kind))(plain)
     watched.told = told

@@ -1,4 +1,4 @@
-"""How the parts of a server are answered."""
+"""The ways in which calls to the tools, resources and prompts of a server are answered."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Straight(NamedTuple):
     """A function whose arguments and value need no validator.
 
     Attributes:
-        parameters: Name, kind (`str`, `int`, `float` or `bool`), and whether it is needed.
-        wraps: The kind of value that is structured content, too.
-        meta: The `_meta` of such a result, JSON.
-        finish: Makes a result of any other value: `finish(value, revision)`, JSON.
-        fail: Makes one of what it raised, or raises.
+        parameters: Name, type (`str`, `int`, `float` or `bool`), and whether it is required.
+        wraps: The type of value that also becomes structured content.
+        meta: The `_meta` of a result with such structured content, as JSON.
+        finish: Makes the result of any other value, as JSON: `finish(value, revision)`.
+        fail: Makes the result of an exception that the function raised, or raises.
     """
 
     function: Callable[..., Any]
@@ -30,7 +30,8 @@ class Straight(NamedTuple):
 
 
 class Native(NamedTuple):
-    """A function that takes arguments, a JSON object, or a URI, and the revision, and gives a result, an object."""
+    """A function that the engine calls with the arguments (a JSON object) or a URI, and the revision; it returns the
+    result, a JSON object."""
 
     function: Callable[..., Any]
     lane: str
@@ -38,18 +39,18 @@ class Native(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """What answers requests with what the kernel provides, without the kernel around it."""
+    """A handler that answers requests without the kernel around it, but can use what the kernel provides."""
 
     handler: Handler
 
 
 class Planned(NamedTuple):
-    """Something that is registered, and what finds out how the engine answers it, or why it does not: anew each time,
-    unless it depends on nothing but the part itself."""
+    """A registered part of a server. `how` determines how the engine answers it, or why it does not. The outcome is
+    reused only while `part` is the same object; with `None` it is determined anew after each change."""
 
     title: str
     method: str
-    # `None` for any name, as templates have it.
+    # `None` for any name, as for templates.
     name: str | None
     part: object | None
     how: Callable[[], Native | Direct | str]

@@ -1,4 +1,4 @@
-"""Serving a server of the official SDK's, or FastMCP's, on the engine."""
+"""Serves a server of the official SDK or FastMCP on the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._gate import is_tested
 
 
 class Served:
-    """A server of the SDK's, as the engine runs one: see `mcpbolt.Server`."""
+    """A server of the SDK or FastMCP with the interface of `mcpbolt.Server` that `mcpbolt._loop` needs."""
 
     def __init__(self, server: Any, address: str) -> None:
         from mcp.shared.transport_context import TransportContext
@@ -59,14 +59,14 @@ class Served:
 async def serve(
     server: Any, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None
 ) -> None:
-    """Serves a server of the official SDK's or FastMCP's in the running event loop, which has to be asyncio's: on stdin
-    and stdout until the client closes them, elsewhere until it is cancelled.
+    """Serves a server of the official SDK or FastMCP in the running event loop, which must be asyncio's: on stdin
+    and stdout until the client closes them, elsewhere until the task is cancelled.
 
     Args:
-        server: `mcp.server.Server`, `MCPServer` or `fastmcp.FastMCP`.
+        server: An `mcp.server.Server`, `MCPServer` or `fastmcp.FastMCP`.
         address: As for `mcpbolt.Server.run`.
-        grace: Seconds that what is in flight has to end.
-        options: Who may reach it on the network, and its bounds.
+        grace: Seconds that requests in flight have to finish.
+        options: Who may connect over the network, and the limits.
     """
     if not is_tested(server):
         return await unchanged(server, address)
@@ -80,13 +80,14 @@ async def serve(
 def listening(
     server: Any, address: str, *, grace: float = 5.0, options: ServeOptions | None = None
 ) -> AbstractAsyncContextManager[str]:
-    """Serves in the running event loop while the block runs; gives the address, with the port that the
-    system chose where it was 0."""
+    """Serves in the running event loop while the block runs. Yields the address, with the real port if
+    0 was given."""
     return _loop.address_of(Served(server, address), address, grace, options)
 
 
 def run(server: Any, address: str = "stdio:", *, grace: float = 5.0, options: ServeOptions | None = None) -> None:
-    """The same, until a signal comes or the client closes stdin: blocks, and has an event loop of its own."""
+    """Serves like `serve`, until the process gets a signal or the client closes stdin. Blocks, with its own event loop.
+    On stdin and stdout it may end the process, as `Server.run` may."""
     if not is_tested(server):
         return asyncio.run(unchanged(server, address))
     served = Served(server, address)
@@ -103,10 +104,10 @@ def run(server: Any, address: str = "stdio:", *, grace: float = 5.0, options: Se
 
 
 async def unchanged(server: Any, address: str) -> None:
-    """Serves it as it would be without this package.
+    """Serves a server with its own package, without the engine.
 
     Raises:
-        Unsupported: It cannot be reached there without.
+        Unsupported: Its own package cannot serve at this address.
     """
     if address == "stdio:":
         if hasattr(server, "run_stdio_async"):

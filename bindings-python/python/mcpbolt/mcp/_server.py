@@ -1,4 +1,4 @@
-"""The servers that are known here, and what their kernel must see."""
+"""`Known`: access to the parts of a server of the official SDK or FastMCP that this package uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._errors import Unsupported
 
 
 class Known:
-    """A server of the SDK's, or FastMCP's, and the SDK's server within it."""
+    """A server of the SDK or FastMCP, and the SDK's low-level server within it."""
 
     def __init__(self, server: Any) -> None:
         self.server = server
@@ -32,10 +32,10 @@ class Known:
             raise TypeError(f"a Server, MCPServer or FastMCP, not {type(server).__name__}")
 
     def check_network(self) -> None:
-        """What guards a server, or stands beside it, on its own HTTP server is not left out here.
+        """Refuses a server with authorization or routes of its own, which the engine's HTTP server would leave out.
 
         Raises:
-            Unsupported: It has such things.
+            Unsupported: The server has them.
         """
         server = self.server
         settings = getattr(server, "settings", None)
@@ -47,13 +47,13 @@ class Known:
 
     @property
     def takes_pings(self) -> bool:
-        """Whether something of the program's sees pings."""
+        """Whether pings must reach the kernel: the program handles or traces them, or has middleware."""
         entry = self.lowlevel.get_request_handler("ping")
         return entry is None or entry.handler is not _ping_handler or bool(self.middleware) or is_traced()
 
     @property
     def middleware(self) -> list[Any]:
-        """What the program has put around its handlers."""
+        """The program's own middleware."""
         own = [one for one in self.lowlevel.middleware if not isinstance(one, _BUILT_IN)]
         if is_fastmcp(self.server):
             from ._fastmcp import middleware
@@ -62,7 +62,7 @@ class Known:
         return own
 
     def options(self, kind: str) -> InitializationOptions:
-        """What a handshake tells of it."""
+        """The options of the handshake."""
         if is_fastmcp(self.server):
             from ._fastmcp import options
 
@@ -71,7 +71,7 @@ class Known:
 
     @asynccontextmanager
     async def lifespan(self, kind: str) -> AsyncIterator[Any]:
-        """What its lifespan gives, while the block runs."""
+        """Enters the server's lifespan; yields its value."""
         if is_fastmcp(self.server):
             from ._fastmcp import running
 
@@ -86,12 +86,12 @@ _BUILT_IN = (OpenTelemetryMiddleware, RequestStateBoundary)
 
 
 def is_fastmcp(server: object) -> bool:
-    """Whether it is FastMCP's; its package is imported then."""
+    """Whether a server is a `FastMCP`. Imports nothing: for such a server the package is imported already."""
     module = sys.modules.get("fastmcp.server.server")
     return module is not None and isinstance(server, module.FastMCP)
 
 
 def is_traced() -> bool:
-    """Whether a tracer of OpenTelemetry's is installed: the kernel has a span for each request."""
+    """Whether a tracer of OpenTelemetry is installed, so that the kernel makes a span for each request."""
     trace = sys.modules.get("opentelemetry.trace")
     return trace is not None and trace._TRACER_PROVIDER is not None

@@ -1,4 +1,4 @@
-//! A server that keeps failing is left alone for a while (R-ACT-36).
+//! A circuit breaker: pauses calls to a server that keeps failing (R-ACT-36).
 //!
 //! ```text
 //!   closed ── so many failures in a row ─▶ open ── its time is over ─▶ one call goes through
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::limits::later;
 
-/// When a server counts as one that keeps failing.
+/// When the circuit breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerPolicy {
-    /// So many failures in a row; never when 0.
+    /// The number of consecutive failures that opens the breaker; 0 disables it.
     pub failures: u32,
-    /// How long nothing is sent then.
+    /// How long nothing is sent while the breaker is open.
     pub pause: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// What has become of the calls so far.
+/// The state of the breaker.
 #[derive(Debug, Default)]
 pub(in crate::client) struct Breaker(Mutex<State>);
 
@@ -46,8 +46,8 @@ impl Breaker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a call may be made. Where the pause is over, this one may, and those after it wait
-    /// for what becomes of it.
+    /// Returns whether a call may be sent. After the pause one trial call may; further calls are
+    /// refused until its outcome is known or another pause has passed.
     pub fn admits(&self, now: Instant) -> bool {
         let mut state = self.state();
         match state.until {

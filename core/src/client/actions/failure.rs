@@ -1,4 +1,4 @@
-//! Why an action has no result.
+//! Failures of action calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use crate::json::{number, reader};
 /// An error that a server answered with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionError {
-    /// Its type, as the server spells it (R-ACT-31).
+    /// The error type in the server's spelling (R-ACT-31).
     pub spelling: String,
-    /// One sentence; empty where the server gives none.
+    /// One sentence; empty if the server gives none.
     pub message: String,
-    /// Raw JSON.
+    /// Details, raw JSON.
     pub details: Option<String>,
-    /// A number, most often a status of HTTP.
+    /// A numeric code, most often an HTTP status.
     pub code: Option<i64>,
-    /// Where to read more.
+    /// A URL with more information.
     pub help_url: Option<String>,
-    /// Apart, so that the error stays small.
+    /// Boxed, so that the error stays small.
     metadata: Option<Box<Metadata>>,
 }
 
@@ -28,7 +28,7 @@ pub struct ActionError {
 struct Metadata(String);
 
 impl ActionError {
-    /// That of an answer, or of a part of one: raw JSON.
+    /// Parses the error of an answer, or of an operation in a batch: raw JSON.
     pub(super) fn read(error: &str) -> Self {
         let member = |name| reader::find(error, name);
         let text = |name| Some(reader::as_str(member(name)?)?.into_owned());
@@ -42,18 +42,18 @@ impl ActionError {
         }
     }
 
-    /// What the server says of the answer: a JSON object.
+    /// The metadata of the answer: a JSON object.
     pub fn metadata(&self) -> &str {
         self.metadata.as_ref().map_or("{}", |metadata| &metadata.0)
     }
 
-    /// The same error of an answer of which the server says that.
+    /// Adds the metadata of the answer.
     pub(crate) fn with_metadata(mut self, metadata: String) -> Self {
         self.metadata = Some(Box::new(Metadata(metadata)));
         self
     }
 
-    /// Its type, when it is one that the dialect names, in whatever spelling.
+    /// The error type, if the dialect defines it; its spelling does not matter.
     pub fn kind(&self) -> Option<ErrorType> {
         ErrorType::parse(&self.spelling)
     }
@@ -67,25 +67,26 @@ pub enum ActionFailure {
     Answered(ActionError),
     /// Nothing was sent: the params do not fit the schema, for this reason.
     Invalid(String),
-    /// The server's data do not fit the schema that it told of them, for this reason.
+    /// The data do not fit the schema that the server stated, for this reason.
     BadData(String),
-    /// Nothing was sent: the server has failed too often, and is left alone for a while.
+    /// Nothing was sent: the circuit breaker is open after repeated failures.
     BreakerOpen,
     /// There is no answer.
     Request(RequestError),
-    /// There is none from a program that was started for it; what it wrote to stderr may say why.
+    /// A program started for the call gave no answer; its stderr may tell why.
     Silent {
-        /// What became of the request.
+        /// The error of the request.
         error: RequestError,
-        /// The end of what it wrote, at most
+        /// The end of its stderr output, at most
         /// [`MAX_CAPTURED_BYTES`](crate::limits::MAX_CAPTURED_BYTES).
         stderr: String,
     },
 }
 
 impl ActionFailure {
-    /// Whether to try again may help: the network failed, or the server says that it will be
-    /// better later; never what is wrong with the request (R-ACT-35), nor what was under way already.
+    /// Returns whether a retry may help: the network failed, the request timed out, or the server
+    /// reports a temporary condition. Never for a fault of the request itself (R-ACT-35), nor for
+    /// an action that the server had already begun.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Answered(error) => match error.kind() {
@@ -103,7 +104,8 @@ impl ActionFailure {
         }
     }
 
-    /// Whether the server had begun, and what became of it is not known.
+    /// Returns whether the connection was lost after the server had begun, so that the outcome is
+    /// unknown.
     pub(super) fn is_lost_under_way(&self) -> bool {
         matches!(
             self.request(),
@@ -111,7 +113,7 @@ impl ActionFailure {
         )
     }
 
-    /// What became of the request, where there is no answer.
+    /// The request error, if there is no answer.
     fn request(&self) -> Option<&RequestError> {
         match self {
             Self::Request(error) | Self::Silent { error, .. } => Some(error),
@@ -119,8 +121,8 @@ impl ActionFailure {
         }
     }
 
-    /// Whether another action may do where this one failed: not where the call itself is wrong, or
-    /// where it was carried out.
+    /// Returns whether a fallback action may succeed: not if the call itself is wrong, or was
+    /// carried out.
     pub(super) fn is_of_server(&self) -> bool {
         match self {
             Self::Answered(error) => !matches!(
@@ -145,7 +147,7 @@ impl ActionFailure {
         (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 
-    /// A sentence for people who know nothing of protocols.
+    /// A message for end users, without protocol terms.
     pub fn for_people(&self) -> String {
         let kind = match self {
             Self::Answered(error) => error.kind(),

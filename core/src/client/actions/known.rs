@@ -1,4 +1,4 @@
-//! The schemas of a server's actions, as far as it has told them.
+//! The schemas of a server's actions, as far as they were fetched.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,11 +7,11 @@ use super::ActionFailure;
 use crate::json::reader;
 use crate::schema::Schema;
 
-/// Compiled once, by the name of the action.
+/// Compiled schemas by action name.
 #[derive(Debug, Default)]
 pub(in crate::client) struct Schemas(RwLock<HashMap<String, Arc<Known>>>);
 
-/// What cannot be compiled is left to the server.
+/// A schema that does not compile is `None`: the server itself must check then.
 #[derive(Debug)]
 struct Known {
     params: Option<Schema>,
@@ -38,7 +38,7 @@ impl Schemas {
     }
 
     /// # Errors
-    /// The params do not fit what is known of the action.
+    /// The params do not fit the known schema of the action.
     pub fn check(&self, name: &str, params: &str) -> Result<(), ActionFailure> {
         let known = self.of(name);
         let schema = known.as_ref().and_then(|known| known.params.as_ref());
@@ -47,7 +47,7 @@ impl Schemas {
     }
 
     /// # Errors
-    /// The data that came back do not (R-S14-05).
+    /// The data of the answer do not fit the known schema (R-S14-05).
     pub fn check_data(&self, name: &str, data: &str) -> Result<(), ActionFailure> {
         let known = self.of(name);
         let schema = known.as_ref().and_then(|known| known.data.as_ref());

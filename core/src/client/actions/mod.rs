@@ -1,4 +1,4 @@
-//! Calls in the action dialect: what a client does beside sending them.
+//! Calls in the action dialect: schema checks, retries, circuit breaker and fallbacks.
 //!
 //! ```text
 //!   params ─▶ schema, if it is known ─▶ breaker ─▶ sent ─▶ answer ─┬─▶ data
@@ -7,7 +7,7 @@
 //!            refused                  refused ──────────────────▶ the fallback, if there is one
 //! ```
 //!
-//! Data that come back are held against their schema, where it is known.
+//! Data in the answer are checked against their schema, if it is known.
 
 mod breaker;
 mod failure;
@@ -28,7 +28,7 @@ pub use self::breaker::BreakerPolicy;
 pub use self::failure::{ActionError, ActionFailure};
 pub(super) use self::known::Schemas;
 pub use self::retry::RetryPolicy;
-use super::pages::MAX_PAGES;
+use super::cursor::MAX_PAGES;
 use super::{Client, block_on};
 use crate::action::{self, ActionRef, Field, Kind, Record};
 use crate::connection::{ActOptions, PartialFn};
@@ -36,24 +36,24 @@ use crate::error::RequestError;
 use crate::json::reader;
 use crate::message::Message;
 
-/// What an action answered.
+/// The successful answer of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionAnswer {
-    /// Its result: raw JSON, `null` when it gave none.
+    /// The result: raw JSON; `null` if there is none.
     pub data: String,
-    /// What the server says of the answer: a JSON object.
+    /// The metadata of the answer: a JSON object.
     pub metadata: String,
-    /// The parts that came before it, raw JSON each, in their order (R-ACT-26).
+    /// The parts that arrived before the answer, raw JSON each, in order (R-ACT-26).
     pub partials: Vec<String>,
 }
 
 impl ActionAnswer {
-    /// The result as a value.
+    /// The result as a parsed value.
     pub fn data(&self) -> serde_json::Value {
         serde_json::from_str(&self.data).unwrap_or_default()
     }
 
-    /// The values of a string member of the parts, joined: what a text was made up of.
+    /// Joins the values of a string member of all parts, for example the tokens of a text.
     pub fn joined(&self, member: &str) -> String {
         let text = |part: &String| {
             let value = reader::find(part, member)?;
@@ -62,8 +62,8 @@ impl ActionAnswer {
         self.partials.iter().filter_map(text).collect()
     }
 
-    /// What became of each operation of a batch, as far as they were carried out: its data, raw
-    /// JSON, or its error (R-ACT-16).
+    /// The outcomes of a batch, one for each operation that was carried out: its data, raw JSON, or
+    /// its error (R-ACT-16).
     pub fn results(&self) -> Vec<Result<String, ActionError>> {
         let results = reader::find(&self.data, "results").unwrap_or("[]");
         let read = |one| match reader::find(one, "error") {
@@ -77,7 +77,7 @@ impl ActionAnswer {
     }
 }
 
-/// What is known of one server for its actions.
+/// The action state kept for one server.
 #[derive(Debug, Default)]
 pub(super) struct Actions {
     schemas: Schemas,
@@ -85,7 +85,7 @@ pub(super) struct Actions {
 }
 
 impl Client {
-    /// Calls an action of a server of the action dialect; the client was built with
+    /// Calls an action of a server of the action dialect. The client must be built with
     /// [`Opening::Actions`](crate::connection::Opening::Actions). `params` is a JSON object.
     ///
     /// ```
@@ -96,6 +96,7 @@ impl Client {
     /// use serde_json::json;
     ///
     /// let server = Server::builder("calculator", "1.0.0")
+    ///     .actions(true)
     ///     .tool(Tool::new("calculator.add"), |_: Arguments, _| async { Json(json!({"result": 3})) })
     ///     .build()?;
     /// let client = Client::builder("me", "1").opening(Opening::Actions).connect(&server);
@@ -119,8 +120,8 @@ impl Client {
         }
     }
 
-    /// Calls actions one after the other in one request, and stops at the first that fails unless
-    /// it `continues`; see [`ActionAnswer::results`] (R-ACT-16, R-ACT-17).
+    /// Calls several actions in order in one request. Stops at the first failure unless `continues`
+    /// is `true`; see [`ActionAnswer::results`] (R-ACT-16, R-ACT-17).
     ///
     /// ```no_run
     /// # use mcpbolt::client::{ActionFailure, Client};
@@ -145,12 +146,12 @@ impl Client {
         self.action("batch.execute", &params)
     }
 
-    /// The schemas of the server's actions, as `mcp.get_schema` tells them: by name, raw JSON
-    /// objects with `description`, `params_schema`, `data_schema`, `examples` and more. From now
-    /// on params are held against them before they are sent, and data before they are given back.
+    /// Fetches the schemas of the server's actions from `mcp.get_schema`: by name, raw JSON objects
+    /// with `description`, `params_schema`, `data_schema`, `examples` and more. From then on params
+    /// are checked before they are sent, and data before they are returned.
     ///
     /// # Errors
-    /// As any call.
+    /// The same as any call.
     pub async fn action_schemas(&self) -> Result<BTreeMap<String, String>, ActionFailure> {
         let (mut all, mut params) = (BTreeMap::new(), serde_json::json!({}));
         let mut seen = HashSet::new();
@@ -161,7 +162,7 @@ impl Client {
                 Some((name.decode().ok()?.into_owned(), value.to_owned()))
             }));
             let next = reader::find(&answer.data, "next_cursor").and_then(reader::as_str);
-            // One that comes again would go on for ever.
+            // A repeated cursor would loop forever.
             match next.filter(|next| seen.insert(next.to_string())) {
                 Some(next) if seen.len() < MAX_PAGES => params["cursor"] = (&*next).into(),
                 _ => break,
@@ -172,18 +173,18 @@ impl Client {
     }
 }
 
-/// A call of an action that is not sent yet: await it, or [`wait`](Self::wait).
+/// An action call that is not sent yet: await it, or [`wait`](Self::wait).
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ActionCall {
     client: Client,
     name: String,
     params: Result<String, RequestError>,
     options: ActOptions,
-    /// As its caller has said.
+    /// The policy that the caller set.
     retry: Option<RetryPolicy>,
     breaker: BreakerPolicy,
     fallback: Option<Box<ActionCall>>,
-    /// Its answer holds its data itself, whatever it looks like.
+    /// Takes the answer's data as they are, even if they look like a reference.
     is_part: bool,
 }
 
@@ -197,65 +198,67 @@ impl std::fmt::Debug for ActionCall {
 }
 
 impl ActionCall {
-    /// The tool, or the namespace, that is asked.
+    /// Sets the tool or namespace that is called.
     pub fn tool(mut self, tool: &str) -> Self {
         self.options.tool = Some(tool.into());
         self
     }
 
-    /// The process or state that it belongs to.
+    /// Sets the process or state that the call belongs to.
     pub fn context(mut self, context: &str) -> Self {
         self.options.context = Some(context.into());
         self
     }
 
-    /// More members of its metadata, an object: `client_id`, `auth` (R-AUX-01), `timestamp`.
+    /// Sets further members of the metadata, an object: `client_id`, `auth` (R-AUX-01),
+    /// `timestamp`.
     pub fn metadata(mut self, object: &serde_json::Value) -> Self {
         self.options.metadata = Some(object.to_string().into());
         self
     }
 
-    /// How long each attempt may go without news.
+    /// Sets how long each attempt may go without news. Default:
+    /// [`Limits::request_timeout`](crate::limits::Limits).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Takes each part of the answer as it comes, raw JSON, those of a [fallback](Self::or) as well,
-    /// unless that has a taker of its own. On the driver's thread; must not block.
+    /// Calls `report` with each part of the answer, raw JSON, as it arrives. A [fallback](Self::or)
+    /// without its own callback uses the same one. Runs on the driver's thread; must not block.
     pub fn on_partial(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.options.partial = Some(Arc::new(report));
         self.streamed()
     }
 
-    /// Asks for the answer in parts, which [`ActionAnswer::partials`] gathers.
+    /// Asks for the answer in parts; [`ActionAnswer::partials`] collects them.
     pub fn streamed(mut self) -> Self {
         self.options.streamed = true;
         self
     }
 
-    /// How often, and after what waits, it is tried again (R-ACT-35). Says, too, that it may be
-    /// carried out twice: without this, one whose stream broke off under its parts and could not be
-    /// resumed is not tried again. What is tried again tells of its parts from the first on.
+    /// Sets the retry policy (R-ACT-35). Calling this also permits running the action twice:
+    /// without it, a call whose stream broke off after it began and could not be resumed is not
+    /// retried. A retry reports its parts from the first on again.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// When a server that keeps failing is left alone (R-ACT-36). What failed before is known of
-    /// all calls of this client.
+    /// Sets the circuit breaker policy (R-ACT-36). Failures are counted over all calls of this
+    /// client.
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.breaker = policy;
         self
     }
 
-    /// What is called instead when this fails for good, but for what is wrong with the call itself.
+    /// Sets a fallback to call if this call finally fails, except when the call itself is wrong.
     pub fn or(mut self, other: Self) -> Self {
         self.fallback = Some(Box::new(other));
         self
     }
 
-    /// Blocks until it is answered.
+    /// Sends the call and blocks this thread until it is answered.
     ///
     /// # Errors
     /// See [`ActionFailure`].
@@ -335,7 +338,7 @@ impl ActionCall {
     }
 }
 
-/// What an answer says.
+/// Parses an answer.
 fn read(answer: &Message, partials: Vec<String>) -> Result<ActionAnswer, ActionFailure> {
     const DEPTH: usize = 1024;
     let mut record = Record::new();

@@ -1,4 +1,4 @@
-//! Data that an answer refers to, in parts (R-ACT-29).
+//! Fetches data that an answer refers to, in parts (R-ACT-29).
 
 use serde_json::json;
 
@@ -9,15 +9,16 @@ use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::limits::MAX_REFERRED_BYTES;
 
-/// Shortest part, in bytes, but for the last: who gives less at a time would never come to an end.
+/// Minimum size of a part in bytes, except the last: with smaller parts a server could make the
+/// fetch endless.
 const LEAST_PART: usize = 256;
 
 impl ActionCall {
-    /// The answer with its data, where it only refers to them. Each part is a call of its own, which has
-    /// the time, the credentials and the retries of this one.
+    /// Returns the answer with its data, fetched if the answer only refers to them. Each part is a
+    /// separate call with the timeout, credentials and retries of this one.
     ///
     /// # Errors
-    /// When they are not there any more, or are not what the answer says of them.
+    /// When the data no longer exist or do not match the reference.
     pub(super) async fn whole(&self, answer: ActionAnswer) -> Result<ActionAnswer, ActionFailure> {
         let Some(reference) = reader::find(&answer.data, REFERENCE).filter(|_| !self.is_part)
         else {

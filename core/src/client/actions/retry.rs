@@ -1,18 +1,17 @@
-//! How often, and after what waits, something is tried again (R-ACT-35).
+//! The retry policy: number of tries and waits between them (R-ACT-35).
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-/// How often, and after what waits, a call is tried again whose failure may pass.
+/// How often, and after which waits, a call with a transient failure is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often it is tried in all.
+    /// The total number of tries.
     pub tries: u32,
-    /// The first wait; each further one is twice as long, and up to half as much is added by
-    /// chance.
+    /// The first wait. Each further wait is twice as long, plus a random share of up to one half.
     pub base: Duration,
-    /// The longest wait. A server that asks for a longer one is not asked again.
+    /// The longest wait. If a server asks for a longer one, the call is not retried.
     pub longest: Duration,
 }
 
@@ -27,14 +26,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Nothing is tried again.
+    /// Never retries.
     pub const NEVER: Self = Self {
         tries: 1,
         base: Duration::ZERO,
         longest: Duration::ZERO,
     };
 
-    /// How long to wait after so many failures; `None` when it is given up.
+    /// Returns the wait after this many failures; `None` to give up.
     pub(super) fn wait(&self, failures: u32, asked: Option<Duration>) -> Option<Duration> {
         if failures >= self.tries || asked.is_some_and(|asked| asked > self.longest) {
             return None;
@@ -51,8 +50,8 @@ impl RetryPolicy {
 mod tests {
     use super::*;
 
-    /// R-ACT-35: base · 2^attempt, with some chance, up to a maximum; what the server asks for is
-    /// heeded.
+    /// R-ACT-35: base · 2^attempt, with a random share, up to a maximum; the server's own wait is
+    /// respected.
     #[test]
     fn waits_double_within_their_bounds() {
         let policy = RetryPolicy {

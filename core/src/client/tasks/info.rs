@@ -1,4 +1,4 @@
-//! What a server says of a task.
+//! The state of a task, as the server reports it.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::mcp::TaskStatus;
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskInfo {
     /// Its id.
     pub id: String,
-    /// How far it is.
+    /// Its status.
     pub status: TaskStatus,
-    /// A sentence about it.
+    /// Its status message: one sentence.
     pub message: Option<String>,
     /// When it began: ISO 8601.
     pub created_at: String,
     /// When it last changed: ISO 8601.
     pub updated_at: String,
-    /// How long it is kept from its beginning; for ever when `None`.
+    /// Its lifetime from creation; unlimited when `None`.
     pub ttl: Option<Duration>,
-    /// How often to ask.
+    /// The polling interval that the server asks for.
     pub poll_interval: Option<Duration>,
 }
 
 impl TaskInfo {
-    /// Reads one, in either form: what [`Task::answer`](super::Task::answer) shows of a task.
+    /// Parses a task in either form, as [`Task::answer`](super::Task::answer) reports it.
     ///
     /// # Errors
-    /// [`RequestError::BadAnswer`], where it is none.
+    /// [`RequestError::BadAnswer`] when the JSON is no task.
     pub fn parse(json: &str) -> Result<Self, RequestError> {
         let shape = RequestError::BadAnswer("a task of another shape");
         let text = |name| Some(reader::as_str(reader::find(json, name)?)?.into_owned());

@@ -1,4 +1,4 @@
-//! Calls that the server answers later: tasks, in both forms that the protocol has for them.
+//! Tasks: calls that the server answers later, in both forms that the protocol defines.
 
 mod info;
 mod start;
@@ -12,6 +12,7 @@ use serde_json::Value;
 pub use self::info::TaskInfo;
 pub use self::start::Started;
 use super::call::check;
+use super::cursor::Cursor;
 use super::known::OutputSchema;
 use super::results::CallToolResult;
 use super::{Client, parse};
@@ -21,10 +22,11 @@ use crate::json::{number, reader};
 use crate::mcp::{Method, TaskForm, TaskStatus, extension};
 use crate::message::Message;
 
-/// How often to ask when the server does not say.
+/// The polling interval when the server does not state one.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A call that goes on at the server, known by its id. Dropping this changes nothing there.
+/// A call that continues on the server, identified by its id. Dropping this does not affect the
+/// call.
 ///
 /// ```no_run
 /// # async fn example(client: mcpbolt::client::Client) -> Result<(), mcpbolt::error::RequestError> {
@@ -49,7 +51,7 @@ pub struct Task {
     schema: Option<Arc<OutputSchema>>,
 }
 
-/// The id of the task that an answer to a call says it has become.
+/// The id of the task that a call became, according to its answer.
 fn created(answer: &Message, form: Option<TaskForm>) -> Option<Box<str>> {
     let result = answer.as_ref().result()?;
     let task = match form? {
@@ -60,7 +62,8 @@ fn created(answer: &Message, form: Option<TaskForm>) -> Option<Box<str>> {
 }
 
 impl Client {
-    /// The task of that id, which may come from an earlier connection where tasks outlive it.
+    /// Returns a handle to the task with this id, which may come from an earlier connection if its
+    /// revision lets tasks outlive connections.
     pub fn task(&self, id: &str) -> Task {
         Task {
             client: self.clone(),
@@ -69,37 +72,32 @@ impl Client {
         }
     }
 
-    /// The tasks of this client, all pages (2025-11-25).
+    /// Lists the tasks of this client, all pages (2025-11-25).
     ///
     /// # Errors
-    /// When the server or the revision has no list; else as [`list_tools`](Self::list_tools).
+    /// When the server or the revision has no task list; else as [`list_tools`](Self::list_tools).
     pub async fn list_tasks(&self) -> Result<Vec<TaskInfo>, RequestError> {
         self.knows(Method::ListTasks, "tasks/list")?;
         self.declares(&["tasks", "list"], "tasks.list")?;
         let mut tasks = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut cursor = Cursor::first(self);
         loop {
             let params = cursor
-                .as_ref()
+                .raw()
                 .map(|cursor| format!("{{\"cursor\":{cursor}}}"));
             let answer = self.ask(Method::ListTasks, params.as_deref()).await?;
             let result = answer.as_ref().result().unwrap_or("{}");
             for task in reader::elements(reader::find(result, "tasks").unwrap_or("[]")) {
                 tasks.push(TaskInfo::parse(task)?);
             }
-            let next = reader::find(result, "nextCursor").filter(|next| *next != "null");
-            if next.is_some() && cursor.as_deref() == next {
-                return Err(RequestError::BadAnswer("the same page again and again"));
-            }
-            match next {
-                Some(next) => cursor = Some(next.to_owned()),
-                None => return Ok(tasks),
+            if !cursor.follow(result)? {
+                return Ok(tasks);
             }
         }
     }
 
-    /// The answer that a call comes to, whose first answer is a task; the call's own if it is
-    /// none (R-TSX-03).
+    /// Waits for the final answer of a call whose first answer is a task; returns other answers
+    /// unchanged (R-TSX-03).
     pub(super) async fn follow_task(&self, answer: Message) -> Result<Message, RequestError> {
         let form = Some(TaskForm::Extension);
         let form = form.filter(|_| self.handlers().has_extension(extension::TASKS));
@@ -107,8 +105,11 @@ impl Client {
             Some(id) => {
                 let mut followed = Followed(Some(self.task(&id)));
                 let task = self.task(&id);
-                let answer = task.answer(|_| ()).await;
-                followed.0 = None;
+                let mut has_ended = false;
+                let answer = task.answer(|state| has_ended = is_terminal(state)).await;
+                if answer.is_ok() || has_ended {
+                    followed.0 = None;
+                }
                 answer
             }
             None => Ok(answer),
@@ -116,20 +117,29 @@ impl Client {
     }
 }
 
-/// The task of a call whose caller knows of none: who gives the call up gives up the task.
+/// Whether the status in the state of a task is final.
+fn is_terminal(state: &str) -> bool {
+    let status = reader::find(state, "status").and_then(reader::as_str);
+    status
+        .and_then(|status| TaskStatus::parse(&status))
+        .is_some_and(TaskStatus::is_terminal)
+}
+
+/// A task that the caller of a call does not see. The task is cancelled if the call is dropped, or
+/// fails before the task has ended.
 struct Followed(Option<Task>);
 
 impl Drop for Followed {
     fn drop(&mut self) {
         let Some(task) = &self.0 else { return };
         let (handle, name) = (task.client.handle(), Method::CancelTask.name());
-        // Nobody is left who could wait for the answer.
+        // Nobody is left to wait for the answer.
         drop(handle.request(name, Some(&task.params("")), RequestOptions::default()));
     }
 }
 
 impl Task {
-    /// Its id, to be kept: [`Client::task`] finds it again.
+    /// The task's id. Store it to find the task again with [`Client::task`].
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -156,35 +166,36 @@ impl Task {
             .await
     }
 
-    /// How far it is.
+    /// Asks for the state of the task.
     ///
     /// # Errors
-    /// When the server does not know it, or not any more; else as every request.
+    /// When the server does not know the task, or no longer; else as every request.
     pub async fn info(&self) -> Result<TaskInfo, RequestError> {
         TaskInfo::parse(self.look().await?.as_ref().result().unwrap_or("{}"))
     }
 
-    /// Asks the server to give it up. It may be done before it does (R-TSX-12).
+    /// Asks the server to cancel the task. The task may still complete first (R-TSX-12).
     ///
     /// # Errors
-    /// As [`info`](Self::info), and in 2025-11-25 when it has ended (R-TSK-14).
+    /// As [`info`](Self::info), and in 2025-11-25 when the task has ended (R-TSK-14).
     pub async fn cancel(&self) -> Result<(), RequestError> {
         let options = RequestOptions::default();
         self.ask(Method::CancelTask, "", options).await.map(drop)
     }
 
-    /// Waits for its result, asking as often as the server says. What it asks of the user or the
-    /// model meanwhile the client's handlers answer.
+    /// Waits for the task's result, polling at the interval that the server states. Meanwhile the
+    /// client's handlers answer the task's questions to the user or the model.
     ///
     /// # Errors
-    /// Its error; [`RequestError::Cancelled`] when it was given up; else as [`info`](Self::info).
+    /// The task's error; [`RequestError::Cancelled`] when it was cancelled; else as
+    /// [`info`](Self::info).
     pub async fn result(&self) -> Result<CallToolResult, RequestError> {
         let answer = self.answer(|_| ()).await?;
         parse(answer.as_ref().result().unwrap_or("{}"))
     }
 
-    /// The same as the answer that the call would have had: checked, but not read. `seen` is told
-    /// each state of the task that the server tells, as JSON.
+    /// Waits for the raw answer that the call would have had, checked but not parsed. `seen` is
+    /// called with each state of the task that the server reports, as JSON.
     ///
     /// # Errors
     /// As [`result`](Self::result).
@@ -234,7 +245,7 @@ impl Task {
         }
     }
 
-    /// Answers what the task asks and was not answered before (R-TSX-16).
+    /// Answers the task's questions that were not answered before (R-TSX-16).
     async fn respond(
         &self,
         state: &str,
@@ -257,7 +268,7 @@ impl Task {
     }
 }
 
-/// The error that a task ended with.
+/// The error of a failed task.
 fn failure(state: &str) -> RequestError {
     let error = reader::find(state, "error").unwrap_or("{}");
     let text = reader::find(error, "message").and_then(reader::as_str);

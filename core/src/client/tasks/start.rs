@@ -1,4 +1,4 @@
-//! Calling a tool by way of a task.
+//! Calling a tool as a task.
 
 use super::{Task, created};
 use crate::client::call::{CallTool, check};
@@ -7,24 +7,24 @@ use crate::error::RequestError;
 use crate::mcp::{TaskForm, TaskSupport};
 use crate::message::Message;
 
-/// What a call came to at first.
+/// The first outcome of a call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Started<T = CallToolResult> {
-    /// A result at once.
+    /// An immediate result.
     Done(T),
     /// A task.
     Task(Task),
 }
 
 impl CallTool {
-    /// Sends the call and ends with the task that it becomes, if it does. In 2025-11-25 it asks for
-    /// one, to be kept as long as `ttl` says; later the server decides, if the client was built
-    /// with [`tasks`](crate::client::ClientBuilder::tasks); in earlier revisions there are none.
+    /// Sends the call and returns its task, if it becomes one. In 2025-11-25 this asks for a task,
+    /// to be kept as long as `ttl` says. From 2026-07-28 on the server decides, if the client was
+    /// built with [`tasks`](crate::client::ClientBuilder::tasks). Earlier revisions have no tasks.
     ///
     /// # Errors
-    /// When the server makes no tasks, or none of this tool (2025-11-25, R-TSK-03); else as awaiting
-    /// the call.
+    /// When the server does not support tasks, or not for this tool (2025-11-25, R-TSK-03); else as
+    /// awaiting the call.
     pub async fn start(self) -> Result<Started, RequestError> {
         Ok(match self.start_unread().await? {
             Started::Done(answer) => {
@@ -34,8 +34,8 @@ impl CallTool {
         })
     }
 
-    /// The same with the answer as it came, if it came at once: checked, but not read. For who
-    /// reads it in another language.
+    /// Like [`start`](Self::start), but an immediate answer is returned raw: checked, but not
+    /// parsed. For bindings that parse it in another language.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -65,8 +65,8 @@ impl CallTool {
         }
     }
 
-    /// The answer as it came, checked but not read: by way of a task where the tool cannot be
-    /// called otherwise (R-TSK-03).
+    /// Returns the raw answer, checked but not parsed. Runs the call as a task if the tool cannot
+    /// be called otherwise (R-TSK-03).
     ///
     /// # Errors
     /// As awaiting the call.

@@ -1,4 +1,4 @@
-//! The client's side: requests as bytes, and the answers to them.
+//! The client's side of the action dialect: encodes requests and handles answers.
 
 use std::time::Instant;
 
@@ -16,10 +16,10 @@ use crate::json::{number, reader, string, writer};
 use crate::mcp::Side;
 use crate::message::{Envelope, Frame, Message};
 
-/// Appends a request, whose id is the key in digits (R-ACT-02, R-ACT-03).
+/// Appends a request whose id is the key in digits (R-ACT-02, R-ACT-03).
 ///
 /// # Errors
-/// When `params` or the metadata is no JSON object.
+/// If `params` or the metadata is not a JSON object.
 pub(in crate::connection) fn request(
     out: &mut Vec<u8>,
     key: RequestKey,
@@ -63,14 +63,14 @@ pub(in crate::connection) fn request(
 }
 
 impl Core {
-    /// Whether this side asks in the action dialect.
+    /// Whether this side is a client of the action dialect.
     #[inline]
     pub(in crate::connection) fn asks_in_actions(&self) -> bool {
         self.config.opening == Opening::Actions && self.config.side == Side::Client
     }
 
-    /// A frame of a server of the dialect. One that does not echo ids is believed where one
-    /// request alone waits.
+    /// Handles a frame from a server of the dialect. An answer without an id counts for the pending
+    /// request if there is exactly one.
     #[cold]
     pub(in crate::connection) fn action_answered(
         &mut self,

@@ -1,9 +1,9 @@
-//! `batch.execute`: the operations of one request, one after the other, answered together
+//! `batch.execute`: the operations of one request run one after another and are answered together
 //! (R-ACT-16, R-ACT-17).
 //!
-//! What is in flight of a batch is its operation at hand, which carries the rest with it: so a
-//! batch counts for one request, and ends as one. It keeps the request as it came: an operation is
-//! read when it is its turn.
+//! In the table of requests in flight, a batch is represented by its current operation, which holds the
+//! rest. So a batch counts as one request and is cancelled as one. The request is kept as it was sent;
+//! each operation is decoded when its turn comes.
 
 use std::ops::Range;
 
@@ -20,20 +20,18 @@ use crate::json::{number, reader};
 use crate::mcp::Method;
 use crate::message::{Dialect, Field, Frame, Message, MessageRef, RequestId};
 
-const NAME: &str = "batch.execute";
-
-/// Longest `auth` that operations inherit, in bytes: each of them is handed a copy.
+/// Longest `auth` that operations inherit, in bytes: each operation gets a copy.
 const MAX_AUTH_BYTES: usize = 8 << 10;
 
-/// The batch that a request is.
+/// A batch in progress.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The request itself.
+    /// The whole request.
     whole: Message,
     underway: Underway,
-    /// Who asks for it, as it says: raw JSON.
+    /// The credentials in the request's metadata: raw JSON.
     auth: Option<Box<str>>,
-    /// Where the operations are in it that have not begun.
+    /// Positions in the request of the operations that have not begun.
     operations: std::vec::IntoIter<Range<usize>>,
     continues: bool,
     results: Vec<u8>,
@@ -44,17 +42,17 @@ pub(crate) struct Run {
 #[derive(Debug)]
 enum Operation {
     Call(Box<Message>),
-    /// What it cannot be, and why.
+    /// An operation that cannot be run: the type of error and a message.
     Wrong(ErrorType, String),
 }
 
-/// Whether a request is one.
+/// Whether a request is a batch.
 pub(super) fn is_one(message: &MessageRef<'_>) -> bool {
-    message.name().is_some_and(|name| name == NAME)
+    message.name().is_some_and(|name| name == action::BATCH)
 }
 
 impl Operation {
-    /// The one that `frame` is; `auth` is what the whole batch says of who asks.
+    /// Decodes the operation in `frame`; `auth` are the credentials of the whole batch.
     fn of(frame: Option<Frame<'_>>, auth: Option<&str>, max_depth: usize) -> Self {
         let mut record = Record::new();
         let Some(frame) = frame else {
@@ -82,7 +80,8 @@ impl Operation {
     }
 }
 
-/// An operation that does not say who asks for it, with what the batch says of that; padded.
+/// Adds the batch's credentials to an operation that has none of its own; `None` if it has. The result
+/// is padded.
 fn with_auth(operation: &[u8], auth: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(operation).ok()?;
     let (at, said) = match reader::find(text, "metadata") {
@@ -157,7 +156,7 @@ impl Run {
         })
     }
 
-    /// Takes the answer of an operation, whole or without its last brace.
+    /// Adds the answer of an operation; `answer` lacks its last brace.
     pub fn note(&mut self, answer: &[u8]) {
         match answer.starts_with(b"{\"status\":\"success\"") {
             true => self.successes += 1,
@@ -225,7 +224,7 @@ impl Core {
         }
     }
 
-    /// Carries operations out until one has to be waited for, or all are done.
+    /// Runs operations until one is deferred or all are done.
     pub(super) fn go_on(
         &mut self,
         exchange: &mut Exchange,
@@ -253,7 +252,7 @@ impl Core {
             match host.request(request, answer) {
                 Disposition::Answered => {
                     let answer: Vec<u8> = output.take().flatten().collect();
-                    // Whole, and a line.
+                    // The answer is a whole line.
                     run.note(answer.strip_suffix(b"}\n").unwrap_or(&answer));
                 }
                 Disposition::Deferred(target) => {
@@ -277,7 +276,7 @@ impl Core {
         let mut underway = Underway::new(&message.as_ref(), self.clock);
         underway.batch = Some(run);
         let entry = Entry::new(cancel.clone(), None).of_action(underway);
-        // The table has no bound of its own.
+        // The table has no limit of its own.
         let Ok(incoming) = exchange.incoming.insert_unnamed(RequestId::NONE, entry) else {
             return;
         };

@@ -1,8 +1,9 @@
-//! Requests of the action dialect: each is a call of a tool, which needs no session, and is
-//! answered in its own words.
+//! The server's side of the action dialect. A request is a tool call that needs no session and is
+//! answered in the same dialect.
 //!
-//! On one stream both languages may be spoken; the shape of a message tells which (F-63). What is
-//! neither is answered in that of the message before, or in the only one that the carrier says.
+//! JSON-RPC and actions may share a stream; the shape of each message tells them apart (F-63). A
+//! message of neither shape is answered in the dialect of the message before, or in the only dialect
+//! that the transport allows.
 
 mod asking;
 mod batch;
@@ -29,26 +30,25 @@ use crate::limits::MAX_ID_BYTES;
 use crate::mcp::{ErrorKind, Method, Revision, Side};
 use crate::message::{self, Dialect, Envelope, Frame, Message, MessageRef, OwnedId, RequestId};
 
-/// The revision whose rules handlers see in the call of an action: like it, a request of that
-/// revision stands alone.
+/// The revision under which handlers see an action. In that revision, too, each request stands alone.
 pub(super) const REVISION: Revision = Revision::V2026_07_28;
 
-/// What is spoken on a stream.
+/// Which dialects a stream uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Speech {
-    /// The carrier says that it is actions, and how they are answered.
+    /// The dialect of its answers, if the transport says that the stream carries only actions.
     pub only: Option<Dialect>,
-    /// The last message was one.
+    /// Whether the last message was an action.
     pub last: bool,
 }
 
-/// What is kept of an action in flight.
+/// State of an action in flight.
 #[derive(Debug)]
 pub(crate) struct Underway {
     begun: Instant,
     version: Option<&'static str>,
     streamed: bool,
-    /// The batch that it is an operation of.
+    /// The batch that the action belongs to, if any.
     batch: Option<Box<Run>>,
 }
 
@@ -64,8 +64,8 @@ impl Underway {
 }
 
 impl Core {
-    /// A frame that may be of the action dialect, before anything else is made of it. Whether it
-    /// was.
+    /// Handles a frame that may be an action, before it is decoded as JSON-RPC. Returns whether it was
+    /// one.
     #[inline]
     pub(super) fn is_action(
         &mut self,
@@ -80,7 +80,8 @@ impl Core {
             && self.action(exchange, turn, frame, host, true)
     }
 
-    /// The same of a frame that is no message of JSON-RPC, and has nothing of one.
+    /// Handles a frame that turned out not to be JSON-RPC and has no member of it. Returns whether it
+    /// was an action.
     #[cold]
     pub(super) fn is_action_after_all(
         &mut self,
@@ -102,7 +103,7 @@ impl Core {
         self.config.actions && self.config.side == Side::Server
     }
 
-    /// `certain` says that nobody else will answer.
+    /// Handles a frame as an action, if it is one. `certain` says that nothing else would answer it.
     fn action(
         &mut self,
         exchange: &mut Exchange,
@@ -133,7 +134,7 @@ impl Core {
                 exchange.speech.last = true;
                 self.act(exchange, turn, frame, message, host);
             }
-            // Whoever takes answers here did not ask.
+            // A side that answers actions has not sent any.
             (Ok(()), Kind::Success | Kind::Error | Kind::Partial) if certain => {
                 self.stray(Stray::Answer, frame.bytes(), host);
             }
@@ -160,7 +161,7 @@ impl Core {
         true
     }
 
-    /// A request: what the protocol layer says of it, then the host.
+    /// Handles a request: checks it as far as the protocol layer can, then passes it to the host.
     fn act(
         &mut self,
         exchange: &mut Exchange,
@@ -218,12 +219,24 @@ impl Core {
         answer.action_error(&error);
     }
 
-    /// An action longer than the limit.
+    /// Refuses an action longer than the limit; returns whether the frame was an action.
     pub(super) fn oversize_action(
         &self,
         exchange: &mut Exchange,
         head: Option<Frame<'_>>,
         why: &str,
+    ) -> bool {
+        let limit = format!("{{\"max_bytes\":{}}}", self.config.limits.max_message_bytes);
+        let why = (ErrorType::Validation, why, Some(&*limit));
+        self.unfinished_action(exchange, head, why)
+    }
+
+    /// Refuses an action of which only `head` was read; returns whether the frame was an action.
+    pub(super) fn unfinished_action(
+        &self,
+        exchange: &mut Exchange,
+        head: Option<Frame<'_>>,
+        (kind, why, details): (ErrorType, &str, Option<&str>),
     ) -> bool {
         let begins = head.is_some_and(|head| {
             action::begins(head.bytes()) && action::is_of_no_other(head.bytes())
@@ -233,16 +246,15 @@ impl Core {
             return false;
         };
         let mut record = Record::new();
-        // It breaks off, so this fails; an id that it saw before is of use.
+        // The action breaks off, so decoding fails; an id before the break is still of use.
         let _ = action::decode(head, self.config.limits.max_depth, &mut record);
         let envelope = record.as_call(exchange.speech.only.unwrap_or(Dialect::Action));
-        let limit = format!("{{\"max_bytes\":{}}}", self.config.limits.max_message_bytes);
         let message = MessageRef::new(head, &envelope);
-        self.refuse_action(exchange, message, ErrorType::Validation, why, Some(&limit));
+        self.refuse_action(exchange, message, kind, why, details);
         true
     }
 
-    /// Writes the answer of an action that has ended, or goes on with its batch.
+    /// Writes the answer of a finished action, or continues the batch that it belongs to.
     pub(super) fn finish_action(
         &mut self,
         exchange: &mut Exchange,
@@ -270,7 +282,7 @@ impl Core {
         exchange.take_over_and(frame, |out| encode::close(out, metadata));
     }
 
-    /// The time of an action is over: it gets what `answer` says.
+    /// Ends an action whose time limit has passed with what `answer` writes.
     pub(super) fn overdue_action(
         &mut self,
         exchange: &mut Exchange,
@@ -307,14 +319,14 @@ impl Core {
 }
 
 impl Entry {
-    /// That of an action which has begun.
+    /// Makes this the entry of an action.
     pub fn of_action(mut self, underway: Underway) -> Self {
         self.action = Some(Box::new(underway));
         self
     }
 }
 
-/// The metadata of an answer that is written at once, and its last brace.
+/// Appends the metadata of an answer that is written at once, and its last brace.
 pub(super) fn close_now(
     out: &mut Vec<u8>,
     implementation: &Implementation,
@@ -332,10 +344,11 @@ pub(super) fn close_now(
     );
 }
 
-/// The version that a request is served in, as its answer spells it; none when it says none.
+/// The protocol version in which to serve a request, as its answer spells it; `None` if the request
+/// names none.
 ///
 /// # Errors
-/// It is not spoken here (R-ACT-38): why, and details.
+/// A message and details if the version is not supported (R-ACT-38).
 fn agreed(message: &MessageRef<'_>) -> Result<Option<&'static str>, (String, Option<String>)> {
     let Some(token) = message.raw_bytes(message::Field::ProtocolVersion) else {
         return Ok(None);

@@ -1,9 +1,10 @@
-//! Data of actions that are too long for one answer: they are kept for a while, and the answer refers to
-//! them (R-ACT-29). A client has them in parts, by `mcp.get_data`.
+//! Stores data of actions that are too long for one answer. The answer then refers to the data for a
+//! while (R-ACT-29), and the client fetches them in parts with `mcp.get_data`.
 //!
 //! ```text
 //!   {"status":"success","data":{"mcp.reference":{"id":"…","bytes":9000000,"expires_in_seconds":60}}}
-//!   mcp.get_data {"reference":"…","offset":0} ─▶ {"part":"{\"rows\":[…","bytes":9000000,"next_offset":500000}
+//!   mcp.get_data {"reference":"…","offset":0}
+//!     ─▶ {"part":"{\"rows\":[…","bytes":9000000,"next_offset":500000}
 //! ```
 
 use std::collections::{HashMap, VecDeque};
@@ -13,37 +14,40 @@ use std::time::{Duration, Instant};
 
 use crate::action::REFERENCE;
 use crate::action::encode;
+use crate::connection::{Budget, Held};
 use crate::json::{number, string};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_BYTES, later};
 use crate::message::Dialect;
 use crate::unguessable;
 
-/// Shortest part of data, in bytes: less than that is always answered whole.
+/// Lower bound of `max_bytes`: shorter answers are always sent whole.
 const LEAST: usize = 1024;
 
-/// What answers refer to, for all connections of a server.
+/// The stored data of all connections of a server.
 pub(crate) struct References {
-    /// Longest data that an answer holds itself.
+    /// Longest answer that is sent whole, in bytes.
     max_bytes: usize,
     ttl: Duration,
     kept: Mutex<Kept>,
 }
 
-/// As much as may be; the oldest gives way.
+/// Stored data within their limits; the oldest are dropped first.
 #[derive(Default)]
 struct Kept {
     all: HashMap<Arc<str>, Referred>,
     order: VecDeque<(Instant, Arc<str>)>,
     bytes: usize,
+    /// The same bytes in the server's budget, once something was stored.
+    held: Option<Held>,
 }
 
 struct Referred {
     data: Arc<str>,
-    /// Who asked, where that is known.
+    /// The principal that the answer went to, if known.
     whose: Option<Box<str>>,
 }
 
-/// Without the data.
+/// Omits the data.
 impl fmt::Debug for References {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("References")
@@ -59,6 +63,30 @@ impl Kept {
             && let Some(gone) = self.all.remove(&id)
         {
             self.bytes -= gone.data.len();
+            self.count();
+        }
+    }
+
+    /// Makes room for so many bytes by dropping the oldest data; returns whether there is room.
+    fn make_room(&mut self, bytes: usize, budget: &Arc<Budget>) -> bool {
+        while self.all.len() >= MAX_REFERENCES || self.bytes + bytes > MAX_REFERRED_BYTES {
+            self.drop_oldest();
+        }
+        loop {
+            let held = self.held.get_or_insert_with(|| Held::of(budget));
+            if held.try_keep(self.bytes + bytes) {
+                return true;
+            }
+            if self.order.is_empty() {
+                return false;
+            }
+            self.drop_oldest();
+        }
+    }
+
+    fn count(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.keep(self.bytes);
         }
     }
 
@@ -84,16 +112,22 @@ impl References {
         kept
     }
 
-    /// Keeps data, and says what refers to them; `None` when there is no room for so much, or no name
-    /// for it.
-    fn keep(&self, data: &str, whose: Option<&str>, now: Instant) -> Option<String> {
+    /// Stores data and returns the reference to them; `None` if there is no room, or no random id for
+    /// them.
+    fn keep(
+        &self,
+        data: &str,
+        whose: Option<&str>,
+        now: Instant,
+        budget: &Arc<Budget>,
+    ) -> Option<String> {
         if data.len() > MAX_REFERRED_BYTES {
             return None;
         }
         let id = unguessable::name()?;
         let mut kept = self.kept(now);
-        while kept.all.len() >= MAX_REFERENCES || kept.bytes + data.len() > MAX_REFERRED_BYTES {
-            kept.drop_oldest();
+        if !kept.make_room(data.len(), budget) {
+            return None;
         }
         kept.bytes += data.len();
         kept.order.push_back((later(now, self.ttl), id.clone()));
@@ -108,8 +142,8 @@ impl References {
         ))
     }
 
-    /// What `mcp.get_data` answers; `None` when there is nothing of that name for who asks, or nothing
-    /// behind `offset`.
+    /// The answer to `mcp.get_data`; `None` if `whose` has no data under this id, or there are none
+    /// from `offset` on.
     pub fn part(&self, id: &str, offset: usize, whose: Option<&str>) -> Option<String> {
         let data = {
             let kept = self.kept(Instant::now());
@@ -118,7 +152,7 @@ impl References {
             (own == whose).then(|| found.data.clone())?
         };
         let rest = data.get(offset..).filter(|rest| !rest.is_empty())?;
-        // As a string of JSON it is longer, at most twice as long.
+        // As a JSON string the part becomes longer, at most twice as long.
         let end = rest.floor_char_boundary(self.max_bytes / 2);
         let mut out = b"{\"part\":".to_vec();
         string::append(&mut out, rest.get(..end)?);
@@ -132,9 +166,15 @@ impl References {
         String::from_utf8(out).ok()
     }
 
-    /// Refers to the data of the answer that was appended from `at` on, where they are too long for it.
-    /// Operations of a batch have theirs.
-    pub fn refer(&self, out: &mut Vec<u8>, at: usize, dialect: Dialect, whose: Option<&str>) {
+    /// Replaces the data of the answer appended at `at` by a reference if the answer is too long.
+    /// Operations of a batch keep their data.
+    pub fn refer(
+        &self,
+        out: &mut Vec<u8>,
+        at: usize,
+        (dialect, whose): (Dialect, Option<&str>),
+        budget: &Arc<Budget>,
+    ) {
         let streamed = match dialect {
             Dialect::Action => false,
             Dialect::ActionStream => true,
@@ -149,7 +189,9 @@ impl References {
             .get(at..)
             .and_then(|answer| answer.strip_prefix(&head[..]));
         let data = data.and_then(|data| std::str::from_utf8(data).ok());
-        if let Some(reference) = data.and_then(|data| self.keep(data, whose, Instant::now())) {
+        if let Some(reference) =
+            data.and_then(|data| self.keep(data, whose, Instant::now(), budget))
+        {
             out.truncate(at);
             encode::open_success(out, streamed, Some(&reference));
         }
@@ -165,12 +207,13 @@ mod tests {
         value[REFERENCE]["id"].as_str().unwrap().to_owned()
     }
 
-    /// R-ACT-29: what is referred to is there for who asked, until its time is over.
+    /// R-ACT-29: stored data are available to the client that asked until they expire.
     #[test]
     fn what_is_referred_to_is_there_for_a_while() {
+        let budget = Arc::default();
         let references = References::new(2048, Duration::from_secs(5));
         let (data, now) = ("\"é\"".repeat(1000), Instant::now());
-        let kept = id(&references.keep(&data, Some("alice"), now).unwrap());
+        let kept = id(&references.keep(&data, Some("alice"), now, &budget).unwrap());
         let (mut whole, mut next) = (String::new(), Some(0));
         while let Some(offset) = next {
             let part = references.part(&kept, offset, Some("alice")).unwrap();
@@ -202,18 +245,19 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_may_be() {
+        let budget = Arc::default();
         let references = References::new(0, Duration::from_secs(60));
         let (now, data) = (Instant::now(), "x".repeat(MAX_REFERRED_BYTES / 4));
-        let first = id(&references.keep(&data, None, now).unwrap());
+        let first = id(&references.keep(&data, None, now, &budget).unwrap());
         for _ in 0..4 {
-            references.keep(&data, None, now).unwrap();
+            references.keep(&data, None, now, &budget).unwrap();
             assert!(references.kept(now).bytes <= MAX_REFERRED_BYTES);
         }
         assert_eq!(references.part(&first, 0, None), None);
         let too_much = "x".repeat(MAX_REFERRED_BYTES + 1);
-        assert_eq!(references.keep(&too_much, None, now), None);
+        assert_eq!(references.keep(&too_much, None, now, &budget), None);
         for _ in 0..MAX_REFERENCES + 5 {
-            references.keep("x", None, now).unwrap();
+            references.keep("x", None, now, &budget).unwrap();
         }
         let kept = references.kept(now);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What handlers answer, in the words of the action dialect: one place for all of it (R-ACT-41).
+//! Converts results and errors of handlers to the action dialect (R-ACT-41).
 //!
 //! | a result | an answer |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `isError`, and `structuredContent.error` with a `type` | `error`, as it is (R-ACT-31) |
 //! | any other `isError` | `INTERNAL_SERVER_ERROR` with the text |
 //!
-//! What is appended here is open: its metadata and its last brace follow when it is written.
+//! Answers appended here are left open: their metadata and last brace follow when they are sent.
 
 use super::super::answer::{Places, ResultWriter, append_object};
 use super::super::scratch;
@@ -19,7 +19,7 @@ use crate::json::{number, reader};
 use crate::mcp::{ErrorKind, Revision, code};
 use crate::message::Dialect;
 
-/// Appends what `write` writes as the result of a call.
+/// Appends the result of a call, which `write` writes.
 pub(crate) fn result(
     out: &mut Vec<u8>,
     dialect: Dialect,
@@ -37,7 +37,7 @@ pub(crate) fn result(
     scratch::put(object);
 }
 
-/// Appends a result object, raw JSON, or what `watch` says instead.
+/// Appends a result object, raw JSON, or what `watch` puts in its place.
 pub(crate) fn whole_result(
     out: &mut Vec<u8>,
     dialect: Dialect,
@@ -51,7 +51,7 @@ pub(crate) fn whole_result(
     }
 }
 
-/// `content`, `structuredContent` and `isError` of a result.
+/// Finds `content`, `structuredContent` and `isError` of a result.
 fn members(object: &str) -> [Option<&str>; 3] {
     let mut found = [None; 3];
     for (key, value) in reader::members(object) {
@@ -104,14 +104,14 @@ fn failure(out: &mut Vec<u8>, streamed: bool, structured: Option<&str>, content:
     encode::open_error(out, streamed, &error);
 }
 
-/// The text of blocks of content.
+/// Joins the texts of content blocks.
 fn sentences(content: &str) -> String {
     let text = |block| reader::find(block, "text").and_then(reader::as_str);
     let all: Vec<_> = reader::elements(content).filter_map(text).collect();
     all.join("\n")
 }
 
-/// Appends an error of a neutral kind (table F.1).
+/// Appends an error of a kind (table F.1).
 pub(crate) fn error(
     out: &mut Vec<u8>,
     dialect: Dialect,
@@ -141,7 +141,7 @@ pub(crate) fn error(
     typed(out, dialect, kind, message, data);
 }
 
-/// Appends an error of a code of JSON-RPC, which a handler chose itself.
+/// Appends an error under a JSON-RPC code that a handler chose.
 pub(crate) fn error_code(
     out: &mut Vec<u8>,
     dialect: Dialect,
@@ -163,7 +163,7 @@ pub(crate) fn error_code(
 }
 
 fn typed(out: &mut Vec<u8>, dialect: Dialect, kind: ErrorType, message: &str, data: Option<&str>) {
-    // R-ACT-33: what is told to a client of JSON-RPC as `retryAfter`.
+    // R-ACT-33: JSON-RPC clients get this value as `retryAfter`.
     let retry = data.and_then(|data| reader::find(data, "retryAfter"));
     let retry = retry.map(|seconds| format!("{{\"retry_after_seconds\":{seconds}}}"));
     let details = retry.as_deref().or(data);

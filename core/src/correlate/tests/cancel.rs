@@ -1,4 +1,4 @@
-//! What [`CancelToken`] promises, one thread at a time.
+//! Single-threaded tests of [`CancelToken`].
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,11 +1,11 @@
-//! What [`Incoming`] promises.
+//! Tests of [`Incoming`].
 
 use std::collections::HashMap;
 
 use super::super::{Incoming, IncomingKey, Refused};
 use super::support::{Random, rounds};
 
-/// The smallest id with a type.
+/// The simplest id that has a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Id {
     Integer(u64),

@@ -1,11 +1,11 @@
-//! Every interleaving of what may happen to one slot at once, explored by loom.
+//! Loom models of every interleaving of simultaneous events on one slot.
 //!
-//! Loom tries each order of the atomic steps and each value a load may see; it reports a lost
+//! Loom tries each order of the atomic steps and each value a load may see. It reports a lost
 //! wake-up as a deadlock, an unsynchronised access to a cell as a race, and an outcome that is
 //! never dropped as a leak.
 //!
-//! Which model has which pair of events on one slot; `leaves` is a waiter that cancels or is
-//! dropped, `reuse` a registration that may get the slot while the event is under way:
+//! The models by pair of events on one slot. `leaves` is a waiter that cancels or is dropped;
+//! `reuse` is a registration that may get the slot while the event is in progress:
 //!
 //! ```text
 //!             answer  expire  lose  leaves  register  reuse
@@ -38,7 +38,7 @@ enum Outcome {
     Lost,
 }
 
-/// What may befall a pending request from outside.
+/// An external event that ends a pending request.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Answer,
@@ -49,7 +49,7 @@ enum Event {
 impl Event {
     const ALL: [Self; 3] = [Self::Answer, Self::Expire, Self::Close];
 
-    /// What it won, if it knows.
+    /// The outcome that the event won, if known.
     fn happen(self, table: &Table, key: RequestKey) -> Option<Outcome> {
         let outcome = match self {
             Self::Answer => Outcome::Answer,
@@ -66,7 +66,7 @@ impl Event {
     }
 }
 
-/// What the waiter does meanwhile.
+/// The action of the waiter in the meantime.
 #[derive(Clone, Copy, Debug)]
 enum Waiter {
     Waits,
@@ -77,7 +77,7 @@ enum Waiter {
 impl Waiter {
     const ALL: [Self; 3] = [Self::Waits, Self::Leaves, Self::PollsAndLeaves];
 
-    /// The outcome it got, or whether it was told to tell the peer.
+    /// The outcome it got, or whether it has to notify the peer.
     fn act(self, table: &Table, key: RequestKey) -> Result<Outcome, bool> {
         match self {
             Self::Waits => Ok(*wait(table, key).expect("its own request")),
@@ -123,13 +123,13 @@ fn wait_for<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
 
 fn explore(threads: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
-    // Two threads are explored in full; more of them with up to two preemptions, which finds
-    // all but contrived faults (Musuvathi and Qadeer, PLDI 2007).
+    // Two threads are explored in full; more threads with up to two preemptions, which finds all
+    // but contrived faults (Musuvathi and Qadeer, PLDI 2007).
     builder.preemption_bound = (threads > 2).then_some(2);
     builder.check(model);
 }
 
-/// A table of `slots` slots that all exist already, since loom does not see `OnceLock`.
+/// A table of `slots` slots that are already allocated, because loom does not model `OnceLock`.
 fn table(slots: usize) -> Arc<Table> {
     let table = Outgoing::new(slots);
     let keys: Vec<_> = (0..slots).map(|_| table.register().unwrap()).collect();
@@ -137,8 +137,8 @@ fn table(slots: usize) -> Arc<Table> {
     Arc::new(table)
 }
 
-/// One pending request, its waiter on this thread, each event on a thread of its own; then the
-/// slot is used again at once.
+/// One pending request with its waiter on this thread and each event on a thread of its own; the
+/// slot is then reused at once.
 fn one_outcome(waiter: Waiter, events: &'static [Event]) {
     explore(1 + events.len(), move || {
         let table = table(1);
@@ -178,7 +178,7 @@ fn one_outcome(waiter: Waiter, events: &'static [Event]) {
                 assert_eq!(wait(&table, next).as_deref(), Some(&Outcome::Answer));
             }
             Err(Unregistered::Closed) => assert!(closed),
-            // The thread that settles gives the slot back when the waiter leaves meanwhile.
+            // The settling thread recycles the slot if the waiter leaves in the meantime.
             Err(Unregistered::Full) => assert_eq!(got, Err(false)),
         }
     });
@@ -193,8 +193,8 @@ fn one_event_against_each_waiter() {
     }
 }
 
-// An answer and an expiry are the same step with another outcome, so one pair of those stands for
-// two answers and two expiries. One test each, since they run side by side.
+// An answer and an expiry are the same step with different outcomes, so that pair also covers two
+// answers and two expiries. One test each, because tests run in parallel.
 
 #[test]
 fn two_outcomes_against_a_waiter_that_waits() {
@@ -306,8 +306,8 @@ fn a_slot_popped_and_pushed_back_meanwhile_is_noticed() {
             let table = table.clone();
             move || {
                 let (a, b) = (table.register(), table.register());
-                // The first goes back on top, the second stays out: a pop that still holds the
-                // old top must not make the second's successor the new one.
+                // The first slot is pushed back, the second stays in use: a pop that still holds
+                // the old top must not make the second's successor the new top.
                 assert!(a.is_ok_and(|a| table.cancel(a)));
                 b.ok()
             }
@@ -372,7 +372,7 @@ fn cancelling_from_elsewhere_during_a_poll_and_an_answer_frees_the_slot_once() {
         let (cancelled, answered) = (cancel.join().unwrap(), answer.join().unwrap());
         assert!(cancelled != answered, "one outcome");
         let got = match got {
-            // It may have been there before the answer, and neither taken nor cancelled it.
+            // The poll may have come before the answer; it then neither took nor cancelled it.
             Poll::Pending => poll(&table, key, Waker::noop()),
             ready => ready,
         };

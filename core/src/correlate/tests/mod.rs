@@ -1,4 +1,4 @@
-//! The tables against their twins, their promises and each other's threads.
+//! Tests of the tables: against reference models, by example, and with threads.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cancel;

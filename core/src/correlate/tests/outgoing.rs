@@ -1,4 +1,4 @@
-//! What [`Outgoing`] promises, one thread at a time.
+//! Single-threaded tests of [`Outgoing`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

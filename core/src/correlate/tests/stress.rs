@@ -1,4 +1,4 @@
-//! Real threads on few slots: every request has one outcome, its own, and nothing is left.
+//! Real threads on few slots: every request gets one outcome, its own, and nothing is leaked.
 //!
 //! `MCPBOLT_STRESS` sets the number of requests.
 
@@ -13,7 +13,7 @@ use super::support::{Random, rounds};
 
 const WAITERS: usize = 3;
 const SETTLERS: usize = 2;
-/// Fewer slots than threads would like, so that every slot is used again at once.
+/// Fewer slots than threads need, so that every slot is reused at once.
 const SLOTS: usize = 3;
 
 fn requests() -> usize {
@@ -21,7 +21,7 @@ fn requests() -> usize {
     given.map_or_else(|_| rounds(200_000), |count| count.parse().unwrap())
 }
 
-/// An outcome that knows whose it is (a lost connection's is everybody's), and counts those
+/// An outcome that records its request (that of a lost connection fits any), and counts those
 /// alive.
 struct Outcome {
     of: Option<RequestKey>,
@@ -63,7 +63,8 @@ impl Wake for Unpark {
 struct Scene {
     table: Outgoing<Outcome>,
     alive: Arc<AtomicI64>,
-    /// The key each waiter used last, for the settlers to aim at; `DONE` when it has finished.
+    /// The key each waiter used last, as a target for the settlers; `DONE` when the waiter has
+    /// finished.
     aims: [AtomicU64; WAITERS],
 }
 
@@ -84,7 +85,7 @@ impl Scene {
             };
             tally.registered += 1;
             self.aims[waiter].store(key.get(), Relaxed);
-            // Leaves after so many polls, or never.
+            // Leaves after that many polls, or never.
             let patience = [0, 1, 2, usize::MAX][random.below(4)];
             let mut polls = 0;
             let outcome = loop {
@@ -114,7 +115,7 @@ impl Scene {
         tally
     }
 
-    /// Settles what it can hit, late answers included; how often it won.
+    /// Settles requests, some of them too late; returns how many it won.
     fn settle(&self, mut random: Random) -> u64 {
         let mut won = 0;
         let mut late = None;
@@ -146,7 +147,7 @@ impl Scene {
     }
 }
 
-/// Sums over all waiters, and how often the settlers won.
+/// Sums over all waiters, and the number of requests that the settlers won.
 fn run(count: usize, random: &mut Random, close: bool) -> (Tally, u64) {
     let scene = Scene {
         table: Outgoing::new(SLOTS),

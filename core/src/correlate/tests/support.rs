@@ -1,4 +1,4 @@
-//! A seeded random source, and wakers that can be looked at.
+//! A seeded random source, and wakers that can be inspected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -20,7 +20,7 @@ impl Random {
         let given = std::env::var("MCPBOLT_SEED")
             .ok()
             .and_then(|seed| seed.parse().ok());
-        // Miri has no clock unless it is let out.
+        // Miri has no clock while it is isolated.
         Self::from_seed(given.unwrap_or_else(|| if cfg!(miri) { 1 } else { clock() }))
     }
 
@@ -74,7 +74,7 @@ impl Wake for Woken {
     }
 }
 
-/// How many rounds a randomised test makes: `normal`, or as many as a slow interpreter bears.
+/// The number of rounds of a randomised test: `normal`, or fewer for a slow interpreter.
 pub(super) fn rounds(normal: usize) -> usize {
     if cfg!(miri) {
         (normal / 200).max(20)

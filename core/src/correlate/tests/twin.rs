@@ -1,4 +1,4 @@
-//! The safe twin of the outgoing table, and the property that tells them apart if anything does.
+//! A safe reference model of the outgoing table, and a property test that compares the two.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use super::super::{Outgoing, OwnedOutgoing, RequestKey, Unregistered};
 use super::support::{Random, Woken, rounds};
 
-/// What [`Outgoing`] does, behind one lock.
+/// The behaviour of [`Outgoing`], behind one lock.
 struct Twin<T> {
     max: usize,
     inner: Mutex<Inner<T>>,
@@ -35,7 +35,7 @@ impl<T> Twin<T> {
         }
     }
 
-    /// Takes the key its twin gave out, since how keys are made is not what is compared.
+    /// Takes the key that the table issued, because the model does not issue keys itself.
     fn register(&self, key: Result<RequestKey, Unregistered>) -> Result<RequestKey, Unregistered> {
         let mut inner = self.inner.lock().unwrap();
         if inner.closed {

@@ -1,4 +1,4 @@
-//! What [`TimerWheel`] promises.
+//! Tests of [`TimerWheel`].
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

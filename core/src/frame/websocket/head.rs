@@ -1,21 +1,21 @@
-//! The head of one frame.
+//! The head of a frame.
 
 use super::{Fault, protocol};
 
-/// What a frame is (RFC 6455, 5.2).
+/// The opcode of a frame (RFC 6455, 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
-    /// The next fragment of a message.
+    /// A further fragment of a message.
     Continuation,
-    /// A text, or its first fragment.
+    /// A text message, or its first fragment.
     Text,
-    /// Bytes, or their first fragment.
+    /// A binary message, or its first fragment.
     Binary,
-    /// Nothing more comes.
+    /// The end of the connection.
     Close,
-    /// Are you there?
+    /// A ping.
     Ping,
-    /// Here I am.
+    /// The answer to a ping.
     Pong,
 }
 
@@ -43,7 +43,7 @@ impl Opcode {
         }
     }
 
-    /// Whether it is no part of a message, and may come between fragments of one.
+    /// Whether this is a control frame, which may come between the fragments of a message.
     pub fn is_control(self) -> bool {
         self.bits() & 8 != 0
     }
@@ -52,23 +52,23 @@ impl Opcode {
 /// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Whether a message ends with it.
+    /// Whether the frame ends a message (FIN).
     pub last: bool,
-    /// What it is.
+    /// The opcode.
     pub opcode: Opcode,
-    /// What its payload is masked with, if it is.
+    /// The mask of the payload, if it is masked.
     pub mask: Option<[u8; 4]>,
-    /// How long the payload is, in bytes, as the peer claims.
+    /// The claimed length of the payload, in bytes.
     pub len: u64,
-    /// How long the head is, in bytes.
+    /// The length of the head, in bytes.
     pub head_len: usize,
 }
 
 impl Head {
-    /// The head at the beginning of `bytes`; `None` when it is not there as a whole.
+    /// Parses the head at the start of `bytes`; `None` if it is incomplete.
     ///
     /// # Errors
-    /// It is none that RFC 6455 knows.
+    /// The head violates RFC 6455.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, Fault> {
         let Some(&[first, second]) = bytes.first_chunk() else {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Head {
         }))
     }
 
-    /// Writes the payload's bytes from `at` on as they were before they were masked.
+    /// Copies a part of the payload, which begins at offset `at`, and removes the mask.
     ///
     /// # Panics
     /// If `to` is not as long as `from`.
@@ -123,7 +123,7 @@ impl Head {
     }
 }
 
-/// Masks, or takes the mask off.
+/// Applies the mask, or removes it.
 pub(super) fn apply(mask: [u8; 4], bytes: &mut [u8]) {
     let wide = u64::from(u32::from_ne_bytes(mask));
     let wide = wide | wide << 32;

@@ -1,10 +1,10 @@
-//! What a reader makes of what was written, in every cut.
+//! Tests that the reader decodes written frames, however the bytes are split.
 
 use super::*;
 use crate::frame::Event;
 use crate::frame::length::LengthDeframer;
 
-/// Messages and controls in order, and the fault at the end if there is one.
+/// The messages and control frames in order, and the code of the fault at the end, if any.
 fn read(wire: &[u8], step: usize, masked: bool, max_len: usize) -> (Vec<String>, Option<u16>) {
     let mut reader = Reader::new(masked, max_len);
     let (mut input, mut messages) = (Input::new(), Input::new());

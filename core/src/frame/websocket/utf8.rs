@@ -1,15 +1,15 @@
-//! UTF-8 that comes in pieces.
+//! UTF-8 validation of text that arrives in pieces.
 
-/// Whether a text is UTF-8, piece by piece: a bad one is known before its end.
+/// Validates UTF-8 piece by piece: an invalid text is detected before its end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Utf8 {
-    /// A character whose end has not come.
+    /// A character whose end has not arrived.
     open: [u8; 4],
     len: usize,
 }
 
 impl Utf8 {
-    /// Whether the text may go on so.
+    /// Adds a piece; returns whether the text is valid so far.
     pub fn goes_on(&mut self, mut piece: &[u8]) -> bool {
         while self.len > 0 {
             let Some((&next, rest)) = piece.split_first() else {
@@ -21,7 +21,7 @@ impl Utf8 {
             match std::str::from_utf8(&self.open[..self.len]) {
                 Ok(_) => self.len = 0,
                 Err(error) if error.error_len().is_some() => return false,
-                // At most three bytes can lack their end.
+                // At most three bytes of a character can wait for the rest.
                 Err(_) => {}
             }
         }
@@ -42,7 +42,8 @@ impl Utf8 {
         }
     }
 
-    /// Whether the text may end here; another begins.
+    /// Ends the text; returns whether no character is incomplete. The next piece begins another
+    /// text.
     pub fn ends(&mut self) -> bool {
         std::mem::take(&mut self.len) == 0
     }

@@ -1,4 +1,4 @@
-//! Writing frames; a message is one frame.
+//! Writes frames; each message is one frame.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::head::{Opcode, apply};
 
-/// Bytes that are kept free before a message whose length is not known yet: most heads have
-/// so many.
+/// Bytes reserved before a message whose length is not known yet: the length of most heads.
 const RESERVED: usize = 4;
 /// Longest head, in bytes.
 const MAX_HEAD: usize = 14;
@@ -16,8 +15,7 @@ const MAX_HEAD: usize = 14;
 const LAST: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
-/// Appends a frame that is no part of a message; what its payload has beyond
-/// [`MAX_CONTROL_BYTES`](super::MAX_CONTROL_BYTES) is left out.
+/// Appends a control frame. Cuts the payload to [`MAX_CONTROL_BYTES`](super::MAX_CONTROL_BYTES).
 pub fn append_control(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], masked: bool) {
     let payload = &payload[..payload.len().min(super::MAX_CONTROL_BYTES)];
     let mask = masked.then(mask);
@@ -30,17 +28,16 @@ pub fn append_control(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], masked:
     }
 }
 
-/// Keeps room free for the head of a message that is written behind it and then
-/// [finished](finish_message).
+/// Reserves room for the head of a message that is then appended and [finished](finish_message).
 pub fn reserve_head(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; RESERVED]);
 }
 
-/// Writes the head of the message that ends with `out`, and masks it; `at` is where its
-/// [reserved](reserve_head) head is.
+/// Writes the head of the message that extends to the end of `out`, and masks the message if asked
+/// to. `at` is the offset of its [reserved](reserve_head) head.
 ///
 /// # Panics
-/// If it is not there.
+/// If there is no reserved head at `at`.
 pub fn finish_message(out: &mut Vec<u8>, at: usize, masked: bool) {
     let payload = at + RESERVED;
     let len = out.len().saturating_sub(payload);
@@ -57,7 +54,7 @@ pub fn finish_message(out: &mut Vec<u8>, at: usize, masked: bool) {
     out[at..at + head_len].copy_from_slice(&head[..head_len]);
 }
 
-/// Appends the head of a message of `len` bytes that is not masked.
+/// Appends the head of an unmasked message of `len` bytes.
 pub fn append_head(out: &mut Vec<u8>, len: usize) {
     let (head, head_len) = head(Opcode::Text, len, None);
     out.extend_from_slice(&head[..head_len]);
@@ -88,7 +85,7 @@ fn head(opcode: Opcode, len: usize, mask: Option<[u8; 4]>) -> ([u8; MAX_HEAD], u
     (head, at)
 }
 
-/// A mask that nobody can tell from those before (RFC 6455, 10.3): a keyed hash of a count.
+/// An unpredictable mask (RFC 6455, 10.3): a keyed hash of a counter.
 fn mask() -> [u8; 4] {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);

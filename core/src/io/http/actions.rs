@@ -1,13 +1,16 @@
-//! The action dialect over HTTP, at the same endpoint: `POST` for one answer or a stream of its
-//! parts, `GET` of `…/stream` for those who can only get.
+//! The action dialect over HTTP, at the same endpoint: `POST` for one answer or a stream of its parts,
+//! `GET` of `…/stream` for clients that can only GET.
 //!
-//! | of a request | says |
+//! | part of a request | meaning |
 //! |---|---|
-//! | `MCP-Version`, `MCP-Min-Version` | that it is an action, and the versions that its client speaks (R-ACT-38) |
-//! | a body that is no JSON-RPC and names an action | the same, without versions |
-//! | `Accept: text/event-stream` and no `application/json` | that the answer comes as events (R-ACT-24) |
-//! | `If-None-Match` | which schema the client has |
-//! | `Last-Event-ID`, of a `GET` of `…/stream` | behind which event the stream goes on that broke off (R-ACT-26): 204 when that was its last, 404 when it is not kept |
+//! | `MCP-Version`, `MCP-Min-Version` | it is an action; the versions that the client speaks (R-ACT-38) |
+//! | a body that is not JSON-RPC and names an action | the request is an action of any version |
+//! | `Accept: text/event-stream` without `application/json` | the answer is sent as events (R-ACT-24) |
+//! | `If-None-Match` | the schema that the client already has |
+//! | `Last-Event-ID`, in a `GET` of `…/stream` | the event after which to resume a broken stream |
+//!
+//! After a `Last-Event-ID` that was the last event of its stream, the status is 204; if the stream is
+//! no longer kept, 404 (R-ACT-26).
 
 use hyper::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::header::{IF_NONE_MATCH, RETRY_AFTER};
@@ -16,13 +19,12 @@ use hyper::{Response, StatusCode};
 use sha2::{Digest, Sha256};
 use smallvec::smallvec;
 
-use super::answers::{self, with};
+use super::answers::{self, Refusal, with};
 use super::body::HttpBody;
 use super::events::{Encoder, Message};
-use super::guard::{self, Refusal};
 use super::headers;
 use super::identify::challenge;
-use super::options::HttpOptions;
+use super::media;
 use super::route::{LAST_EVENT, SESSION};
 use crate::action::encode::{self, ActionError, AnswerMetadata};
 use crate::action::{self, ErrorType, Kind, Record, STREAM, Version, negotiate};
@@ -32,21 +34,20 @@ use crate::message::Frame;
 
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-version");
 const MIN_VERSION: HeaderName = HeaderName::from_static("mcp-min-version");
-/// How many levels of a body are looked at to see what it is.
+/// Maximum nesting depth of a body when its kind is determined.
 const MAX_DEPTH: usize = 512;
 
-/// Whether a request is to be answered in words of the action dialect, whatever becomes of it
-/// (F-63).
+/// Whether the answer to a request is written in the action dialect, even if it is refused (F-63).
 pub fn says_so(headers: &HeaderMap) -> bool {
     headers.contains_key(VERSION)
 }
 
-/// Whether the headers leave it open what a POST is.
+/// Whether a POST may be an action as far as its headers tell.
 pub fn may_be(headers: &HeaderMap) -> bool {
     says_so(headers) || !headers.contains_key(headers::VERSION) && !headers.contains_key(SESSION)
 }
 
-/// Whether a body is a request of the dialect, or was to be one.
+/// Whether a body is a request of the dialect, or an invalid attempt at one.
 pub fn is_one(headers: &HeaderMap, body: &Input) -> bool {
     let is_plain = |frame| action::begins(frame) && action::is_of_no_other(frame);
     if says_so(headers) || is_plain(body.filled()) {
@@ -68,25 +69,25 @@ fn is_rpc(body: &[u8]) -> bool {
     reader::find(text, "jsonrpc").is_some() || reader::find(text, "method").is_some()
 }
 
-/// Whether a request asks for the stream of an action: at its own path.
-pub fn is_stream(parts: &Parts, options: &HttpOptions) -> bool {
+/// Whether a request asks for the stream of an action: a GET of the endpoint's path with `/stream`.
+pub fn is_stream(parts: &Parts, endpoint: &str) -> bool {
     let path = parts.uri.path().strip_suffix(STREAM);
-    // Where any path may be one, the query has to say that it is.
+    // Where any path may be the endpoint, the query must name an action.
     let named = |query: &str| query.split('&').any(|pair| pair.starts_with("action="));
     parts.method == hyper::Method::GET
-        && path.is_some_and(|path| match &*options.path {
+        && path.is_some_and(|path| match endpoint {
             "*" => parts.uri.query().is_some_and(named) || resumes(&parts.headers).is_some(),
             own => path == own.trim_end_matches('/'),
         })
 }
 
-/// The event behind which the stream of an action is to go on.
+/// The id of the event after which the stream of an action is to resume.
 pub fn resumes(headers: &HeaderMap) -> Option<&str> {
     let id = headers.get(LAST_EVENT)?.to_str().unwrap_or("?");
     (!headers.contains_key(SESSION)).then_some(id)
 }
 
-/// The refusal of who comes back for what is not there.
+/// The response to a client whose stream is not kept.
 pub fn not_kept(id: &str) -> Response<HttpBody> {
     let mut details = b"{\"last_event_id\":".to_vec();
     string::append(&mut details, id);
@@ -97,7 +98,7 @@ pub fn not_kept(id: &str) -> Response<HttpBody> {
     error(StatusCode::NOT_FOUND, kind, why, Some(&details))
 }
 
-/// Whether who posts an action takes its answer as events only.
+/// Whether the client accepts the answer to an action only as events.
 pub fn wants_events(headers: &HeaderMap) -> bool {
     let mut all = headers
         .get_all(ACCEPT)
@@ -105,16 +106,16 @@ pub fn wants_events(headers: &HeaderMap) -> bool {
         .filter_map(|it| it.to_str().ok());
     let mut events = false;
     let json = all.any(|value| {
-        events |= value.contains(guard::EVENTS);
-        value.contains(guard::JSON) || value.contains("*/*")
+        events |= value.contains(media::EVENTS);
+        value.contains(media::JSON) || value.contains("*/*")
     });
     events && !json
 }
 
-/// The version that is agreed on, as it is to be written (R-ACT-37, R-ACT-38).
+/// The agreed version, in the notation that the client used (R-ACT-37, R-ACT-38).
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no common version.
 pub fn version(headers: &HeaderMap) -> Result<String, String> {
     let newest = Version::SUPPORTED.last().copied();
     let said = |name: &HeaderName| {
@@ -135,15 +136,24 @@ pub fn version(headers: &HeaderMap) -> Result<String, String> {
     Ok(agreed.written_like(&asked))
 }
 
-/// The request that a query stands for (R-ACT-24, R-ACT-27): a parameter whose schema, as `of`
-/// gives it, wants another type than a string is taken as JSON.
+/// The action that a query asks for.
+#[derive(Debug)]
+pub struct Asked {
+    pub action: String,
+    pub tool: Option<String>,
+    /// The query as a request message.
+    pub request: Vec<u8>,
+}
+
+/// Builds the request that a query stands for (R-ACT-24, R-ACT-27). `of` returns the schema of an
+/// action; a parameter whose schema names a type other than string is read as JSON.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the query is not a valid request.
 pub fn of_query(
     query: &str,
     of: impl FnOnce(&str) -> Option<String>,
-) -> Result<Vec<u8>, &'static str> {
+) -> Result<Asked, &'static str> {
     let (mut reserved, mut params) = ([None, None, None, None], Vec::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -185,22 +195,22 @@ pub fn of_query(
         metadata.push(b'}');
         String::from_utf8(metadata).unwrap_or_default()
     });
+    let action = action.ok_or("no action is named")?;
     let mut request = Vec::new();
     let parts = encode::RequestParts {
         tool: tool.as_deref(),
         context: context.as_deref(),
         metadata: metadata.as_deref(),
     };
-    encode::request(
-        &mut request,
-        &action.ok_or("no action is named")?,
-        &params,
-        parts,
-    );
-    Ok(request)
+    encode::request(&mut request, &action, &params, parts);
+    Ok(Asked {
+        action,
+        tool,
+        request,
+    })
 }
 
-/// Whether a parameter is a string as far as its schema says, or its schema says nothing.
+/// Whether the schema declares a parameter as a string, or does not declare its type.
 fn wants_string(schema: &str, name: &str) -> bool {
     let kind = reader::find_path(schema, &["properties", name, "type"]);
     kind.is_none_or(|kind| kind == "\"string\"")
@@ -226,8 +236,9 @@ fn unescaped(text: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "the query is not UTF-8")
 }
 
-/// What the status says of an answer (R-ACT-22, F-35). What the server itself answered is 200, but
-/// for who may not, what there is not, and what is too much.
+/// The status of an answer (R-ACT-22, F-35). An answer of the server itself is 200, except for errors
+/// of authentication, authorization and rate limits, for unknown actions, and for a server that reports
+/// itself unhealthy.
 fn status(answer: &str, reached: bool) -> StatusCode {
     let kind = reader::find_path(answer, &["error", "type"]).and_then(reader::as_str);
     let Some(kind) = kind else {
@@ -238,7 +249,7 @@ fn status(answer: &str, reached: bool) -> StatusCode {
         Some(ErrorType::AuthorizationFailed) => StatusCode::FORBIDDEN,
         Some(ErrorType::ActionNotFound) => StatusCode::NOT_FOUND,
         Some(ErrorType::RateLimitExceeded) => StatusCode::TOO_MANY_REQUESTS,
-        // That the server is not well says the server of itself.
+        // The server reports itself as unhealthy.
         Some(ErrorType::Dependency) if !reached || is_unwell(answer) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -251,7 +262,7 @@ fn is_unwell(answer: &str) -> bool {
     reader::find_path(answer, &["error", "details", "healthy"]) == Some("false")
 }
 
-/// One answer, whole.
+/// The response of one whole answer.
 pub fn whole(asked: &HeaderMap, message: &Message, reached: bool) -> Response<HttpBody> {
     let text: Vec<u8> = message.iter().flatten().copied().collect();
     let text = std::str::from_utf8(&text).unwrap_or_default();
@@ -283,7 +294,7 @@ pub fn whole(asked: &HeaderMap, message: &Message, reached: bool) -> Response<Ht
     response
 }
 
-/// The answer as events, of which it is the only one.
+/// The response of one answer that is sent as the only event.
 pub fn only_event(message: &Message, reached: bool) -> Response<HttpBody> {
     let text: Vec<u8> = message.iter().flatten().copied().collect();
     let text = std::str::from_utf8(&text).unwrap_or_default();
@@ -296,7 +307,7 @@ pub fn only_event(message: &Message, reached: bool) -> Response<HttpBody> {
     response
 }
 
-/// What identifies the schema that an answer shows: a strong validator (RFC 9110, 8.8.3).
+/// The entity tag of the schema in an answer: a strong validator (RFC 9110, 8.8.3).
 fn schema_tag(answer: &str) -> Option<String> {
     let data = reader::find(answer, "data")?;
     let actions = reader::find(data, "actions").filter(|it| it.starts_with('{'))?;
@@ -311,7 +322,7 @@ fn schema_tag(answer: &str) -> Option<String> {
     Some(format!("\"{hex}\""))
 }
 
-/// What an exceeded rate says of itself, for who reads headers (R-ACT-33).
+/// Repeats the details of an exceeded rate limit in headers (R-ACT-33).
 fn limits(answer: &str, headers: &mut HeaderMap) {
     for (name, header) in [
         ("retry_after_seconds", RETRY_AFTER),
@@ -329,7 +340,7 @@ fn limits(answer: &str, headers: &mut HeaderMap) {
     }
 }
 
-/// The version that was agreed on goes with every answer.
+/// Adds the agreed version, which goes with every answer.
 pub fn versioned(mut response: Response<HttpBody>, version: &str) -> Response<HttpBody> {
     if let Ok(version) = HeaderValue::from_str(version) {
         response.headers_mut().insert(VERSION, version);
@@ -337,7 +348,7 @@ pub fn versioned(mut response: Response<HttpBody>, version: &str) -> Response<Ht
     response
 }
 
-/// A refusal in words of the dialect.
+/// A refusal in the action dialect.
 pub fn refused(Refusal { status, why }: Refusal) -> Response<HttpBody> {
     let kind = match status {
         StatusCode::UNAUTHORIZED => ErrorType::AuthenticationFailed,
@@ -347,10 +358,18 @@ pub fn refused(Refusal { status, why }: Refusal) -> Response<HttpBody> {
         StatusCode::REQUEST_TIMEOUT => ErrorType::Timeout,
         _ => ErrorType::Validation,
     };
-    error(status, kind, why, None)
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE => {
+            let mut response = error(status, kind, why, Some("{\"retry_after_seconds\":1}"));
+            let wait = HeaderValue::from_static("1");
+            response.headers_mut().insert(RETRY_AFTER, wait);
+            response
+        }
+        _ => error(status, kind, why, None),
+    }
 }
 
-/// An error that no exchange was needed for.
+/// An error that is answered without an exchange.
 pub fn error(
     status: StatusCode,
     kind: ErrorType,
@@ -372,7 +391,7 @@ pub fn error(
     response
 }
 
-/// The refusal of a version that is not spoken here.
+/// The refusal of a version that is not supported.
 pub fn unspoken(why: &str) -> Response<HttpBody> {
     let all: Vec<_> = Version::SUPPORTED
         .iter()
@@ -393,11 +412,11 @@ mod tests {
 
     fn read(query: &str) -> Result<String, &'static str> {
         let schema = r#"{"properties":{"count":{"type":"integer"},"name":{"type":"string"}}}"#;
-        let request = of_query(query, |_| Some(schema.to_owned()))?;
-        Ok(String::from_utf8(request).unwrap())
+        let asked = of_query(query, |_| Some(schema.to_owned()))?;
+        Ok(String::from_utf8(asked.request).unwrap())
     }
 
-    /// R-ACT-24, R-ACT-27: strings, or JSON where the schema wants another type.
+    /// R-ACT-24, R-ACT-27: parameters are strings, or JSON where the schema wants another type.
     #[test]
     fn a_query_is_a_request() {
         for (query, request) in [
@@ -433,7 +452,8 @@ mod tests {
         }
     }
 
-    /// R-ACT-22, F-35: the status of each type, from the server itself and before it.
+    /// R-ACT-22, F-35: the status of each error type, from the server itself and from the layers before
+    /// it.
     #[test]
     fn statuses_of_answers() {
         let answer =

@@ -1,4 +1,4 @@
-//! What is said in HTTP's own words: statuses, headers and refusals.
+//! HTTP statuses, headers and refusals.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,26 @@ use smallvec::smallvec;
 
 use super::body::HttpBody;
 use super::events::Message;
-use super::guard::{EVENTS, JSON, Refusal};
 use super::identify::challenge;
+use super::media::{EVENTS, JSON};
 use crate::json::{number, reader};
 use crate::mcp::code;
 use crate::message::encode::{self, ErrorId};
 
-/// Longest answer that is looked at for the code of an error, in bytes: errors are short.
+/// The refusal of an HTTP request before it becomes a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: StatusCode,
+    pub why: &'static str,
+}
+
+impl Refusal {
+    pub const fn new(status: StatusCode, why: &'static str) -> Self {
+        Self { status, why }
+    }
+}
+
+/// Longest answer that is searched for an error code, in bytes: errors are short.
 const ERROR_BYTES: usize = 64 << 10;
 
 pub const NO_SESSION: Refusal = Refusal::new(
@@ -41,6 +54,10 @@ pub const FULL: Refusal = Refusal::new(
     StatusCode::SERVICE_UNAVAILABLE,
     "all sessions are in use: try again later",
 );
+pub const OVERLOADED: Refusal = Refusal::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "there is no room for a message of this length now: try again later",
+);
 pub const TOO_LARGE: Refusal = Refusal::new(
     StatusCode::PAYLOAD_TOO_LARGE,
     "the message is longer than this server takes",
@@ -55,7 +72,7 @@ pub const NO_MESSAGE: Refusal = Refusal::new(
     "this is no message that a server takes",
 );
 
-/// The code of an error.
+/// The code of a JSON-RPC error; `None` for results.
 fn code(message: &Message) -> Option<i64> {
     let error = match &message[..] {
         [piece] if piece.len() <= ERROR_BYTES && !is_result(piece) => {
@@ -66,8 +83,8 @@ fn code(message: &Message) -> Option<i64> {
     reader::find_path(error, &["error", "code"]).and_then(number::as_i64)
 }
 
-/// Whether an answer is as the engine writes results, most often: its id is a number, and what
-/// follows is the result.
+/// Whether an answer has the usual form of the engine's results: a numeric id followed directly by
+/// `result`. Spares the search for a code.
 fn is_result(answer: &[u8]) -> bool {
     let Some(rest) = answer.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") else {
         return false;
@@ -76,8 +93,8 @@ fn is_result(answer: &[u8]) -> bool {
     rest[digits..].starts_with(b",\"result\":")
 }
 
-/// R-ERR-30: what the status says of an error; that the server itself refuses params is an answer
-/// like any other.
+/// The status of an answer (R-ERR-30). Invalid params that the server itself reports are an ordinary
+/// answer.
 pub fn status(message: &Message, reached: bool) -> StatusCode {
     match code(message) {
         Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
@@ -97,7 +114,8 @@ pub fn status(message: &Message, reached: bool) -> StatusCode {
     }
 }
 
-/// The same in a session: what cannot be taken is refused, errors are answers (C.2.1).
+/// The status of an answer in a session: refused messages have their own status, other errors are 200
+/// (C.2.1).
 pub fn session_status(message: &Message) -> StatusCode {
     match code(message) {
         Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
@@ -122,7 +140,7 @@ pub fn json(status: StatusCode, body: HttpBody) -> Response<HttpBody> {
     response
 }
 
-/// One message; where it says when to try again, or what is needed for it, so does a header.
+/// A response of one message; its retry time or required scope is repeated in a header.
 pub fn message(status: StatusCode, message: Message) -> Response<HttpBody> {
     let text = match &message[..] {
         [piece] if status != StatusCode::OK => std::str::from_utf8(piece).ok(),
@@ -159,8 +177,12 @@ pub fn stream(body: HttpBody) -> Response<HttpBody> {
 
 pub fn refused(Refusal { status, why }: Refusal) -> Response<HttpBody> {
     let mut body = Vec::new();
-    encode::error(&mut body, ErrorId::Omit, code::INVALID_REQUEST, why, None);
-    let mut response = json(status, HttpBody::whole(smallvec![body.into()]));
+    let (code, data) = match status {
+        StatusCode::SERVICE_UNAVAILABLE => (code::OVERLOADED, Some("{\"retryAfter\":1}")),
+        _ => (code::INVALID_REQUEST, None),
+    };
+    encode::error(&mut body, ErrorId::Omit, code, why, data);
+    let mut response = message(status, smallvec![body.into()]);
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response
             .headers_mut()

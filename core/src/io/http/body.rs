@@ -1,4 +1,4 @@
-//! The body of an answer, as hyper writes it.
+//! The body of a response, for hyper to write.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,11 +11,11 @@ use http_body::{Body, Frame, SizeHint};
 use super::compress::Gzip;
 use super::events::{Events, Message};
 
-/// What an [`HttpService`](super::HttpService) answers with: nothing, one message, or events that
-/// go on until the request is answered.
+/// The response body of an [`HttpService`](super::HttpService): empty, one message, or events until the
+/// request is answered.
 ///
 /// # Cancel safety
-/// Dropping it cancels a request that stands alone (R-CAN-06), and leaves a session.
+/// Dropping the body cancels a request that stands alone (R-CAN-06). A request of a session runs on.
 pub struct HttpBody(Inner);
 
 enum Inner {
@@ -23,7 +23,7 @@ enum Inner {
     #[cfg(feature = "compression")]
     Gzip(Box<Gzip>),
     Events(Box<Events>),
-    /// Written by somebody else.
+    /// The events were taken out; another writer sends them.
     Elsewhere,
 }
 
@@ -40,7 +40,8 @@ impl HttpBody {
         Self(Inner::Events(Box::new(events)))
     }
 
-    /// The events, if it is such, for who writes them in its place: what is left of it waits.
+    /// Takes the events, if the body consists of events, for another writer; the body then stays
+    /// pending.
     pub(super) fn take_events(&mut self) -> Option<Box<Events>> {
         match std::mem::replace(&mut self.0, Inner::Elsewhere) {
             Inner::Events(events) => Some(events),
@@ -54,7 +55,7 @@ impl HttpBody {
 
 #[cfg(feature = "compression")]
 impl HttpBody {
-    /// The same compressed, if it is whole and longer than `least` bytes.
+    /// Compresses the body if it is whole and has at least `least` bytes. Returns whether it did.
     pub(super) fn compress(&mut self, least: u64) -> bool {
         let long = self.size_hint().exact().is_some_and(|len| len >= least);
         match &mut self.0 {

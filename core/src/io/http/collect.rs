@@ -1,35 +1,40 @@
-//! The body of a request, within its bounds.
+//! Reads the body of a request within its limits.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Buf;
 use http_body::Body;
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
 
-use super::answers::{BROKEN, NO_MESSAGE, TOO_LARGE, TOO_SLOW};
-use super::guard::Refusal;
-use crate::buffer::Input;
-use crate::limits::{Limits, READ_BYTES};
+use super::answers::{BROKEN, NO_MESSAGE, OVERLOADED, Refusal, TOO_LARGE, TOO_SLOW};
+use crate::buffer::{Input, PADDING};
+use crate::connection::{Budget, Held};
+use crate::limits::{Limits, READ_BYTES, UNCOUNTED_BYTES};
 
-/// Most room made for a body that is only announced.
+/// Most bytes allocated for a body of which only the length is known.
 const FIRST_BYTES: usize = READ_BYTES;
-/// How many times what has come there is room made for, if so much was announced.
+/// Bytes read before other tasks run.
+const TURN_BYTES: usize = 256 << 10;
+/// The buffer grows to at most this multiple of the bytes received, up to the announced length.
 const BELIEVED: usize = 16;
 
 fn claimed(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The whole body.
+/// Reads the whole body.
 ///
 /// # Errors
-/// It is too long, too slow, broken or empty.
+/// When the body is too long, too slow, broken off or empty, or there is no room for it. If
+/// `Content-Length` is set, its length is checked before the body is read.
 pub async fn collect<B: Body>(
     headers: &HeaderMap,
     body: B,
     limits: &Limits,
+    budget: &Arc<Budget>,
 ) -> Result<Input, Refusal> {
     let max = limits.max_message_bytes;
     let claimed = claimed(headers).unwrap_or_default();
@@ -37,9 +42,12 @@ pub async fn collect<B: Body>(
     if claimed > max {
         return Err(TOO_LARGE);
     }
+    if claimed > UNCOUNTED_BYTES && !budget.has_room(claimed, claimed) {
+        return Err(OVERLOADED);
+    }
     let input = Input::with_room(claimed.min(FIRST_BYTES));
-    let mut read = pin!(read(body, input, claimed, max));
-    // Most often it is there, and nothing needs a timer.
+    let mut read = pin!(read(body, input, (claimed, max), budget));
+    // Usually the body is there already, and no timer is needed.
     let input = match poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await {
         Poll::Ready(input) => input?,
         Poll::Pending => {
@@ -56,12 +64,21 @@ pub async fn collect<B: Body>(
 async fn read<B: Body>(
     body: B,
     mut input: Input,
-    claimed: usize,
-    max: usize,
+    (claimed, max): (usize, usize),
+    budget: &Arc<Budget>,
 ) -> Result<Input, Refusal> {
     let mut body = pin!(body);
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = frame.map_err(|_| BROKEN)?;
+    // Accounts for the bytes until the connection owns them.
+    let mut held: Option<Held> = None;
+    let mut turn = TURN_BYTES;
+    loop {
+        let frame = poll_fn(|cx| {
+            let frame = body.as_mut().poll_frame(cx);
+            frame.map_err(|_| BROKEN)
+        });
+        let Some(frame) = frame.await.transpose()? else {
+            break;
+        };
         let Ok(mut data) = frame.into_data() else {
             continue;
         };
@@ -69,8 +86,14 @@ async fn read<B: Body>(
             return Err(TOO_LARGE);
         }
         let len = input.len() + data.remaining();
-        if len > FIRST_BYTES && len <= claimed {
-            // Who has sent this much may be believed that so much will follow.
+        if len > UNCOUNTED_BYTES {
+            let held = held.get_or_insert_with(|| Held::of(budget));
+            if !held.try_carry(len) {
+                return Err(OVERLOADED);
+            }
+        }
+        if len > FIRST_BYTES && len <= claimed && len + PADDING > input.capacity() {
+            // A client that has sent this much is trusted to send more.
             input.reserve(claimed.min(len * BELIEVED));
         }
         while data.has_remaining() {
@@ -79,6 +102,18 @@ async fn read<B: Body>(
             let len = chunk.len();
             data.advance(len);
         }
+        if let Some(held) = held.as_mut().filter(|held| held.bytes() < input.held()) {
+            // The buffer has grown ahead of the data.
+            held.carry(input.held());
+        }
+        if input.len() >= turn {
+            turn = input.len() + TURN_BYTES;
+            tokio::task::yield_now().await;
+        }
+    }
+    if input.len() > TURN_BYTES {
+        // Parsing a long body takes long as well.
+        tokio::task::yield_now().await;
     }
     Ok(input)
 }

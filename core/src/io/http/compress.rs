@@ -1,4 +1,4 @@
-//! Long answers in fewer bytes, for who accepts gzip.
+//! Compresses long answers for clients that accept gzip.
 
 use std::io::Write;
 use std::task::{Context, Poll};
@@ -12,14 +12,15 @@ use hyper::header::{
 };
 
 use super::body::HttpBody;
+use super::media::has_weight;
 use super::options::HttpOptions;
 
-/// Shorter answers gain nothing.
+/// Answers shorter than this gain nothing.
 const LEAST_BYTES: u64 = 1024;
-/// What is compressed at a time; others have their turn between two of them.
+/// Bytes compressed per poll; other tasks run between two polls.
 const TURN_BYTES: usize = 64 << 10;
 
-/// Whether an answer to a request with these headers may be compressed.
+/// Whether the answer to a request with these headers may be compressed.
 pub fn is_wanted(headers: &HeaderMap, options: &HttpOptions) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).iter();
     let mut codings = all
@@ -28,17 +29,13 @@ pub fn is_wanted(headers: &HeaderMap, options: &HttpOptions) -> bool {
     options.compression && codings.any(is_gzip)
 }
 
-/// RFC 9110, 12.5.3: named, and not with a weight of nothing.
+/// Whether a coding is gzip, with a weight above zero (RFC 9110, 12.5.3).
 fn is_gzip(coding: &str) -> bool {
-    let mut parts = coding.split(';').map(str::trim);
-    let named = parts
-        .next()
-        .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-    let weight = parts.find_map(|part| part.strip_prefix("q=")?.trim().parse::<f32>().ok());
-    named && weight.is_none_or(|weight| weight > 0.0)
+    let name = coding.split(';').next().unwrap_or_default().trim();
+    name.eq_ignore_ascii_case("gzip") && has_weight(coding)
 }
 
-/// The same answer compressed, if that is worth it.
+/// Compresses an answer if it is long enough to be worth it.
 pub fn compress(mut response: Response<HttpBody>) -> Response<HttpBody> {
     if response.body_mut().compress(LEAST_BYTES) {
         let headers = response.headers_mut();
@@ -49,13 +46,13 @@ pub fn compress(mut response: Response<HttpBody>) -> Response<HttpBody> {
     response
 }
 
-/// An answer on its way through the compressor.
+/// An answer being compressed.
 pub struct Gzip {
     pieces: smallvec::IntoIter<[Bytes; 1]>,
     rest: Bytes,
-    /// Gone when it has ended.
+    /// `None` when it has ended.
     encoder: Option<GzEncoder<Vec<u8>>>,
-    /// Others have had their turn.
+    /// Whether other tasks have had their turn since the last piece.
     rested: bool,
 }
 
@@ -69,7 +66,7 @@ impl Gzip {
         }
     }
 
-    /// The next bytes; none at the end.
+    /// The next bytes; `None` at the end.
     pub fn poll_piece(&mut self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             let Some(encoder) = &mut self.encoder else {
@@ -91,7 +88,7 @@ impl Gzip {
                 return Poll::Pending;
             }
             let turn = self.rest.len().min(TURN_BYTES);
-            // It writes to memory, which takes everything.
+            // Writing to memory cannot fail.
             let _ = encoder.write_all(&self.rest[..turn]);
             self.rest.advance(turn);
             let written = std::mem::take(encoder.get_mut());
@@ -114,6 +111,8 @@ mod tests {
             ("deflate , gzip ; q=1", true),
             ("gzip;q=0", false),
             ("gzip; q=0.0", false),
+            ("gzip;Q=0", false),
+            ("GZIP; Q=0.001", true),
             ("br", false),
             ("*", false),
             ("", false),

@@ -1,4 +1,4 @@
-//! Messages as a stream of events, driven by who writes it.
+//! Messages as a stream of events, driven by whoever writes the body.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::limits::COPY_IN_BYTES;
 /// A comment, which clients ignore (R-HTP-16).
 const COMMENT: &[u8] = b":\n\n";
 
-/// Writes messages as events (R-SSE-01); what is long is not copied.
+/// Writes messages as events (R-SSE-01). Long pieces are not copied.
 #[derive(Debug, Default)]
 pub struct Encoder {
     small: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// One message; `id` is where a reader is that has read it.
+    /// Writes one message; `id` is the position after it.
     pub fn event(&mut self, id: Option<Position>, message: &Message) {
         if let Some(id) = id {
             self.small.extend_from_slice(b"id: ");
@@ -54,9 +54,9 @@ impl Encoder {
         self.small.push(b'\n');
     }
 
-    /// One message of an action, whose event is named (R-ACT-24); `stream` is where, and how many
-    /// of its messages are behind who has read this one. That stands last: who looks for no more than
-    /// what the dialect shows finds it in its order.
+    /// Writes one message of an action, as a named event (R-ACT-24). `stream` is the stream's name and
+    /// the number of messages read after this one. The id comes last, so that a client that looks only
+    /// for the fields that the dialect defines finds them in their order.
     pub fn message(&mut self, stream: Option<(&str, u64)>, message: &Message) {
         self.small.extend_from_slice(b"event: message\n");
         self.data(message);
@@ -70,25 +70,26 @@ impl Encoder {
         self.small.push(b'\n');
     }
 
-    /// The next event also says how soon to come back when the stream ends (R-SSE-07).
+    /// Tells the client how soon to reconnect when the stream ends, as part of the next event
+    /// (R-SSE-07).
     pub fn retry(&mut self, retry: Duration) {
         self.small.extend_from_slice(b"retry: ");
         number::append(&mut self.small, retry.as_millis() as u64);
         self.small.push(b'\n');
     }
 
-    /// Where messages are to be posted (R-LEG-02).
+    /// Writes the URI to POST messages to (R-LEG-02).
     pub fn endpoint(&mut self, uri: &str) {
         self.small.extend_from_slice(b"event: endpoint\n");
         self.event(None, &smallvec![Bytes::copy_from_slice(uri.as_bytes())]);
     }
 
-    /// An event that carries nothing but a position (R-SSE-06).
+    /// Writes an event that carries only a position (R-SSE-06).
     pub fn position(&mut self, id: Position) {
         self.event(Some(id), &Message::new());
     }
 
-    /// Whether it has enough for one turn.
+    /// Whether enough is written for one turn.
     pub fn is_full(&self) -> bool {
         self.small.len() + self.long >= TURN_BYTES
     }
@@ -100,25 +101,25 @@ impl Encoder {
         }
     }
 
-    /// What was written.
+    /// Takes everything that was written.
     pub fn finish(mut self) -> VecDeque<Bytes> {
         self.seal();
         self.out
     }
 }
 
-/// Bytes that are written before what is read on: who makes more in the meantime meets the
-/// engine's limits.
+/// Bytes that are encoded before the source is read again; further output is subject to the engine's
+/// limits.
 const TURN_BYTES: usize = 64 << 10;
 
-/// Where events come from.
+/// A source of events.
 pub trait Source: Send {
-    /// Writes what there is, until the encoder is full. `Ready` means that nothing more will come;
-    /// else this is asked again when what it wrote is written, or when it wakes who asks.
+    /// Writes available events until the encoder is full. `Ready` means that nothing more will come.
+    /// After `Pending` it is called again when its output has been written, or when it wakes the task.
     fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// The body of an answer that comes in several messages.
+/// The body of an answer that consists of several messages.
 pub struct Events {
     source: Box<dyn Source>,
     ready: VecDeque<Bytes>,
@@ -127,7 +128,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// After so long a silence there is a comment.
+    /// Sends a comment after each silence of `comment_interval`.
     pub fn new(source: impl Source + 'static, comment_interval: Duration) -> Self {
         Self {
             source: Box::new(source),
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
     use crate::frame::event_stream::{Data, EventStreamDeframer, StreamEvent};
 
-    /// R-SSE-01: however the lines are cut, a reader of event streams finds the same messages.
+    /// R-SSE-01: an event stream parser finds the same messages, however the lines are cut.
     #[test]
     fn lines_become_events() {
         let long = format!("{{\"x\":\"{}\"}}", "y".repeat(100_000));

@@ -1,5 +1,5 @@
-//! One HTTP request from its body to its answer: a connection of the engine of its own, which is
-//! driven by whoever polls the answer. Dropped before its end it is cancelled (R-CAN-06).
+//! One HTTP request from its body to its answer, on an engine connection of its own. Whoever polls the
+//! answer drives the connection. Dropping an unfinished exchange cancels the request (R-CAN-06).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 
-use super::events::{Encoder, Message, Source, messages};
+use super::events::{self, Encoder, Message, messages};
 use super::headers;
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
 use crate::connection::Principal;
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Stray, StreamId,
+    Source, Stray, StreamId,
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
@@ -26,14 +26,14 @@ use crate::mcp::{ErrorKind, Method};
 use crate::message::MessageRef;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
 
-/// The server's side of one exchange, which looks at the headers first.
+/// The server's host, which checks the HTTP headers of a request before it handles the message.
 struct Checked {
-    /// Of the request at hand.
+    /// The headers of the current request.
     headers: HeaderMap,
     inner: ServerHost<AnyExecutor>,
-    /// The request was one, and was handed to the server.
+    /// A valid request was handed to the server.
     reached: bool,
-    /// What came was no message that a server takes.
+    /// The body was no message that a server accepts.
     stray: bool,
 }
 
@@ -81,21 +81,22 @@ impl Host for Checked {
     }
 }
 
-/// One request under way.
+/// One request in progress.
 pub struct Exchange {
     connection: Connection,
     stream: StreamId,
     host: Checked,
     bell: Arc<Bell>,
     alarm: Alarm,
-    /// Who asks.
+    /// The principal that sends the request.
     principal: Option<Principal>,
-    /// Handles of the connection that the server's side holds.
+    /// How many handles of the connection the server's host holds: more than that, and a handler still
+    /// has one.
     handles: usize,
 }
 
 impl Exchange {
-    /// One that has not begun.
+    /// Creates an exchange that has not begun.
     pub fn new(
         hosting: &dyn Hosting,
         config: &Arc<Config>,
@@ -126,20 +127,29 @@ impl Exchange {
         }
     }
 
-    /// Who asks.
+    /// Sets the source of the request.
+    pub fn sent_from(&mut self, source: Source) {
+        self.connection.set_source(&source);
+        self.host.inner.sent_from(source);
+    }
+
+    /// The principal that sends the request.
     pub fn principal(&self) -> Option<&Principal> {
         self.principal.as_ref()
     }
 
-    /// Whether this is an exchange of that principal.
+    /// Whether this exchange belongs to that principal, with the same scopes.
     pub fn is_of(&self, principal: Option<&Principal>) -> bool {
-        self.principal.as_ref() == principal
+        match (&self.principal, principal) {
+            (Some(own), Some(other)) => own.has_same_grant(other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
     }
 
-    /// Makes it as good as new, for another request of the same principal. Whether it could: not
-    /// when somebody still holds something of the one before.
+    /// Resets the exchange for another request of the same principal. Returns `false` when it cannot be
+    /// reused, because somebody still holds a handle or other state of the previous request.
     pub fn renew(&mut self) -> bool {
-        // First: who holds a handle could do anything at any time.
+        // Checked first: the owner of a handle could act on the connection at any time.
         let renewed = self.connection.handles() == self.handles
             && self.connection.renew(Framing::Whole, Instant::now())
             && self.host.inner.renew();
@@ -151,19 +161,24 @@ impl Exchange {
         renewed
     }
 
-    /// Says that its request is an action, and how that is answered: `streamed` in parts.
+    /// Announces that the request is an action, and whether its answer is `streamed` in parts.
     pub fn expect_action(&mut self, streamed: bool) {
         self.connection.expect_actions(self.stream, streamed);
     }
 
-    /// What the server takes in that action.
+    /// The input schema of an action.
     pub fn action_schema(&mut self, action: &str) -> Option<String> {
         let registry = self.host.inner.registry();
         let tool = registry.tool_at(registry.tool(action)?)?;
         Some(tool.input_schema.clone())
     }
 
-    /// Begins with the headers and the whole body; `head` is for who wants it.
+    /// Whether a GET may run that action.
+    pub fn runs_on_get(&mut self, tool: Option<&str>, action: &str) -> bool {
+        self.host.inner.runs_on_get(tool, action)
+    }
+
+    /// Begins with the headers and the whole body. `head` is set if the host asked for heads.
     pub fn begin(&mut self, headers: HeaderMap, body: Input, head: Option<Arc<Head>>) {
         if head.is_some() {
             self.host.inner.carried(self.stream, head);
@@ -174,34 +189,40 @@ impl Exchange {
             .receive_end(self.stream, Instant::now(), &mut self.host);
     }
 
-    /// Nothing more will be written.
+    /// Whether nothing more will be written.
     pub fn is_done(&self) -> bool {
         self.connection.in_flight() == 0 || self.connection.is_closed()
     }
 
-    /// Whether the server itself answered, rather than the protocol before it.
+    /// Whether the server itself answered, rather than the protocol layer before it.
     pub fn reached_server(&self) -> bool {
         self.host.reached
     }
 
-    /// Whether what came was no message that a server takes.
+    /// Whether the body was no message that a server accepts.
     pub fn is_stray(&self) -> bool {
         self.host.stray
     }
 
-    /// What is to be written, one message a line.
-    pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<> {
-        self.connection.output(self.stream).take()
+    /// Takes the output: one message per line.
+    pub fn take(&mut self) -> impl Iterator<Item = Bytes> + use<'_> {
+        let pieces = self.connection.output(self.stream).take();
+        let budget = self.connection.budget();
+        // Counted in the budget until it is sent, which may take time.
+        pieces.map(move |piece| {
+            let len = piece.len();
+            budget.counted(piece, len)
+        })
     }
 
-    /// Ends it in good order within `grace`.
+    /// Ends the exchange gracefully within `grace`.
     pub fn drain(&mut self, grace: Duration) {
         let why = ConnectionError::ShuttingDown;
         self.connection
             .drain(Instant::now(), grace, why, &mut self.host);
     }
 
-    /// Goes on until something is to be written or everything is.
+    /// Drives the exchange. `Ready` when there is output or the exchange is done.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.bell.watch(cx) {
@@ -227,7 +248,7 @@ impl Drop for Exchange {
     }
 }
 
-/// An exchange whose answer comes in several messages.
+/// An exchange whose answer consists of several messages.
 pub struct Answering {
     exchange: Box<Exchange>,
     stopping: Option<(Cancelled, Duration)>,
@@ -241,13 +262,13 @@ pub enum Moved {
 }
 
 impl Answering {
-    /// When `stop` is cancelled, it ends in good order within `grace`.
+    /// When `stop` is cancelled, the exchange ends gracefully within `grace`.
     pub fn new(exchange: Box<Exchange>, stop: &CancelToken, grace: Duration) -> Self {
         let stopping = Some((stop.cancelled(), grace));
         Self { exchange, stopping }
     }
 
-    /// Gives `take` what was written since.
+    /// Passes the messages written since the last call to `take`.
     pub fn poll_messages(
         &mut self,
         cx: &mut Context<'_>,
@@ -269,7 +290,7 @@ impl Answering {
     }
 }
 
-impl Source for Answering {
+impl events::Source for Answering {
     fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let moved = self.poll_messages(cx, |message| encoder.event(None, &message));

@@ -1,5 +1,5 @@
-//! A connection that hyper gives back when it has written the head of a stream that may be silent
-//! for hours: its buffers, some 24 KB, live for as long as it has the connection.
+//! Takes a connection back from hyper once the head of a long event stream is written. The stream may
+//! be silent for hours, and hyper keeps buffers of some 24 KB for as long as it owns the connection.
 //!
 //! ```text
 //!   hyper ─▶ Lent ─▶ socket      the head is written     Standing ─▶ socket
@@ -20,10 +20,10 @@ use super::body::HttpBody;
 use super::events::Events;
 use super::standing::Standing;
 
-/// Between hyper and who goes on; all on one task.
+/// Shared by hyper's side and the writer that takes over; both run in one task.
 pub struct Handover<S> {
     kept: Mutex<Kept<S>>,
-    /// There are events, which hyper is not to write.
+    /// There are events, which hyper must not write.
     asked: AtomicBool,
     /// hyper has more to write than the socket takes now.
     behind: AtomicBool,
@@ -50,7 +50,7 @@ impl<S> Handover<S> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream for hyper.
+    /// Wraps the stream for hyper.
     pub fn lend(self: &Arc<Self>, stream: S) -> Lent<S> {
         Lent {
             stream: Some(stream),
@@ -58,8 +58,8 @@ impl<S> Handover<S> {
         }
     }
 
-    /// Keeps the events of an answer on HTTP/1.1: hyper is to write its head, which says that
-    /// nothing else is answered on this connection.
+    /// Takes the events out of a response on HTTP/1.1. hyper writes only its head, which says that the
+    /// connection closes after this response.
     pub fn ask(&self, response: &mut Response<HttpBody>) {
         if let Some(events) = response.body_mut().take_events() {
             let close = HeaderValue::from_static("close");
@@ -69,21 +69,21 @@ impl<S> Handover<S> {
         }
     }
 
-    /// Whether hyper may be dropped, when it waits: it has written all it had.
+    /// Whether hyper may be dropped while it waits: it has written everything it had.
     pub fn is_due(&self) -> bool {
         self.asked.load(Relaxed) && !self.behind.load(Relaxed)
     }
 
-    /// Who goes on, when hyper was dropped.
+    /// The writer that takes over, once hyper was dropped.
     pub fn take(&self) -> Option<Standing<S>> {
         let mut kept = self.kept();
         Some(Standing::new(kept.stream.take()?, kept.events.take()?))
     }
 }
 
-/// A stream that is given back when it is dropped, if somebody is to go on.
+/// A stream that is given back when it is dropped, if a writer is to take over.
 pub struct Lent<S> {
-    /// Until it is dropped.
+    /// `None` once dropped.
     stream: Option<S>,
     handover: Arc<Handover<S>>,
 }

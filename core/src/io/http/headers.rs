@@ -1,4 +1,4 @@
-//! What the headers of a request say of it, against what it says itself (R-HDR).
+//! Checks the headers of a request against its message (R-HDR).
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -17,10 +17,10 @@ pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Holds the headers against the message (R-HDR-02, R-HDR-04).
+/// Compares the headers with the message (R-HDR-02, R-HDR-04).
 ///
 /// # Errors
-/// What does not fit, as a sentence.
+/// What does not match, as a sentence.
 pub fn check(
     headers: &HeaderMap,
     message: &MessageRef<'_>,
@@ -29,8 +29,8 @@ pub fn check(
     fits(headers, message, registry).map_err(|why| (ErrorKind::HeaderMismatch, why))
 }
 
-/// Whether a header that is there once says, letter by letter, what stands in the message as a
-/// string without escapes.
+/// Whether a header that occurs once equals, byte by byte, a field of the message that is a string
+/// without escapes: the fast path.
 fn says(headers: &HeaderMap, name: &HeaderName, message: &MessageRef<'_>, field: Field) -> bool {
     let mut all = headers.get_all(name).iter();
     let (Some(said), None) = (all.next(), all.next()) else {
@@ -41,7 +41,7 @@ fn says(headers: &HeaderMap, name: &HeaderName, message: &MessageRef<'_>, field:
     own.is_some_and(|own| own == said.as_bytes() && own.iter().all(|byte| is_plain(*byte)))
 }
 
-/// Whether a byte means itself in a string of JSON and in a header.
+/// Whether a byte stands for itself both in a JSON string and in a header.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' | b':')
 }
@@ -52,11 +52,11 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
     if !plainly(&VERSION, Field::ProtocolVersion) || !plainly(&METHOD, Field::Method) {
         let version = message.decoded(Field::ProtocolVersion);
         if method == Method::Initialize.name() && version.is_none() {
-            // R-ERA-06: who still begins so is told what is spoken here.
+            // R-ERA-06: a client that still begins with a handshake is told which revisions are spoken.
             return Ok(());
         }
         let said = needed(headers, &VERSION)?;
-        // R-ERA-05: that it is missing in the message is told by who looks at the envelope.
+        // R-ERA-05: a version that the message lacks is reported by the check of the envelope.
         if version.is_some_and(|own| own != said) {
             return Err(differs(&VERSION, &said));
         }
@@ -101,7 +101,7 @@ fn fits(headers: &HeaderMap, message: &MessageRef<'_>, registry: &Registry) -> R
         .try_for_each(|param| check_param(headers, param, arguments))
 }
 
-/// Holds the header of one argument against it (R-HDR-05, R-HDR-06, R-HDR-13).
+/// Compares the header of one argument with the argument (R-HDR-05, R-HDR-06, R-HDR-13).
 fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Result<(), String> {
     let path: Vec<_> = param.path.iter().map(String::as_str).collect();
     let own = reader::find_path(arguments, &path).filter(|own| *own != "null");
@@ -115,7 +115,7 @@ fn check_param(headers: &HeaderMap, param: &HeaderParam, arguments: &str) -> Res
     let plain = decoded(&said)?;
     let same = match reader::as_str(own) {
         Some(own) => own == plain,
-        // 42.0 is 42.
+        // Numbers are compared by value: 42.0 equals 42.
         None => plain == own || number(&plain).is_some_and(|said| number(own) == Some(said)),
     };
     match same {
@@ -136,12 +136,12 @@ fn differs(name: impl Display, said: &str) -> String {
     format!("{name} says {said:?}, the message does not")
 }
 
-/// The value of a header that has to be there.
+/// The value of a required header.
 fn needed<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Cow<'h, str>, String> {
     value(headers, name)?.ok_or_else(|| missing(name))
 }
 
-/// A header's value, trimmed; it may be there once.
+/// The trimmed value of a header, which may occur at most once.
 fn value<N>(headers: &HeaderMap, name: N) -> Result<Option<Cow<'_, str>>, String>
 where
     N: AsHeaderName + Display + Copy,
@@ -154,13 +154,13 @@ where
     Ok(first.map(|value| text(value)))
 }
 
-/// Bytes beyond ASCII are looked at as UTF-8: they never equal what a sender may say plainly.
+/// Bytes beyond ASCII are read as UTF-8; they never equal a value that a sender may write unencoded.
 fn text(value: &HeaderValue) -> Cow<'_, str> {
     let bytes = value.as_bytes().trim_ascii();
     String::from_utf8_lossy(bytes)
 }
 
-/// A value that may be wrapped, because it cannot stand in a header as it is (R-HDR-03).
+/// Decodes a value that is base64-wrapped because a header cannot carry it as it is (R-HDR-03).
 fn decoded(said: &str) -> Result<Cow<'_, str>, String> {
     let wrapped = said.strip_prefix("=?base64?");
     let Some(wrapped) = wrapped.and_then(|rest| rest.strip_suffix("?=")) else {

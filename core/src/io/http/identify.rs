@@ -1,19 +1,20 @@
-//! Who sends a request of HTTP: what it brings is held against the server's verifier before
-//! anything else is made of it.
+//! Authenticates the sender of an HTTP request with the server's verifier, before the request is
+//! processed any further.
 
 use std::time::{Duration, Instant};
 
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::Extensions;
-use hyper::{Request, Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
 
 use super::actions;
-use super::answers;
+use super::answers::{self, Refusal};
 use super::body::HttpBody;
 use super::endpoint::Peer;
-use super::guard::Refusal;
+use super::forwarded::{self, Network};
 use crate::action::ErrorType;
-use crate::connection::Principal;
+use crate::connection::{Principal, Source};
 use crate::io::Auth;
 use crate::limits::whole_seconds;
 use crate::policy::{Credentials, Policy};
@@ -23,8 +24,8 @@ const UNKNOWN: Refusal = Refusal::new(
     "who asks is not known: credentials that this server takes are needed",
 );
 
-/// The certificate that a client has shown below HTTP, in DER: put into the extensions of its
-/// requests by who has its connection.
+/// The client certificate of the TLS connection, in DER. The owner of the connection puts it into the
+/// extensions of each request.
 #[derive(Clone, Debug)]
 pub struct PeerCertificate(pub std::sync::Arc<[u8]>);
 
@@ -33,41 +34,48 @@ const TOO_OFTEN: Refusal = Refusal::new(
     "too many wrong credentials came from there: try again later",
 );
 
-/// Finds out who asks, where nobody has before, and notes it in the request (R-AUX-03). How often
-/// wrong credentials may come from one address, the policy says.
+/// Verifies the credentials of a request, unless it already has a principal, and stores the principal
+/// in its extensions (R-AUX-03). Only wrong credentials are counted, per address: right ones from the
+/// same address are still accepted.
 ///
 /// # Errors
-/// The refusal of who cannot prove it.
-pub fn identify<B>(
+/// The refusal of a sender whose credentials are missing or wrong.
+pub fn identify(
     policy: &Policy,
-    request: &mut Request<B>,
+    trusted: &[Network],
+    request: &mut Parts,
+    in_actions: bool,
 ) -> Result<(), Box<Response<HttpBody>>> {
-    if request.extensions().get::<Principal>().is_some() {
+    if request.extensions.get::<Principal>().is_some() {
         return Ok(());
     }
-    let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
-    let now = Instant::now();
-    let why = match policy.may_try(from, now) {
-        Err(wait) => Err(wait),
-        Ok(()) => match policy.verify(&brought(request.headers(), request.extensions())) {
-            Ok(principal) => {
-                request.extensions_mut().insert(principal);
-                return Ok(());
-            }
-            Err(why) => Ok(why),
-        },
+    let why = match policy.verify(&brought(&request.headers, &request.extensions)) {
+        Ok(principal) => {
+            request.extensions.insert(principal);
+            return Ok(());
+        }
+        Err(why) => why,
     };
-    let headers = request.headers();
-    let counted = policy.refused(from, why.as_deref().map_err(|wait| *wait), now);
-    Err(Box::new(match (counted, why) {
-        (Err(wait), _) | (_, Err(wait)) => too_often(headers, wait),
-        (Ok(()), Ok(why)) => unknown(headers, &why),
-    }))
+    let from = source(trusted, &request.headers, &request.extensions);
+    Err(Box::new(
+        match policy.refused(&from, &why, Instant::now()) {
+            Err(wait) => too_often(in_actions, wait),
+            Ok(()) => unknown(in_actions, &why),
+        },
+    ))
 }
 
-/// R-ACT-22, R-AUS-01.
-fn unknown(headers: &HeaderMap, why: &str) -> Response<HttpBody> {
-    let mut response = match actions::says_so(headers) {
+/// The source of a request: the principal if there is one, else the address if the host knows it.
+pub fn source(trusted: &[Network], headers: &HeaderMap, extensions: &Extensions) -> Source {
+    let peer = extensions.get::<Peer>();
+    let address = peer.map(|peer| forwarded::client(trusted, peer.0.ip(), headers));
+    let address = address.map_or(Source::Unknown, Source::of_address);
+    address.or_principal(extensions.get())
+}
+
+/// The refusal of a sender that is not known (R-ACT-22, R-AUS-01).
+fn unknown(in_actions: bool, why: &str) -> Response<HttpBody> {
+    let mut response = match in_actions {
         true => actions::error(UNKNOWN.status, ErrorType::AuthenticationFailed, why, None),
         false => answers::refused(UNKNOWN),
     };
@@ -75,9 +83,9 @@ fn unknown(headers: &HeaderMap, why: &str) -> Response<HttpBody> {
     response
 }
 
-fn too_often(headers: &HeaderMap, wait: Duration) -> Response<HttpBody> {
+fn too_often(in_actions: bool, wait: Duration) -> Response<HttpBody> {
     let seconds = whole_seconds(wait);
-    let mut response = match actions::says_so(headers) {
+    let mut response = match in_actions {
         true => {
             let details = format!("{{\"retry_after_seconds\":{seconds}}}");
             let kind = ErrorType::RateLimitExceeded;
@@ -91,8 +99,8 @@ fn too_often(headers: &HeaderMap, wait: Duration) -> Response<HttpBody> {
     response
 }
 
-/// What the headers of a request, or the connection beneath it, say of who asks. Nothing in an
-/// address does (R-AUS-10).
+/// The credentials in the headers of a request or in its connection. Credentials in the URI are ignored
+/// (R-AUS-10).
 fn brought<'a>(headers: &'a HeaderMap, extensions: &'a Extensions) -> Credentials<'a> {
     let text = |value: &'a HeaderValue| value.to_str().ok();
     let said = headers.get(AUTHORIZATION).and_then(text);
@@ -112,13 +120,59 @@ fn brought<'a>(headers: &'a HeaderMap, extensions: &'a Extensions) -> Credential
     }
 }
 
-/// Says what is needed: credentials at all, or those with these scopes (RFC 6750, 3).
+/// Says in `WWW-Authenticate` what is needed: any credentials, or those with these scopes (RFC 6750,
+/// 3).
 pub fn challenge(response: &mut Response<HttpBody>, scope: Option<&str>) {
     let said = match scope {
         None => "Bearer".to_owned(),
-        Some(scope) => format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\""),
+        Some(scope) => format!(
+            "Bearer error=\"insufficient_scope\", scope={}",
+            quoted(scope)
+        ),
     };
     if let Ok(said) = HeaderValue::from_str(&said) {
         response.headers_mut().insert(WWW_AUTHENTICATE, said);
+    }
+}
+
+/// A quoted string for a header (RFC 9110, 5.6.4): quotes and backslashes are escaped, and characters
+/// that a header cannot carry become question marks.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            ' '..='~' => out.push(char),
+            _ => out.push('?'),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-AUS-06: a scope cannot inject a parameter.
+    #[test]
+    fn a_scope_stays_within_its_quotes() {
+        for (scope, said) in [
+            (
+                "files:read files:write",
+                r#"scope="files:read files:write""#,
+            ),
+            (r#"a", realm="b"#, r#"scope="a\", realm=\"b""#),
+            (r"a\", r#"scope="a\\""#),
+            ("a\r\nSet-Cookie: b=c", r#"scope="a??Set-Cookie: b=c""#),
+            ("é", r#"scope="?""#),
+        ] {
+            let mut response = answers::with(StatusCode::FORBIDDEN, HttpBody::empty());
+            challenge(&mut response, Some(scope));
+            let header = response.headers()[WWW_AUTHENTICATE].to_str().unwrap();
+            let expected = format!("Bearer error=\"insufficient_scope\", {said}");
+            assert_eq!(header, expected, "{scope}");
+        }
     }
 }

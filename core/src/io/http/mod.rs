@@ -1,55 +1,60 @@
-//! Streamable HTTP: servers, every revision on one endpoint, and [clients](HttpClientOptions).
+//! Streamable HTTP: servers that speak every revision on one endpoint, and
+//! [clients](HttpClientOptions).
 //!
 //! ```text
-//!   hyper ─▶ guard ─▶ route ─┬─▶ exchange: a connection of the engine for one request, driven by
-//!              │             │   who polls its answer                            (2026-07-28)
+//!   hyper ─▶ gate ─▶ route ──┬─▶ exchange: an engine connection for one request, driven by whoever
+//!              │             │   polls its answer                                (2026-07-28)
 //!              ╰─ refusals   ╰─▶ session: a connection with a stream for each POST, its logs and
 //!                                their readers                       (2025-03-26 to 2025-11-25)
 //!
-//!   one message, the answer ─▶ application/json      anything before it ─▶ text/event-stream
+//!   only the answer ─▶ application/json      other messages before it ─▶ text/event-stream
 //! ```
 //!
 //! | file | what it is for |
 //! |---|---|
 //! | `options` | path, hosts, origins, limits |
-//! | `identify` | who sends a request |
-//! | `guard`, `cors` | what is refused before the body is read; whose pages may read answers |
-//! | `route`, `collect` | how a POST is to be served, and its body |
-//! | `headers` | what the headers say of a request against what it says itself |
-//! | `exchange` | one request from its body to its answer, on the engine's connection |
-//! | `session`, `sessions` | a session, and those there are |
-//! | `log`, `reader` | what was written on a stream of a session, and who reads it |
-//! | `running` | streams of actions, kept for clients that come back |
-//! | `pieces`, `events`, `body`, `answers` | what is said, as hyper writes it |
-//! | `compress` | long answers in fewer bytes |
+//! | `gate` | the checks that every request must pass before it is served |
+//! | `source`, `media`, `identify` | the gate's checks of the origin, the media types and the sender |
+//! | `cors` | which pages may read answers |
+//! | `route`, `collect` | how a POST is served; reading its body |
+//! | `headers` | checks the headers of a request against its body |
+//! | `exchange` | one request from its body to its answer, on an engine connection of its own |
+//! | `session`, `sessions` | one session; the table of sessions |
+//! | `log`, `reader` | the messages written on a stream of a session, and the response that reads them |
+//! | `running` | streams of actions, kept for clients that reconnect |
+//! | `pieces`, `events`, `body`, `answers` | messages, events, bodies and statuses as hyper sends them |
+//! | `compress` | gzip for long answers |
 //! | `timekeeper` | timers that outlive requests |
 //! | `upgrade` | WebSocket at the same path |
-//! | `endpoint` | all of it together |
-//! | `service`, `serve` | the whole as a `tower` service, on a socket |
-//! | `handover`, `standing` | streams of a session that go on without hyper's buffers |
-//! | `client` | a client's side: each message a POST, and the streams that answer it |
+//! | `acting`, `in_session` | requests that are actions; requests of sessions |
+//! | `endpoint` | one endpoint: dispatches each request to the modules above |
+//! | `service`, `serve` | the endpoint as a `tower` service, and on a socket |
+//! | `handover`, `standing` | event streams that go on without hyper's buffers |
+//! | `client` | the client's side: each message is a POST, and streams answer it |
 //!
-//! | status | of a server's answer |
+//! | status | when a server answers with it |
 //! |---|---|
-//! | 101 | it goes on as a WebSocket |
-//! | 200 | an answer, also one that is an error of who was asked; or events |
-//! | 202, 204 | a notification or an answer was taken; a session was ended, or a page may ask |
-//! | 400 | no message, or one that says what its headers do not; no session, no such revision |
-//! | 401 | the policy does not know who asks; `WWW-Authenticate` asks for a token |
-//! | 403 | the `Host` is not this server's, or the `Origin` not welcome; or who asks lacks a scope, which `WWW-Authenticate` names |
-//! | 404 | no such method, no such session, nothing at this path |
-//! | 405, 406, 415 | not by this method, not with this `Accept`, not of this `Content-Type` |
-//! | 408, 413 | the body did not come to its end in time; it is too long |
-//! | 409 | what is to be resumed is gone, and the other stream has its reader |
-//! | 426 | a WebSocket of another version |
-//! | 429 | the client asks more often than its server's policy lets it; `Retry-After` says how long to wait |
-//! | 503 | there is no room for it now |
+//! | 101 | the connection goes on as a WebSocket |
+//! | 200 | an answer, including an error that the server itself returns; or a stream of events |
+//! | 202, 204 | a notification or an answer was accepted; a session was ended, or a CORS preflight passed |
+//! | 400 | no message, or one that contradicts its headers; no session id; an unsupported revision |
+//! | 401 | credentials are missing or wrong; `WWW-Authenticate` asks for a token |
+//! | 403 | foreign `Host` or `Origin`; or a scope is missing, which `WWW-Authenticate` names |
+//! | 404 | there is no such method, no such session, or nothing at this path |
+//! | 405, 406, 415 | the method is not supported; `Accept` excludes the answer; the `Content-Type` is wrong |
+//! | 408, 413 | the body did not arrive in time; it is too long |
+//! | 409 | the events to resume from are gone, and the session's other stream already has a reader |
+//! | 426 | the WebSocket version is not supported |
+//! | 429 | the client exceeds the rate that the server's policy allows; `Retry-After` says how long to wait |
+//! | 503 | the server has no room for the request now |
 //!
-//! Whatever is refused is told why by an error of JSON-RPC.
+//! The body of each refusal is an error that gives the reason: of JSON-RPC, or of the action dialect.
 //!
-//! Clients of 2024-11-05, who get a stream first and post beside it, are served by sessions whose
-//! posts are answered on that stream.
+//! Clients of 2024-11-05, which open a stream first and POST messages beside it, are served by sessions
+//! that answer every POST on that stream.
 
+#[cfg(feature = "http")]
+mod acting;
 #[cfg(feature = "http")]
 mod actions;
 #[cfg(feature = "http")]
@@ -71,7 +76,9 @@ mod events;
 #[cfg(feature = "http")]
 mod exchange;
 #[cfg(feature = "http")]
-mod guard;
+mod forwarded;
+#[cfg(feature = "http")]
+mod gate;
 #[cfg(feature = "http")]
 mod handover;
 #[cfg(feature = "http")]
@@ -79,7 +86,11 @@ mod headers;
 #[cfg(feature = "http")]
 mod identify;
 #[cfg(feature = "http")]
+mod in_session;
+#[cfg(feature = "http")]
 mod log;
+#[cfg(feature = "http")]
+mod media;
 #[cfg(feature = "http")]
 mod options;
 mod pieces;
@@ -98,6 +109,8 @@ mod session;
 #[cfg(feature = "http")]
 mod sessions;
 #[cfg(feature = "http")]
+mod source;
+#[cfg(feature = "http")]
 mod spare;
 #[cfg(feature = "http")]
 mod standing;
@@ -113,6 +126,12 @@ use super::wait;
 pub use self::body::HttpBody;
 #[cfg(feature = "http-client")]
 pub use self::client::{Along, Arrived, HttpClientOptions, Proxy, Relay, RelayOptions};
+#[cfg(feature = "http")]
+pub use self::endpoint::Peer;
+#[cfg(feature = "http")]
+pub(super) use self::forwarded::is_trusted;
+#[cfg(feature = "http")]
+pub use self::forwarded::{Network, NoNetwork};
 #[cfg(feature = "http")]
 pub use self::identify::PeerCertificate;
 #[cfg(feature = "http")]

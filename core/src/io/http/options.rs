@@ -1,55 +1,89 @@
-//! How a server on HTTP is set up.
+//! Options of a server on HTTP.
 
 use std::time::Duration;
 
+use super::forwarded::Network;
 use crate::limits::Limits;
 
-/// The endpoint and its bounds. The defaults are those of a server for programs of the same
-/// machine: who is to be reached by another name says so.
+/// The origins of pages served by this machine.
+const LOCAL: [&str; 6] = [
+    "http://localhost:*",
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+];
+
+/// The endpoint and its limits. The defaults suit a server for programs on the same machine; a server
+/// that is reached under another name must add it to `hosts`.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The path of the endpoint; `*` is any, where the application that it is part of decides.
+    /// The path of the endpoint. `*` stands for any path, where the surrounding application routes
+    /// requests.
     pub path: String,
-    /// The names, without port, that requests may be addressed to, and that pages may come from:
-    /// `Host` and `Origin` are held against them, which stops DNS rebinding (R-HTP-06). `*`
-    /// stands for any.
+    /// The host names, without port, that requests may be sent to. The `Host` header is checked against
+    /// them, which stops DNS rebinding (R-HTP-06). `*` stands for any name. `localhost`, `127.0.0.1`
+    /// and `[::1]` by default; [`serve`](crate::io::serve) adds the name of its address.
     pub hosts: Vec<String>,
-    /// Further origins, whole (`https://example.com`), whose pages may ask.
+    /// The origins whose pages may send requests, written in full: `https://example.com`, or
+    /// `http://localhost:*` for any port. `*` stands for any origin. The default is this machine's
+    /// origins on any port. A page of the server's own origin may always send requests; where `hosts`
+    /// is `*`, only if its origin is `https`, an address or `localhost`, since any other name could be
+    /// made to point to this server. Requests from any other page get 403, whatever their method and
+    /// kind.
     pub origins: Vec<String>,
-    /// The bounds of each exchange; `max_message_bytes` is that of a body.
+    /// Whether clients without credentials may be served beyond this machine. If `false`, a server
+    /// whose policy has no [verifier](crate::policy::Policy::verifier), and that does not ask clients
+    /// for certificates, listens on loopback addresses only. Applies to this crate's own listeners, on
+    /// TCP and HTTP; a service inside another server has no address of its own.
+    pub anonymous: bool,
+    /// The limits of each exchange. `max_message_bytes` is the limit of a body.
     pub limits: Limits,
-    /// How long all headers of a request may take.
+    /// Longest time in which all headers of a request must arrive.
     pub header_timeout: Duration,
-    /// Silence on a stream of events after which a comment keeps it open (R-SUB-13).
+    /// Silence on a stream of events after which a comment is sent to keep it open (R-SUB-13).
     pub comment_interval: Duration,
-    /// Whether clients of 2024-11-05 are served, too, who get a stream at the same path and are
-    /// told there where to post (R-LEG-07).
+    /// Whether clients of 2024-11-05 are served as well. They open a stream at the same path, whose
+    /// first event tells them where to POST (R-LEG-07).
     pub sse: bool,
-    /// Sessions of the handshake era at a time; the longest unused gives way to a new one.
+    /// Proxies whose `Forwarded` (RFC 7239) or `X-Forwarded-For` header is trusted. A request from one
+    /// of them is attributed to the last forwarded address that is not itself a trusted proxy. None by
+    /// default: each request is attributed to its peer address.
+    pub trusted_proxies: Vec<Network>,
+    /// Maximum number of sessions of the handshake era at a time, 10,000 by default. When the table is
+    /// full, a session whose handshake is not finished is closed, oldest first; then the longest unused
+    /// session of the client that has the most. A session never gives way to a client that has more
+    /// sessions.
     pub max_sessions: usize,
-    /// How long a session is kept that no client has anything to do with.
+    /// Maximum number of sessions of one client at a time; a client is identified by its principal,
+    /// else by its address. By default three quarters of `max_sessions`; the last quarter is left for
+    /// clients that have few.
+    pub max_sessions_per_peer: Option<usize>,
+    /// How long a session is kept that no client uses.
     pub session_ttl: Duration,
-    /// Bytes of messages that a session, or the stream of an action, keeps for clients that come back
-    /// for them (R-SSE-10).
+    /// Bytes of messages that a session, or the stream of an action, keeps for clients that reconnect
+    /// (R-SSE-10).
     pub replay_bytes: usize,
-    /// How long an action goes on whose stream broke off, and how long the events of its stream are
-    /// kept, for a client that comes back with `Last-Event-ID` (R-ACT-26). When zero, a connection
-    /// that ends takes the action with it at once.
+    /// How long an action runs on after its stream broke off, and how long the events of the stream are
+    /// kept, for a client that reconnects with `Last-Event-ID` (R-ACT-26). If zero, a connection that
+    /// ends cancels its action at once.
     pub action_ttl: Duration,
-    /// Whether browsers are told that pages of the welcome origins may read the answers (CORS):
-    /// without it they may ask, but the browser keeps the answer from them.
+    /// Whether browsers are told that pages of `origins` may read the answers (CORS). If `false`, such
+    /// pages may send requests, but the browser does not show them the answers.
     pub cors: bool,
-    /// Whether answers of JSON that are long go to clients that accept it compressed with gzip:
-    /// less to carry for more work. Streams of events never do, so that nothing of them waits. Not
-    /// where an answer holds a secret beside what somebody else may choose: its length tells of it.
+    /// Whether long JSON answers are compressed with gzip for clients that accept it: fewer bytes for
+    /// more CPU. Streams of events are never compressed, so no event is delayed. Do not enable this
+    /// where an answer contains a secret beside text that somebody else may choose: its length leaks
+    /// the secret.
     #[cfg(feature = "compression")]
     pub compression: bool,
-    /// Whether clients may go on as WebSockets, at the same path.
+    /// Whether clients may upgrade to WebSocket at the same path.
     pub websocket: bool,
-    /// Silence on a WebSocket after which the client is pinged; silent for as long again, it is
-    /// taken for dead (R-WSK-03). Never when `None`.
+    /// Silence on a WebSocket after which the client is pinged. After the same time without an answer,
+    /// it is considered dead (R-WSK-03). `None` disables the pings.
     pub heartbeat: Option<Duration>,
-    /// How long what is in flight may take when the server ends.
+    /// How long requests in flight may take when the server stops.
     pub grace: Duration,
 }
 
@@ -58,12 +92,15 @@ impl Default for HttpOptions {
         Self {
             path: "/mcp".into(),
             hosts: ["localhost", "127.0.0.1", "[::1]"].map(Into::into).into(),
-            origins: Vec::new(),
+            origins: LOCAL.map(Into::into).into(),
+            anonymous: false,
             limits: Limits::NETWORK,
             header_timeout: Duration::from_secs(30),
             comment_interval: Duration::from_secs(15),
             sse: true,
+            trusted_proxies: Vec::new(),
             max_sessions: 10_000,
+            max_sessions_per_peer: None,
             session_ttl: Duration::from_secs(30 * 60),
             replay_bytes: 256 << 10,
             action_ttl: Duration::from_secs(30),

@@ -1,12 +1,12 @@
-//! What the engine has written, as messages.
+//! Splits the engine's output into messages.
 
 use bytes::{Buf, Bytes};
 use smallvec::SmallVec;
 
-/// One message without its line end, in as many pieces as it was written in.
+/// One message without its line end, in the pieces in which it was written.
 pub type Message = SmallVec<[Bytes; 1]>;
 
-/// What is to be written, whole messages one a line, as those messages.
+/// Splits output of one message per line into messages.
 pub fn messages(pieces: impl Iterator<Item = Bytes>) -> SmallVec<[Message; 1]> {
     let (mut messages, mut open) = (SmallVec::new(), Message::new());
     for mut rest in pieces {

@@ -1,4 +1,4 @@
-//! Who reads what was written on one stream of a session: the answer to a POST, or to a GET.
+//! Reads the messages of one stream of a session: the response body of a POST or a GET.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use super::log::Position;
 use super::session::{Next, Reading, Session};
 use crate::error::ConnectionError;
 
-/// Leaves when it is dropped: what it has not read is kept for who comes back.
+/// Detaches itself when dropped; unread messages are kept for a client that reconnects.
 pub struct Reader {
     session: Arc<Session>,
     reading: Reading,
-    /// What was found and is not yet written.
+    /// A message that was taken from the session but is not written yet.
     held: Option<(Position, Next)>,
     greeting: Greeting,
-    /// The session ends with the stream (R-LEG-06).
+    /// Dropping this reader ends the session (R-LEG-06).
     is_session: bool,
 }
 
-/// How a stream begins.
+/// The first event of a stream.
 pub enum Greeting {
     None,
-    /// With a position to come back to (R-SSE-06).
+    /// A position to reconnect to (R-SSE-06).
     Position,
-    /// With where messages are to be posted, in 2024-11-05.
+    /// The URI to POST messages to, in revision 2024-11-05.
     Endpoint(String),
 }
 
-/// What is said to a POST.
+/// The kind of answer to a POST.
 pub enum Said {
-    /// Nothing, and nothing more will come.
+    /// No answer, and none will come.
     Nothing,
-    /// The answer alone.
+    /// Only the answer.
     Answer(Message),
-    /// More than that.
+    /// Other messages beside the answer: a stream of events.
     Stream,
 }
 
@@ -50,7 +50,7 @@ impl Reader {
         }
     }
 
-    /// What is said to a POST, once anything is.
+    /// Waits for the first message of a POST and tells the kind of answer.
     pub async fn said(&mut self) -> Said {
         let found = poll_fn(|cx| self.session.poll_read(self.reading, cx)).await;
         match &found.1 {
@@ -66,7 +66,7 @@ impl Reader {
         Said::Stream
     }
 
-    /// From here on a client may come back.
+    /// Begins the stream; from here on a client may reconnect.
     pub fn begin(mut self, greeting: Greeting) -> Self {
         self.session.keep(self.reading);
         self.is_session = matches!(greeting, Greeting::Endpoint(_));
@@ -75,7 +75,8 @@ impl Reader {
     }
 }
 
-/// The engine writes `method` right behind the version, where there is no id.
+/// Whether a message is a notification: the engine writes `method` directly after the version if there
+/// is no id.
 fn is_notification(message: &Message) -> bool {
     let head = message.first().map_or(&[][..], |piece| piece);
     head.starts_with(b"{\"jsonrpc\":\"2.0\",\"method\"")

@@ -1,12 +1,11 @@
-//! How a POST is to be served: alone, in a session, or as the beginning of one.
+//! Decides how a POST is served: alone, in a session, or as the beginning of a session.
 
 use std::sync::Arc;
 
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::answers::{GONE, NO_SESSION, UNKNOWN_VERSION};
-use super::guard::Refusal;
+use super::answers::{GONE, NO_SESSION, Refusal, UNKNOWN_VERSION};
 use super::headers::VERSION;
 use super::session::Session;
 use super::sessions::Sessions;
@@ -18,19 +17,19 @@ use crate::message::{self, Envelope, Field, Frame, MessageRef};
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What the headers of a POST say.
+/// How the headers of a POST say it is served.
 pub enum Route {
     Stateless,
     Session(Arc<Session>),
-    /// Nothing: its body decides.
+    /// The headers do not say; the body decides.
     Undecided,
 }
 
-/// R-ERA-02, R-ERA-04, R-HTP-14, R-SES-09. `handshake` are the revisions with sessions that are
-/// spoken here.
+/// Routes a POST by its headers (R-ERA-02, R-ERA-04, R-HTP-14, R-SES-09). `handshake` are the revisions
+/// with sessions that this server speaks.
 ///
 /// # Errors
-/// No revision that is spoken here, or no session that there is.
+/// When the revision is not spoken here, or the session does not exist.
 pub fn route(
     headers: &HeaderMap,
     sessions: &Sessions,
@@ -50,10 +49,10 @@ pub fn route(
     }
 }
 
-/// The session that is named (R-SES-04, R-SES-05, R-SES-08).
+/// The session that the headers name (R-SES-04, R-SES-05, R-SES-08).
 ///
 /// # Errors
-/// None is, or there is none.
+/// When no session is named, or it does not exist.
 pub fn session(
     headers: &HeaderMap,
     sessions: &Sessions,
@@ -66,35 +65,35 @@ pub fn session(
     Ok(session)
 }
 
-/// Whether a GET is that of a client of 2024-11-05 (R-ERA-15).
+/// Whether a GET comes from a client of 2024-11-05 (R-ERA-15).
 pub fn is_legacy_stream(headers: &HeaderMap) -> bool {
     !headers.contains_key(SESSION) && !headers.contains_key(VERSION)
 }
 
-/// What clients of 2024-11-05 post to, behind the path (R-LEG-02).
+/// The query of the URI that clients of 2024-11-05 POST to (R-LEG-02).
 pub fn legacy_query(session: &str) -> String {
     format!("?{LEGACY}{session}")
 }
 
-/// The session that such a client posts to.
+/// The session in the URI that such a client POSTs to.
 pub fn legacy_session(uri: &Uri) -> Option<&str> {
     uri.query()?.strip_prefix(LEGACY)
 }
 
 const LEGACY: &str = "session=";
 
-/// What the body of a POST says whose headers say nothing.
+/// How a POST without routing headers is served, according to its body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opening {
     Handshake,
-    /// Whoever answers requests that stand alone knows what is wrong with it, too.
+    /// Also invalid messages: the code for requests that stand alone reports what is wrong.
     Stateless,
-    /// It needs a session.
+    /// A message that needs a session.
     Neither,
 }
 
 impl Opening {
-    /// R-ERA-02, R-ERA-04.
+    /// Decodes the body to find out (R-ERA-02, R-ERA-04).
     pub fn of(body: &Input, max_depth: usize) -> Self {
         let mut envelope = Envelope::new();
         let Some(frame) = Frame::new(body.padded(), body.len()) else {

@@ -1,5 +1,5 @@
-//! Streams of actions: what was written on each is numbered and kept for a while, for a client whose
-//! connection broke off (R-ACT-26). The action runs on meanwhile; it never runs twice.
+//! Streams of actions. Each stream's messages are numbered and kept for a while, for a client whose
+//! connection broke off (R-ACT-26). The action runs on in the meantime; it never runs twice.
 //!
 //! ```text
 //!   POST, GET ───▶ exchange ─▶ log ─▶ reader ─▶ events, `id: NAME_1`, `id: NAME_2`, …
@@ -7,8 +7,8 @@
 //!   GET, Last-Event-ID: NAME_1 ─┴───▶ reader behind the first
 //! ```
 //!
-//! Who reads drives the exchange. Where nobody reads a task does, until somebody comes back or the time
-//! for that is over, which ends the action.
+//! The reader drives the exchange. Without a reader, a task drives it until a client reconnects or the
+//! time for that is over, which ends the action.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -22,23 +22,24 @@ use tokio::time::sleep;
 
 use super::events::{Encoder, Message, Source};
 use super::exchange::{Answering, Moved};
-use super::log::Log;
+use super::log::{Log, Which};
 use super::options::HttpOptions;
-use crate::connection::{Principal, StreamId};
+use crate::connection::{Budget, Held, Principal, StreamId};
 use crate::limits::MAX_LEFT_BYTES;
 use crate::unguessable;
 
-/// The streams of one endpoint that a client may come back to.
+/// The streams of one endpoint that a client may reconnect to.
 pub struct Running {
     live: Mutex<HashMap<Arc<str>, Arc<Stream>>>,
-    /// Bytes in the logs of all.
+    /// Bytes in all logs.
     bytes: Arc<AtomicUsize>,
     max: usize,
     ttl: Duration,
     replay_bytes: usize,
+    budget: Arc<Budget>,
 }
 
-/// That of one action.
+/// The stream of one action.
 struct Stream {
     name: Arc<str>,
     principal: Option<Principal>,
@@ -48,39 +49,40 @@ struct Stream {
 }
 
 struct State {
-    /// Until everything is in the log.
+    /// `None` once everything is in the log.
     answering: Option<Answering>,
     log: Log,
-    /// How many readers there were.
+    /// How many readers there have been.
     readers: u64,
-    /// What `total` holds of the log.
-    counted: usize,
+    /// Accounts for the log in the memory budget; `total` includes the same bytes.
+    held: Held,
 }
 
-/// Leaves when it is dropped.
+/// Detaches itself when dropped.
 pub struct Reader {
     running: Arc<Running>,
     stream: Arc<Stream>,
     number: u64,
 }
 
-/// What there is for who comes back.
+/// What a client that reconnects gets.
 pub enum Resumed {
     Reader(Reader),
-    /// Everything was read.
+    /// Everything was read already.
     AtEnd,
-    /// There is no such stream, or what follows is not kept any more.
+    /// There is no such stream, or the events that follow are no longer kept.
     Gone,
 }
 
 impl Running {
-    pub fn new(options: &HttpOptions) -> Arc<Self> {
+    pub fn new(options: &HttpOptions, budget: &Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             live: Mutex::default(),
             bytes: Arc::default(),
             max: options.max_sessions,
             ttl: options.action_ttl,
             replay_bytes: options.replay_bytes,
+            budget: budget.clone(),
         })
     }
 
@@ -88,8 +90,8 @@ impl Running {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream of an action of that principal's, which has begun with these messages. There is
-    /// no coming back to it where no name can be had, or too many streams are read as it is.
+    /// Begins the stream of an action of `principal` with the messages written so far. The client
+    /// cannot reconnect to it if no name can be generated, or if too many streams are kept already.
     pub fn begin(
         self: &Arc<Self>,
         begun: impl IntoIterator<Item = Message>,
@@ -108,7 +110,7 @@ impl Running {
                 answering,
                 log,
                 readers: 0,
-                counted: 0,
+                held: Held::of(&self.budget),
             }),
             replay_bytes: self.replay_bytes,
             total: self.bytes.clone(),
@@ -116,7 +118,7 @@ impl Running {
         if !stream.name.is_empty() && !self.ttl.is_zero() {
             let mut live = self.live();
             if live.len() >= self.max {
-                // Those who have it all will hardly come back.
+                // Clients that have read everything are unlikely to reconnect.
                 live.retain(|_, stream| !stream.dismissed());
             }
             if live.len() < self.max {
@@ -135,14 +137,13 @@ impl Running {
         }
     }
 
-    /// Goes on behind the event of that id; who still reads there is sent away.
+    /// Continues after the event of that id; a current reader is displaced.
     pub fn resume(self: &Arc<Self>, id: &str, principal: Option<&Principal>) -> Resumed {
         let found = id.rsplit_once('_').and_then(|(name, read)| {
             let digits = read.bytes().all(|byte| byte.is_ascii_digit());
             let read: u64 = read.parse().ok().filter(|_| digits)?;
             let stream = self.live().get(name).cloned()?;
-            let own = stream.principal.as_ref().map(Principal::as_str);
-            (own == principal.map(Principal::as_str)).then_some((stream, read))
+            (stream.principal.as_ref() == principal).then_some((stream, read))
         });
         let Some((stream, read)) = found else {
             return Resumed::Gone;
@@ -160,7 +161,7 @@ impl Running {
 
     fn forget(&self, name: &str) {
         let gone = self.live().remove(name);
-        // What it ends may be much.
+        // Dropped outside the lock: it may end a whole action.
         drop(gone);
     }
 }
@@ -170,7 +171,7 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a reader who goes on there, if what follows is kept.
+    /// Attaches a new reader and returns its number, if the messages that follow are still kept.
     fn read(&self, behind: Option<u64>) -> Option<u64> {
         let mut state = self.state();
         let number = state.readers + 1;
@@ -180,20 +181,20 @@ impl Stream {
         })
     }
 
-    /// Lets go of it where it is over and nobody reads it. Whether it was so.
+    /// Releases the stream if it is over and nobody reads it. Returns whether that was so.
     fn dismissed(&self) -> bool {
         let mut state = self.state();
         let idle = state.answering.is_none() && !state.log.is_read();
         if idle {
-            // Whoever waits for somebody to come back is done.
+            // Ends the task that waits for a client to reconnect.
             state.readers += 1;
             state.log.wake();
         }
         idle
     }
 
-    /// Drives it until its time is over. Whether nobody has come back by then; `left` is the last
-    /// who was there.
+    /// Drives the stream for at most `ttl`. Returns `true` if no client has reconnected by then; `left`
+    /// is the number of the last reader.
     async fn wait(&self, ttl: Duration, left: u64) -> bool {
         let mut over = pin!(sleep(ttl));
         poll_fn(|cx| {
@@ -201,7 +202,7 @@ impl Stream {
             if state.readers != left {
                 return Poll::Ready(false);
             }
-            // What has no room waits in the engine.
+            // Messages that have no room wait in the engine.
             while state.log.bytes() <= self.replay_bytes
                 && matches!(state.advance(cx), Poll::Ready(Moved::On))
             {}
@@ -212,21 +213,22 @@ impl Stream {
         .await
     }
 
-    /// Forgets what was read and has no room; the last stays, which most often is the answer.
+    /// Forgets read messages beyond the limit, except the last one, which is usually the answer; then
+    /// accounts for the rest.
     fn count(&self, state: &mut State) {
         while state.log.bytes() > self.replay_bytes
             && !state.log.is_last()
-            && state.log.forget(false).is_some()
+            && state.log.forget(Which::Read).is_some()
         {}
         let bytes = state.log.bytes();
         self.total.fetch_add(bytes, Ordering::Relaxed);
-        self.total.fetch_sub(state.counted, Ordering::Relaxed);
-        state.counted = bytes;
+        self.total.fetch_sub(state.held.bytes(), Ordering::Relaxed);
+        state.held.keep(bytes);
     }
 }
 
 impl State {
-    /// Takes over what was written since.
+    /// Moves messages written since the last call to the log.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Moved> {
         let Self { answering, log, .. } = self;
         let Some(source) = answering else {
@@ -281,7 +283,8 @@ impl Drop for Reader {
         drop(state);
         let (running, stream, left) = (self.running.clone(), self.stream.clone(), self.number);
         let kept = running.live().contains_key(&stream.name)
-            && running.bytes.load(Ordering::Relaxed) <= MAX_LEFT_BYTES;
+            && running.bytes.load(Ordering::Relaxed) <= MAX_LEFT_BYTES
+            && !running.budget.is_tight();
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if kept => drop(runtime.spawn(async move {
                 if stream.wait(running.ttl, left).await {
@@ -295,7 +298,41 @@ impl Drop for Reader {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let counted = self.state().counted;
+        let counted = self.state().held.bytes();
         self.total.fetch_sub(counted, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// A stream that breaks off is not kept while other such streams hold too many bytes.
+    #[test]
+    fn no_more_is_left_than_may_be() {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_time().build().expect("a runtime");
+        let _entered = runtime.enter();
+        let budget = Arc::new(Budget::default());
+        let running = Running::new(&HttpOptions::default(), &budget);
+        let part = Bytes::from(vec![b'x'; MAX_LEFT_BYTES / 4 - 1024]);
+        let leave = || {
+            let message: Message = [part.clone()].into_iter().collect();
+            let mut reader = running.begin([message], None, None);
+            let mut encoder = Encoder::default();
+            let waker = std::task::Waker::noop();
+            let _ = reader.poll_events(&mut encoder, &mut Context::from_waker(waker));
+        };
+        for left in 1..=4 {
+            leave();
+            assert_eq!(running.live().len(), left);
+        }
+        leave();
+        leave();
+        assert_eq!(running.live().len(), 4, "there is no room for more");
+        assert!(budget.bytes() > MAX_LEFT_BYTES / 2 && budget.bytes() <= MAX_LEFT_BYTES);
+        drop(running);
     }
 }

@@ -1,4 +1,4 @@
-//! A server on a socket.
+//! A server on HTTP that listens on a socket.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::task::Poll;
 use hyper::header::UPGRADE;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Version};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,14 +27,22 @@ use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::correlate::CancelToken;
 use crate::io::net::drive::{ABRUPT, FAREWELL};
-use crate::io::net::listen::{Place, Places, listen};
+use crate::io::net::listen::{Reach, fill, listen};
 use crate::io::net::metrics::Counted;
+use crate::io::net::places::{Place, Places};
 use crate::io::net::serve::{ServeOptions, TlsOptions};
 #[cfg(feature = "tls")]
 use crate::io::net::tls::Acceptor;
+use crate::io::net::turns::{self, Executor};
 use crate::server::Server;
 
-/// A server that listens on a socket.
+/// Maximum number of concurrent streams on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 200;
+/// Maximum size of all headers of a request, in bytes, as in Node; longer ones get status 431. With
+/// HTTP/1.1, it is also the limit of hyper's read buffer.
+const MAX_HEAD_BYTES: u32 = 16 << 10;
+
+/// A server on HTTP that listens on a socket.
 pub struct HttpServer {
     listener: TcpListener,
     service: HttpService,
@@ -53,46 +61,52 @@ impl fmt::Debug for HttpServer {
 }
 
 impl HttpServer {
-    /// Begins to listen. Within a tokio runtime with I/O and time.
+    /// Binds a listener to `address`. Requires a tokio runtime with I/O and time enabled.
     ///
     /// # Errors
-    /// When the address cannot be listened on; as [`HttpService::new`].
+    /// When the address cannot be listened on; when other machines can reach it although no credentials
+    /// are checked and [`HttpOptions::anonymous`] is not set; and as for [`HttpService::new`].
     pub async fn bind(
         server: &Server,
         address: impl tokio::net::ToSocketAddrs,
         options: HttpOptions,
     ) -> io::Result<Self> {
-        let listener = listen(address).await?;
         let service = HttpService::new(server, options)?;
+        let reach = Reach::of(service.has_verifier(), service.options());
+        let listener = listen(address, reach).await?;
         Ok(Self::on(listener, service))
     }
 
-    /// The same on a socket that listens already.
+    /// Serves on a socket that already listens. The caller has decided from where the socket can be
+    /// reached, so [`HttpOptions::anonymous`] is not checked.
     pub fn on(listener: TcpListener, service: HttpService) -> Self {
+        let own = ServeOptions::default();
+        let proxies = &service.options().trusted_proxies;
         Self {
             listener,
+            places: Places::new(own.max_connections, own.max_connections_per_peer, proxies),
             service,
-            places: Places::new(ServeOptions::default().max_connections),
             #[cfg(feature = "tls")]
             tls: None,
         }
     }
 
-    /// What is served.
+    /// The service that answers the requests.
     pub fn service(&self) -> &HttpService {
         &self.service
     }
 
-    /// So many connections at a time; further ones wait to be taken.
-    pub fn max_connections(mut self, count: usize) -> Self {
-        self.places = Places::new(count);
+    /// Limits the number of connections at a time, and of connections from one address: see
+    /// [`ServeOptions::max_connections`] and [`ServeOptions::max_connections_per_peer`].
+    pub fn max_connections(mut self, all: usize, each: Option<usize>) -> Self {
+        self.places = Places::new(all, each, &self.service.options().trusted_proxies);
         self
     }
 
-    /// Behind TLS.
+    /// Serves behind TLS.
     ///
     /// # Errors
-    /// When a file cannot be read, or the key is not that of the certificate;
+    /// When a file cannot be read, or the key does not match the certificate;
     /// [`Unsupported`](io::ErrorKind::Unsupported) without the feature `tls`.
     #[cfg(feature = "tls")]
     pub fn behind_tls(mut self, options: &TlsOptions) -> io::Result<Self> {
@@ -101,41 +115,50 @@ impl HttpServer {
         Ok(self)
     }
 
-    /// Behind TLS.
+    /// Serves behind TLS.
     ///
     /// # Errors
-    /// Always: the feature `tls` is not built in.
+    /// Always: this build does not include the feature `tls`.
     #[cfg(not(feature = "tls"))]
     pub fn behind_tls(self, _: &TlsOptions) -> io::Result<Self> {
         let why = "this program has no TLS built in: feature `tls` of mcpbolt";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
-    /// Where it listens: tells the port that the system chose.
+    /// The address that the server listens on, with the port that the system chose.
     ///
     /// # Errors
-    /// When the system does not know.
+    /// When the system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` ends; then takes no new connection, and what is in flight is answered
-    /// within the grace period.
+    /// Serves until the future `stop` completes, then accepts no new connections and answers requests
+    /// in flight within the grace period.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let service = self.service;
-        let mut http = auto::Builder::new(TokioExecutor::new());
+        let mut http = auto::Builder::new(Executor);
         http.http1()
             .timer(TokioTimer::new())
+            .max_buf_size(MAX_HEAD_BYTES as usize)
             .header_read_timeout(service.options().header_timeout);
-        http.http2().timer(TokioTimer::new());
+        let mut http2 = http.http2();
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(MAX_HEAD_BYTES);
+        if let Some(heartbeat) = service.options().heartbeat {
+            http2
+                .keep_alive_interval(heartbeat)
+                .keep_alive_timeout(heartbeat);
+        }
         let http = Arc::new(http);
         let graceful = GracefulShutdown::new();
         let over = CancelToken::new();
-        let wants_peers = service.wants_peers();
         let begin = |stream: TcpStream, place: Place| {
-            let peer = wants_peers.then(|| stream.peer_addr().ok()).flatten();
+            let (gives_way, held) = (place.gives_way(), place.clone());
             let each = Each {
-                peer: peer.map(Peer),
+                peer: place.peer().map(Peer),
                 certificate: None,
                 over: over.clone(),
                 http: http.clone(),
@@ -146,7 +169,7 @@ impl HttpServer {
             };
             #[cfg(feature = "tls")]
             if let Some(tls) = self.tls.clone() {
-                tokio::spawn(async move {
+                let served = async move {
                     if let Ok(stream) = tls.accept(stream).await {
                         let shown = stream.get_ref().1.peer_certificates();
                         let shown = shown.and_then(|chain| chain.first());
@@ -158,36 +181,45 @@ impl HttpServer {
                         .serve(stream)
                         .await;
                     }
-                });
+                };
+                tokio::spawn(held.task(until(gives_way, served)));
                 return;
             }
-            tokio::spawn(each.serve(stream));
+            tokio::spawn(held.task(until(gives_way, each.serve(stream))));
         };
         let stall = service.options().limits.stall_timeout;
-        self.places.fill(self.listener, stall, stop, begin).await;
+        fill(&self.places, self.listener, stall, stop, begin).await;
         service.stop();
         let grace = service.options().grace;
-        // The last words of those that the grace period has ended leave, too.
+        // The final messages of requests that the grace period has ended are still sent.
         let _ = timeout(grace.saturating_add(ABRUPT), graceful.shutdown()).await;
         over.cancel(None);
-        // Those who went on as WebSockets.
+        // Connections that upgraded to WebSocket.
         self.places.emptied(FAREWELL).await;
     }
 }
 
-/// One connection to be served.
+/// Runs `work` until it completes or `end` does, whichever is first.
+async fn until(end: impl Future<Output = ()>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = work => {}
+        () = end => {}
+    }
+}
+
+/// One accepted connection.
 struct Each {
-    http: Arc<auto::Builder<TokioExecutor>>,
+    http: Arc<auto::Builder<Executor>>,
     watcher: Watcher,
-    /// The server waits for whoever has it, also without hyper.
+    /// Lets the server wait for this connection also after hyper has given it back.
     attended: Watcher,
-    /// It ends, whatever it waits for.
+    /// Ends the connection at once, whatever it waits for.
     over: CancelToken,
     service: HttpService,
     place: Place,
-    /// When somebody wants to know.
     peer: Option<Peer>,
-    /// What the client has shown below HTTP.
+    /// The client certificate of the TLS connection.
     certificate: Option<PeerCertificate>,
 }
 
@@ -212,7 +244,7 @@ impl Each {
             hears.notify_one();
             let service = service.clone();
             if request.headers().contains_key(UPGRADE) {
-                // It is kept for as long as the connection lives, also as a WebSocket.
+                // The place is held for as long as the connection lives, also as a WebSocket.
                 request.extensions_mut().insert(lives.clone());
             }
             if let Some(peer) = peer {
@@ -222,8 +254,12 @@ impl Each {
                 request.extensions_mut().insert(certificate.clone());
             }
             let stands = is_standing(&request).then(|| asks.clone());
+            let place = lives.clone();
             async move {
                 let mut response = service.respond(request).await;
+                if response.status().is_success() {
+                    place.establish();
+                }
                 if let Some(handover) = stands {
                     handover.ask(&mut response);
                 }
@@ -236,7 +272,7 @@ impl Each {
             let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), respond);
             let mut over = self.over.cancelled();
             let mut connection = pin!(self.watcher.watch(connection));
-            // Nothing else has a timer before it is known which HTTP is spoken.
+            // hyper starts its header timer only once it knows the HTTP version.
             let opened = tokio::select! {
                 _ = &mut connection => return,
                 () = &mut over => return,
@@ -245,7 +281,7 @@ impl Each {
             if opened.is_err() {
                 return;
             }
-            // That a client is gone is no error of the server's.
+            // A client that disconnects is not an error of the server.
             let served = poll_fn(|cx| match connection.as_mut().poll(cx) {
                 Poll::Pending if !handover.is_due() => Poll::Pending,
                 _ => Poll::Ready(()),
@@ -259,8 +295,8 @@ impl Each {
         let Some(standing) = handover.take() else {
             return;
         };
-        // A task of its own is as small as what is left to do.
-        tokio::spawn(async move {
+        // Runs in a new task, which is smaller than this one with hyper's state.
+        turns::spawn(async move {
             let _alive = (self.attended, place);
             tokio::select! {
                 biased;
@@ -271,7 +307,7 @@ impl Each {
     }
 }
 
-/// Whether the answer, if it is events, is alone on its connection for as long as it lasts.
+/// Whether a stream of events that answers this request can be the last response on its connection.
 fn is_standing<B>(request: &Request<B>) -> bool {
     request.version() == Version::HTTP_11 && request.method() == Method::GET
 }

@@ -1,4 +1,4 @@
-//! A server as a service: a request in, an answer out, on whatever carries HTTP.
+//! A server as a service that turns an HTTP request into a response, for any HTTP implementation.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -10,12 +10,11 @@ use std::task::{Context, Poll};
 use http_body::Body;
 use hyper::{Request, Response};
 
-use super::answers::refused;
 use super::body::HttpBody;
 #[cfg(feature = "compression")]
 use super::compress;
-use super::cors::Page;
 use super::endpoint::Endpoint;
+use super::gate::{Admitted, Passed, Wish};
 use super::options::HttpOptions;
 use super::upgrade;
 use crate::io::net::metrics::{Metrics, count};
@@ -23,7 +22,7 @@ use crate::io::net::reception::Reception;
 use crate::io::workers::{Workers, WorkersConfig};
 use crate::server::{Hosting, Server};
 
-/// A server behind one HTTP endpoint. Cheap to clone; a `tower` service, and hyper's.
+/// A server behind one HTTP endpoint. Cheap to clone; a `tower` service, which hyper can use as well.
 ///
 /// ```no_run
 /// # async fn example(server: mcpbolt::server::Server) -> std::io::Result<()> {
@@ -38,7 +37,7 @@ use crate::server::{Hosting, Server};
 #[derive(Clone)]
 pub struct HttpService {
     endpoint: Arc<Endpoint>,
-    /// For those who go on as WebSockets.
+    /// Takes over connections that upgrade to WebSocket.
     reception: Arc<Reception>,
 }
 
@@ -51,21 +50,23 @@ impl std::fmt::Debug for HttpService {
 }
 
 impl HttpService {
-    /// Serves what `server` offers. Its handlers run on threads of the engine's.
+    /// Serves `server`. Its handlers run on threads that this service starts.
     ///
     /// # Errors
-    /// When the trace that [`TRACE_VARIABLE`](crate::io::TRACE_VARIABLE) asks for cannot be
-    /// written.
+    /// When an entry of `hosts` or `origins` is not a valid host or origin, or when the trace that
+    /// [`TRACE_VARIABLE`](crate::io::TRACE_VARIABLE) asks for cannot be written.
     pub fn new(server: &Server, options: HttpOptions) -> io::Result<Self> {
         let workers = Workers::new(WorkersConfig::default());
         Self::hosting(server.hosting(Arc::new(workers)), options)
     }
 
-    /// Serves what is hosted elsewhere: by another language, on other threads.
+    /// Serves a server that is hosted elsewhere: in another language or on other threads.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn hosting(hosting: Arc<dyn Hosting>, options: HttpOptions) -> io::Result<Self> {
+        let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        options.check().map_err(invalid)?;
         let reception = Arc::new(Reception::new(hosting.clone(), &options));
         let metrics = reception.metrics().clone();
         let endpoint = Arc::new(Endpoint::new(hosting, options, metrics)?);
@@ -75,44 +76,45 @@ impl HttpService {
         })
     }
 
-    /// What was done so far; connections and bytes are known where this crate listens itself.
+    /// Counters of this service. Connections and bytes are counted only where this crate listens
+    /// itself.
     pub fn metrics(&self) -> &Arc<Metrics> {
         self.reception.metrics()
     }
 
-    /// Whether a request is to say where it comes from, by a [`Peer`](super::endpoint::Peer).
-    pub(super) fn wants_peers(&self) -> bool {
-        self.endpoint.wants_peers()
+    /// Whether clients must send credentials.
+    pub(super) fn has_verifier(&self) -> bool {
+        self.endpoint.gate().has_verifier()
     }
 
     pub(super) fn options(&self) -> &HttpOptions {
         &self.endpoint.options
     }
 
-    /// Has the streams that are open end in good order, within the grace period: for who carries
-    /// the requests and takes no more of them.
+    /// Ends open streams gracefully within the grace period. Call it when the program that carries the
+    /// requests accepts no more of them.
     pub fn stop(&self) {
         self.endpoint.stop();
         self.reception.stop();
     }
 
-    /// Answers one request. Within a tokio runtime with time.
+    /// Answers one request. Requires a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// Dropping the future, or the body of its answer, cancels a request of 2026-07-28; in a
-    /// session it goes on, for a client that comes back (R-CAN-06).
+    /// Dropping the future, or the body of its response, cancels a request of 2026-07-28. A request of
+    /// a session runs on, for a client that reconnects (R-CAN-06).
     pub async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
-        let page = Page::of(&request, self.options());
-        let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let metrics = self.reception.metrics();
         count(&metrics.requests);
         #[cfg(feature = "tracing")]
         let (method, begun) = (request.method().clone(), std::time::Instant::now());
         #[cfg(feature = "compression")]
         let compressed = compress::is_wanted(request.headers(), self.options());
-        let response = match preflight {
-            Some(response) => return response,
-            None => self.answer(request).await,
+        let (parts, body) = request.into_parts();
+        let Passed { page, request } = self.endpoint.gate().pass(parts);
+        let response = match request {
+            Ok(admitted) => self.answer(admitted, body).await,
+            Err(refusal) => *refusal,
         };
         #[cfg(feature = "compression")]
         let response = match compressed {
@@ -129,17 +131,13 @@ impl HttpService {
         }
     }
 
-    async fn answer<B: Body>(&self, mut request: Request<B>) -> Response<HttpBody> {
-        if let Err(refusal) = self.endpoint.identify(&mut request) {
-            return *refusal;
-        }
-        if self.options().websocket && upgrade::is_asked(&request) {
-            let answer = upgrade::upgrade(request, self.options(), &self.reception);
+    async fn answer<B: Body>(&self, admitted: Admitted, body: B) -> Response<HttpBody> {
+        if admitted.wish() == Wish::WebSocket {
+            let answer =
+                upgrade::upgrade(admitted, &self.options().trusted_proxies, &self.reception);
             return answer.unwrap_or_else(upgrade::refused);
         }
-        let (parts, body) = request.into_parts();
-        let answer = self.endpoint.respond(parts, body).await;
-        answer.unwrap_or_else(refused)
+        self.endpoint.respond(admitted, body).await
     }
 }
 

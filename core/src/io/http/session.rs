@@ -6,56 +6,66 @@
 //!   GET  ───────────────────────────╯   ╰─▶ the first log: what belongs to no request
 //! ```
 //!
-//! What comes in is looked at by the task that brings it; what handlers submit and what time
-//! brings is looked at by a task of the session's. A log takes from the engine only what its
-//! reader has room for, so that a slow reader meets the engine's limits.
+//! Incoming messages are handled in the task of their request. Submissions of handlers and timers are
+//! handled in a task that each session has. A log takes from the engine only as much as its reader has
+//! room for, so a slow reader is subject to the engine's limits.
 
-use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::events::{Message, messages};
-use super::log::{Log, Position};
+use super::log::{Log, Logs, Position, Which};
 use super::wait::{Alarm, Bell};
 use crate::buffer::Input;
-use crate::connection::Principal;
-use crate::connection::{Config, Connection, Framing, StreamId, Wake};
+use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId, Wake};
 use crate::error::ConnectionError;
 use crate::handler::Head;
-use crate::limits::later;
+use crate::io::shares::Stage;
+use crate::limits::{UNCOUNTED_BYTES, later};
 use crate::mcp::Revision;
 use crate::server::{AnyExecutor, Hosting, ServerHost};
 
-/// The log of what belongs to no request.
+/// The number of the log for messages that belong to no request.
 pub const STANDING: u64 = 0;
+/// The memory that a session takes without its logs, approximately, in bytes.
+const SESSION_BYTES: usize = 8 << 10;
 
 pub struct Session {
     id: Arc<str>,
     principal: Option<Principal>,
     bell: Arc<Bell>,
+    /// How many messages the client has sent, counted up to 3: determines the stage.
+    came: AtomicU8,
+    /// When the handshake must be finished.
+    due: Instant,
     state: Mutex<State>,
 }
 
 struct State {
     connection: Connection,
     host: ServerHost<AnyExecutor>,
-    logs: BTreeMap<u64, Log>,
+    logs: Logs,
     /// The number of the next log, and of the next reader.
     next: u64,
     replay_bytes: usize,
     /// Bytes in all logs.
     kept: usize,
-    /// When a client last had to do with it.
+    /// Accounts for `kept` and for the session itself in the memory budget.
+    held: Held,
+    /// Maximum of bytes kept of the last unread messages, which clients may reconnect for.
+    owed_bytes: usize,
+    /// When a client last used the session.
     used: Instant,
-    /// When the session's task looks at the time next.
+    /// When the session's task next checks the timers.
     armed: Option<Instant>,
 }
 
-/// What a reader finds.
+/// The next thing that a reader finds.
 pub enum Next {
     Message(Message),
-    /// More will come, but not on this answer: the client may come back so soon.
+    /// More messages will come, but not on this response; the client may reconnect after this time.
     Retry(Duration),
     End,
 }
@@ -72,7 +82,7 @@ impl Session {
         id: Arc<str>,
         hosting: &dyn Hosting,
         config: &Arc<Config>,
-        principal: Option<Principal>,
+        (principal, source): (Option<Principal>, Source),
         replay_bytes: usize,
     ) -> Self {
         let now = Instant::now();
@@ -83,18 +93,26 @@ impl Session {
             connection.set_principal(principal.clone());
         }
         let first = connection.open_stream(Framing::Line);
-        let handle = connection.handle();
+        let mut host = hosting.host(connection.handle(), None);
+        connection.set_source(&source);
+        host.sent_from(source);
+        let mut held = Held::of(&config.budget);
+        held.keep(with_logs(0));
         Self {
             id,
             principal,
             bell,
+            came: AtomicU8::new(0),
+            due: later(now, config.limits.handshake_timeout),
             state: Mutex::new(State {
-                host: hosting.host(handle, None),
+                host,
                 connection,
-                logs: [(STANDING, Log::of(first))].into(),
+                logs: Logs::of(STANDING, Log::of(first)),
                 next: STANDING + 1,
                 replay_bytes,
                 kept: 0,
+                held,
+                owed_bytes: config.limits.output_cap_bytes,
                 used: now,
                 armed: None,
             }),
@@ -105,27 +123,44 @@ impl Session {
         &self.id
     }
 
-    /// Whether it was begun by whoever that is, whatever is granted to them now (R-SES-07).
+    /// Whether the session was begun by this principal; its current grants do not matter (R-SES-07).
     pub fn is_of(&self, principal: Option<&Principal>) -> bool {
-        self.principal.as_ref().map(Principal::as_str) == principal.map(Principal::as_str)
+        self.principal.as_ref() == principal
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The engine's own code does not panic half way; handlers run elsewhere.
+        // Poisoning is ignored: the engine's own code does not panic halfway, and handlers run
+        // elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the handshake settled.
+    /// The revision that the handshake settled.
     pub fn revision(&self) -> Option<Revision> {
         self.state().connection.handle().revision()
     }
 
-    /// When a client last had to do with it; `None` while one has.
-    pub fn idle_since(&self) -> Option<Instant> {
-        self.state().idle_since()
+    /// The stage of the client: its first message begins the handshake, the second finishes it.
+    pub fn stage(&self) -> Stage {
+        match self.came.load(Relaxed) {
+            0 | 1 => Stage::Unfinished,
+            2 => Stage::Unused,
+            _ => Stage::Used,
+        }
     }
 
-    /// A client has to do with it: it is not unused.
+    /// Counts a message. Returns whether the client has reached a further stage.
+    pub fn advance(&self) -> bool {
+        let further = |came| (came < 3).then_some(came + 1);
+        self.came.fetch_update(Relaxed, Relaxed, further).is_ok()
+    }
+
+    /// When a client last used the session; `None` while requests are in flight or a stream is being
+    /// read. Before the handshake is finished, reading alone does not count as use.
+    pub fn idle_since(&self) -> Option<Instant> {
+        self.state().idle_since(self.stage())
+    }
+
+    /// Marks the session as used now.
     pub fn touch(&self) {
         self.state().used = Instant::now();
     }
@@ -134,9 +169,9 @@ impl Session {
         self.state().connection.is_closed()
     }
 
-    /// Takes one message in; what is said to it is read with what is returned. Nothing when the
-    /// session has ended.
-    /// `head` is for who wants it; `sender` has what is granted to its principal now.
+    /// Takes one message in and returns the reading of the stream that answers it; `None` when the
+    /// session has ended. `head` is set if the host asked for heads; `sender` carries the current grants
+    /// of the session's principal.
     pub fn post(
         &self,
         body: Input,
@@ -166,8 +201,8 @@ impl Session {
         Some(reading)
     }
 
-    /// Takes one message in whose answers are read with everything else (R-LEG-04). `false` when
-    /// the session has ended, or its client does not read what it is told.
+    /// Takes in one message that is answered on the standing stream (R-LEG-04). Returns `false` when
+    /// the session has ended, or its client does not read its answers.
     pub fn say(&self, body: &Input, sender: Option<&Principal>) -> bool {
         let mut state = self.state();
         if !state.connection.wants_read(StreamId::FIRST) {
@@ -180,7 +215,7 @@ impl Session {
         } = &mut *state;
         let input = connection.input(StreamId::FIRST);
         for line in body.filled().split(|byte| matches!(byte, b'\n' | b'\r')) {
-            // Between tokens the end of a line is but white space.
+            // Between JSON tokens the end of a line is mere whitespace.
             input.extend(line);
             input.extend(b" ");
         }
@@ -193,30 +228,30 @@ impl Session {
         true
     }
 
-    /// Reads what belongs to no request, from where the last reader of that was; who still does
-    /// is sent away.
+    /// Reads the log of messages that belong to no request, from where the last reader stopped. A
+    /// current reader is displaced.
     pub fn listen(&self) -> Option<Reading> {
         self.state().read(STANDING, None)
     }
 
-    /// Goes on behind a position, if what follows is still kept (R-SSE-04, R-SSE-05).
+    /// Continues after a position, if the messages that follow are still kept (R-SSE-04, R-SSE-05).
     pub fn resume(&self, at: Position) -> Option<Reading> {
         self.state().read(at.stream, Some(at.read))
     }
 
-    /// Whether somebody reads what belongs to no request.
+    /// Whether somebody reads the standing log.
     pub fn is_listened_to(&self) -> bool {
-        self.state().logs.get(&STANDING).is_some_and(Log::is_read)
+        self.state().logs.get(STANDING).is_some_and(Log::is_read)
     }
 
-    /// From now on a client may come back to what it reads.
+    /// Marks the log as resumable: from now on a client may reconnect to it.
     pub fn keep(&self, reading: Reading) {
-        if let Some(log) = self.state().logs.get_mut(&reading.stream) {
+        if let Some(log) = self.state().logs.get_mut(reading.stream) {
             log.resumable = true;
         }
     }
 
-    /// What a reader finds next, and where it is then.
+    /// Returns the next message for a reader, and its position after that message.
     pub fn poll_read(&self, reading: Reading, cx: &Context<'_>) -> Poll<(Position, Next)> {
         let mut state = self.state();
         let mut next = state.log_of(reading).and_then(Log::next);
@@ -227,6 +262,7 @@ impl Session {
         }
         let stream = reading.stream;
         if let Some((read, message)) = next {
+            let message = state.connection.budget().counted_all(message);
             return Poll::Ready((Position { stream, read }, Next::Message(message)));
         }
         let Some(log) = state.log_of(reading) else {
@@ -236,7 +272,7 @@ impl Session {
         let next = match (log.stream, log.released.take()) {
             (None, _) => Next::End,
             (_, Some(retry)) => {
-                // What comes from now on is for who comes back.
+                // From now on, messages are kept for a client that reconnects.
                 log.resumable = true;
                 log.leave();
                 Next::Retry(retry)
@@ -249,13 +285,13 @@ impl Session {
         Poll::Ready((Position { stream, read }, next))
     }
 
-    /// Whether a reader has read everything there will ever be.
+    /// Whether a reader has read everything, and nothing more can come.
     pub fn is_at_end(&self, reading: Reading) -> bool {
         let mut state = self.state();
         state.log_of(reading).is_none_or(|log| log.is_at_end())
     }
 
-    /// A reader has left.
+    /// Detaches a reader.
     pub fn leave(&self, reading: Reading) {
         let mut state = self.state();
         if let Some(log) = state.log_of(reading) {
@@ -267,7 +303,7 @@ impl Session {
         }
     }
 
-    /// The session's task is to look at the time again, if it would be late.
+    /// Wakes the session's task if the connection's next timeout is earlier than the one it waits for.
     fn rouse(&self, state: &mut State) {
         let due = state.connection.poll_timeout();
         if due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed)) {
@@ -276,15 +312,19 @@ impl Session {
         }
     }
 
-    /// Looks after what handlers submit and what time brings, until the session has ended, which
-    /// it does after being idle for `ttl`.
+    /// Handles submissions and timers until the session has ended. The session ends itself when it has
+    /// been idle for `ttl`, or when its handshake is not finished in time.
     pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let now = Instant::now();
             let due = {
                 let mut state = self.state();
                 state.turn(now);
-                let forgotten = later(state.idle_since().unwrap_or(now), ttl);
+                let stage = self.stage();
+                let mut forgotten = later(state.idle_since(stage).unwrap_or(now), ttl);
+                if stage == Stage::Unfinished {
+                    forgotten = forgotten.min(self.due);
+                }
                 if forgotten <= now {
                     state.close(ConnectionError::Idle);
                 }
@@ -302,7 +342,7 @@ impl Session {
         }
     }
 
-    /// Ends it in good order within `grace`.
+    /// Ends the session gracefully within `grace`.
     pub fn drain(&self, grace: Duration) {
         let mut state = self.state();
         let now = Instant::now();
@@ -315,7 +355,7 @@ impl Session {
         self.bell.wake();
     }
 
-    /// Ends it at once.
+    /// Ends the session at once.
     pub fn close(&self, reason: ConnectionError) {
         self.state().close(reason);
         self.bell.wake();
@@ -323,8 +363,9 @@ impl Session {
 }
 
 impl State {
-    fn idle_since(&self) -> Option<Instant> {
-        let busy = self.connection.in_flight() > 0 || self.logs.values().any(Log::is_read);
+    fn idle_since(&self, stage: Stage) -> Option<Instant> {
+        let is_read = || stage != Stage::Unfinished && self.logs.values().any(Log::is_read);
+        let busy = self.connection.in_flight() > 0 || is_read();
         (!busy).then_some(self.used)
     }
 
@@ -333,12 +374,12 @@ impl State {
         self.next - 1
     }
 
-    /// A log for that stream, and its reader.
+    /// Opens a log for a stream, with its first reader.
     fn open(&mut self, stream: StreamId) -> Reading {
         let (number, reader) = (self.number(), self.number());
         let mut log = Log::of(stream);
         log.begin(reader, None);
-        self.logs.insert(number, log);
+        self.logs.push(number, log);
         let stream = number;
         Reading { stream, reader }
     }
@@ -346,13 +387,13 @@ impl State {
     fn read(&mut self, stream: u64, behind: Option<u64>) -> Option<Reading> {
         let reader = self.number();
         self.used = Instant::now();
-        let log = self.logs.get_mut(&stream)?;
+        let log = self.logs.get_mut(stream)?;
         log.begin(reader, behind)
             .then_some(Reading { stream, reader })
     }
 
     fn log_of(&mut self, Reading { stream, reader }: Reading) -> Option<&mut Log> {
-        let log = self.logs.get_mut(&stream);
+        let log = self.logs.get_mut(stream);
         log.filter(|log| log.is_read_by(reader))
     }
 
@@ -372,8 +413,7 @@ impl State {
         self.distribute(Instant::now());
     }
 
-    /// Hands what was written to the logs that have room, and ends those whose request is
-    /// answered.
+    /// Moves output to the logs that have room, and detaches the streams whose request is answered.
     fn distribute(&mut self, now: Instant) {
         let Self {
             connection,
@@ -383,11 +423,13 @@ impl State {
             ..
         } = self;
         let closed = connection.is_closed();
+        let mut any = false;
         let released = connection.take_released();
         for log in logs.values_mut() {
             let Some(stream) = log.stream else { continue };
             let over = closed || stream != StreamId::FIRST && connection.is_answered(stream);
             let moved = (over || log.has_room()) && fill(log, connection, stream, kept);
+            any |= moved;
             if over {
                 log.stream = None;
                 connection.close_stream(stream, now, host);
@@ -401,51 +443,72 @@ impl State {
                 log.wake();
             }
         }
+        if any {
+            connection.recount();
+        }
         self.forget();
     }
 
-    /// The reader of that log has read everything: it may have what came meanwhile.
+    /// Moves more output to a log whose reader has read everything.
     fn take_from_engine(&mut self, number: u64) {
-        let log = self.logs.get_mut(&number);
+        let log = self.logs.get_mut(number);
         let Some((log, stream)) = log.and_then(|log| log.stream.map(|stream| (log, stream))) else {
             return;
         };
         if fill(log, &mut self.connection, stream, &mut self.kept) {
+            self.held.keep(with_logs(self.kept));
+            self.connection.recount();
             let now = Instant::now();
             if self.connection.poll_timeout().is_some_and(|due| due <= now) {
-                // There is room again for what waited.
+                // The freed room lets waiting work go on.
                 self.turn(now);
             }
         }
     }
 
-    /// Keeps within its bound what was read, and then what nobody reads (R-SSE-10). Beyond it
-    /// there is room made for more than one message.
+    /// Forgets kept messages beyond the limit: first those that were read, then those that nobody reads
+    /// (R-SSE-10). Frees more than needed, so that not every new message causes another pass.
     fn forget(&mut self) {
-        self.logs.retain(|_, log| {
+        self.logs.retain(|log| {
             let over = log.is_over();
             if over {
                 self.kept -= log.bytes();
             }
             !over
         });
-        if self.kept <= self.replay_bytes {
-            return;
+        if self.kept > self.replay_bytes {
+            let enough = self.replay_bytes / 8 * 7;
+            self.shed(Which::Read, enough);
+            self.shed(Which::Unread, enough);
+            self.shed(Which::Owed, self.owed_bytes);
         }
-        let enough = self.replay_bytes / 8 * 7;
-        for unread in [false, true] {
-            for log in self.logs.values_mut() {
-                while self.kept > enough
-                    && let Some(len) = log.forget(unread)
-                {
-                    self.kept -= len;
-                }
+        if !self.held.try_keep(with_logs(self.kept)) {
+            // The memory budget of all connections is exceeded: nothing is kept for clients that may
+            // reconnect.
+            Which::ALL.into_iter().for_each(|which| self.shed(which, 0));
+            self.held.keep(with_logs(self.kept));
+        }
+    }
+
+    /// Forgets the oldest messages of that kind until no more than `enough` bytes are kept.
+    fn shed(&mut self, which: Which, enough: usize) {
+        for log in self.logs.values_mut() {
+            while self.kept > enough
+                && let Some(len) = log.forget(which)
+            {
+                self.kept -= len;
             }
         }
     }
 }
 
-/// Moves what was written on a stream to its log. Whether there was anything.
+/// What the budget counts for a session with that many bytes in its logs. Rounds up, so that the
+/// accounting changes only now and then.
+fn with_logs(bytes: usize) -> usize {
+    SESSION_BYTES + bytes.next_multiple_of(UNCOUNTED_BYTES)
+}
+
+/// Moves the output of a stream to its log. Returns whether there was any.
 fn fill(log: &mut Log, connection: &mut Connection, stream: StreamId, kept: &mut usize) -> bool {
     let output = connection.output(stream);
     if output.is_empty() {

@@ -1,94 +1,79 @@
-//! The sessions of one endpoint: a bounded number, the longest unused give way (R-SES-01).
+//! The sessions of one endpoint: a bounded number, of which each source may have a share (R-SES-01).
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::session::Session;
-use crate::connection::Principal;
+use crate::connection::{Principal, Source};
 use crate::error::ConnectionError;
+use crate::io::shares::{Shares, Stage};
 
-/// How many sessions in use are looked at for one that is not: who opens many does not keep the
-/// others waiting. The next who wants one looks at others.
+/// How many sessions are checked for an unused one, so that a source that opens many does not delay the
+/// others. The next attempt checks other sessions.
 const LOOKS: usize = 64;
+
+/// In a large table, a session that was found in use is not checked again for this long. So a newcomer
+/// that is refused costs only one check.
+const LOOKED_AT: Duration = Duration::from_millis(100);
+
+type Live = Shares<Arc<str>, Arc<Session>>;
 
 pub struct Sessions {
     live: Mutex<Live>,
-    max: usize,
 }
 
-#[derive(Default)]
-struct Live {
-    /// With when each was used last, as far as `order` knows.
-    named: HashMap<Arc<str>, (Arc<Session>, Instant)>,
-    /// The longest unused first.
-    order: BTreeSet<(Instant, Arc<str>)>,
-}
-
-impl Live {
-    fn insert(&mut self, session: Arc<Session>, used: Instant) {
-        let name = session.id().clone();
-        self.order.insert((used, name.clone()));
-        self.named.insert(name, (session, used));
-    }
-
-    fn remove(&mut self, name: &str) -> Option<Arc<Session>> {
-        let (name, (session, used)) = self.named.remove_entry(name)?;
-        self.order.remove(&(used, name));
-        // What many held is given back when few are left.
-        if self.named.capacity() / 8 > self.named.len() {
-            self.named.shrink_to(self.named.len() * 2);
-        }
-        Some(session)
-    }
-
-    /// The longest unused, taken out; none when those looked at are in use.
-    fn take_unused(&mut self) -> Option<Arc<Session>> {
-        for _ in 0..LOOKS {
-            let (known, name) = self.order.first()?.clone();
-            let session = self.remove(&name)?;
-            match session.idle_since() {
-                Some(used) if used <= known => return Some(session),
-                Some(used) => self.insert(session, used),
-                None => self.insert(session, Instant::now()),
+/// Removes and returns the session that gives way to a new one of `source`; `None` if all sessions that
+/// were checked are in use.
+fn take_unused(live: &mut Live, source: &Source) -> Option<Arc<Session>> {
+    let is_large = live.len() > LOOKS;
+    for _ in 0..LOOKS {
+        let (found, known, name) = live.yields(source)?;
+        let session = live.get(&name)?;
+        match (session.stage(), session.idle_since()) {
+            (Stage::Unfinished, _) => return live.remove(&name),
+            (_, Some(used)) if used <= known => return live.remove(&name),
+            (stage, Some(used)) => live.advance(&name, stage, used),
+            // All other sessions were used, or checked, since then.
+            (_, None) if found == Stage::Used && known.elapsed() < LOOKED_AT && is_large => {
+                return None;
             }
+            // A client that only listens uses its session, too.
+            (_, None) => live.advance(&name, Stage::Used, Instant::now()),
         }
-        None
     }
+    None
 }
 
 impl Sessions {
-    /// At most so many at a time.
-    pub fn new(max: usize) -> Self {
-        let live = Mutex::default();
-        Self { live, max }
+    /// `max`: most sessions in total. `each`: most sessions of one source.
+    pub fn new(max: usize, each: Option<usize>) -> Self {
+        let live = Mutex::new(Shares::new(max, each));
+        Self { live }
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That of this name, if it is that of whoever asks (R-SES-07).
+    /// The session of this id, if it belongs to the principal (R-SES-07).
     pub fn get(&self, id: &str, principal: Option<&Principal>) -> Option<Arc<Session>> {
-        let session = self
-            .live()
-            .named
-            .get(id)
-            .map(|(session, _)| session.clone());
+        let session = self.live().get(id).cloned();
         session.filter(|session| session.is_of(principal))
     }
 
-    /// Takes a session in. `false` when all there may be are in use.
-    pub fn insert(&self, session: Arc<Session>) -> bool {
+    /// Inserts a session. Returns `false` when its source has used up its share, or all sessions are in
+    /// use.
+    pub fn insert(&self, session: Arc<Session>, source: Source) -> bool {
         let mut live = self.live();
-        let unused = match live.named.len() < self.max {
-            true => None,
-            false => match live.take_unused() {
-                None => return false,
-                unused => unused,
-            },
-        };
-        live.insert(session, Instant::now());
+        let mut unused = None;
+        if !live.has_room(&source) {
+            unused = take_unused(&mut live, &source);
+            if unused.is_none() {
+                return false;
+            }
+        }
+        let (name, stage) = (session.id().clone(), session.stage());
+        live.insert(name, source, (stage, Instant::now()), session);
         drop(live);
         if let Some(unused) = unused {
             unused.close(ConnectionError::Idle);
@@ -96,19 +81,19 @@ impl Sessions {
         true
     }
 
-    pub fn remove(&self, id: &str) -> Option<Arc<Session>> {
+    /// Records that a session has reached a further stage.
+    pub fn advance(&self, session: &Session) {
+        let stage = session.stage();
+        self.live().advance(session.id(), stage, Instant::now());
+    }
+
+    pub fn remove(&self, id: &Arc<str>) -> Option<Arc<Session>> {
         self.live().remove(id)
     }
 
-    /// Ends all in good order within `grace`.
+    /// Ends all sessions gracefully within `grace`.
     pub fn drain(&self, grace: Duration) {
-        let all: Vec<_> = {
-            let live = self.live();
-            live.named
-                .values()
-                .map(|(session, _)| session.clone())
-                .collect()
-        };
+        let all: Vec<_> = self.live().values().cloned().collect();
         all.into_iter().for_each(|session| session.drain(grace));
     }
 }

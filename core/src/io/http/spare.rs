@@ -1,35 +1,35 @@
-//! Exchanges that are over, to be used again.
+//! A pool of finished exchanges, for reuse.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::exchange::Exchange;
 use crate::connection::Principal;
 
-/// Most that are kept: as many as are answered at about the same time.
+/// Maximum number kept: about as many as are answered at the same time.
 const MOST: usize = 64;
 
-/// Moved as a whole from here to a request and back: in a box.
+/// Boxed, since an exchange moves as a whole between the pool and a request.
 type Kept = Vec<Box<Exchange>>;
 
-/// Those that were used last are used first: they are in the cache.
+/// Exchanges that were used last are reused first, while they are in the CPU cache.
 #[derive(Default)]
 pub struct Spare(Mutex<Kept>);
 
 impl Spare {
-    /// One of that principal's.
+    /// Takes an exchange of that principal.
     pub fn take(&self, principal: Option<&Principal>) -> Option<Box<Exchange>> {
         let mut kept = self.lock();
         let at = kept.iter().rposition(|one| one.is_of(principal))?;
         Some(kept.remove(at))
     }
 
-    /// Keeps one that is over, if it can be used again and there is room.
+    /// Keeps a finished exchange, if it can be reused and there is room.
     pub fn put(&self, mut exchange: Box<Exchange>) {
         if !exchange.renew() {
             return;
         }
         let mut kept = self.lock();
-        // That of a principal who has not come back.
+        // The oldest belongs to a principal that has not sent another request for long.
         let oldest = (kept.len() == MOST).then(|| kept.remove(0));
         kept.push(exchange);
         drop(kept);

@@ -1,5 +1,5 @@
-//! The rest of an answer whose events come for hours: chunks on HTTP/1.1, and no buffers while
-//! nothing is said.
+//! Writes the rest of a response whose events may come for hours, as HTTP/1.1 chunks. It holds no
+//! buffers while there is nothing to write.
 
 use std::future::Future;
 use std::io::{self, IoSlice, Write};
@@ -12,29 +12,29 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::events::Events;
 use crate::buffer::Output;
 
-/// What a client may send while it reads, in bytes; it was told that none of it is answered.
+/// Bytes that a client may send while it reads; it was told that none of them are answered.
 const UNHEARD_BYTES: usize = 64 << 10;
 
-/// Bytes that wait to be written before no further events are asked for.
+/// Bytes waiting to be written above which no further events are requested.
 const WAITING_BYTES: usize = 64 << 10;
 
-/// Pieces of one write.
+/// Maximum number of slices in one write.
 const SLICES: usize = 16;
 
-/// Ends with the events, or when the client is gone.
+/// Completes when the events end, or when the client is gone.
 pub struct Standing<S> {
     stream: S,
     events: Box<Events>,
-    /// Chunks that are not yet written.
+    /// Chunks that are not written yet.
     out: Output,
-    /// The last chunk is among them, or is written.
+    /// The last chunk is in `out`, or is written.
     over: bool,
-    /// How much more is read and passed over.
+    /// How many more bytes are read and discarded.
     unheard: usize,
 }
 
 impl<S> Standing<S> {
-    /// The head is on the stream.
+    /// The head is already written to the stream.
     pub fn new(stream: S, events: Box<Events>) -> Self {
         Self {
             stream,
@@ -47,7 +47,7 @@ impl<S> Standing<S> {
 
     fn chunk(&mut self, piece: Bytes) {
         self.out.append_with(|tail| {
-            // Memory takes everything.
+            // Writing to memory cannot fail.
             let _ = write!(tail, "{:x}\r\n", piece.len());
         });
         self.out.push(piece);
@@ -57,7 +57,7 @@ impl<S> Standing<S> {
     fn gather(&mut self, cx: &mut Context<'_>) {
         while !self.over && self.out.len() < WAITING_BYTES {
             match self.events.poll_piece(cx) {
-                // An empty chunk would be the last.
+                // An empty chunk would end the body.
                 Poll::Ready(Some(piece)) if piece.is_empty() => {}
                 Poll::Ready(Some(piece)) => self.chunk(piece),
                 Poll::Ready(None) => {
@@ -71,7 +71,7 @@ impl<S> Standing<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Standing<S> {
-    /// `Ready` when the client is gone, or does not stop talking.
+    /// `Ready` when the client is gone, or has sent too much.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut passed = [0; 512];
         loop {
@@ -89,7 +89,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Standing<S> {
         loop {
             self.gather(cx);
             if self.out.is_empty() {
-                // Nothing is kept for what may come in an hour.
+                // Frees the buffers: the next event may be an hour away.
                 self.out = Output::new();
                 ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
                 return match self.over {
@@ -112,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Standing<S> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // That a client is gone is no error of the server's.
+        // A client that disconnects is not an error of the server.
         match self.poll_gone(cx) {
             Poll::Ready(()) => Poll::Ready(()),
             Poll::Pending => self.poll_write(cx).map(drop),
@@ -130,7 +130,7 @@ mod tests {
     use super::super::events::{Encoder, Source};
     use super::*;
 
-    /// So many messages, one at a time, of growing length.
+    /// That many messages, one at a time, of growing length.
     struct Growing(usize);
 
     impl Source for Growing {
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// The bytes of chunks, behind which nothing comes.
+    /// The content of chunks, after which nothing follows.
     fn joined(mut chunked: &[u8]) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// R-SSE-01: also what is long, and leaves in many small pieces, comes whole and in order.
+    /// R-SSE-01: long messages, written in many small pieces, arrive whole and in order.
     #[tokio::test]
     async fn events_are_chunks_to_the_last() {
         let (stream, mut far) = tokio::io::duplex(777);

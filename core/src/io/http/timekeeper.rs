@@ -1,6 +1,6 @@
-//! Timers that outlive requests: a task goes on when the request that began it is answered.
+//! Timers that outlive requests: an MCP task runs on when the request that began it is answered.
 //!
-//! They are those of a connection without a peer, which is driven by a task of its own.
+//! The timers are those of a connection without a peer, which a tokio task drives.
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -13,12 +13,13 @@ use crate::connection::{
 };
 use crate::mcp::ErrorKind;
 
-/// Begins when it is asked for the first time, and ends when it is dropped.
+/// Starts when its handle is first requested, and stops when dropped.
 #[derive(Default)]
 pub struct Timekeeper(OnceLock<Handle>);
 
 impl Timekeeper {
-    /// Whose timers those are, of a configuration that ends nobody for being silent. Within a tokio runtime with time.
+    /// The handle whose connection runs the timers. `config` must have no idle timeout. Requires a
+    /// tokio runtime with time enabled.
     pub fn handle(&self, config: &Arc<Config>) -> &Handle {
         self.0.get_or_init(|| {
             let mut connection = Connection::new(config.clone(), Instant::now());
@@ -62,7 +63,7 @@ impl Drop for Timekeeper {
     }
 }
 
-/// Nothing ever comes.
+/// The host of a connection on which nothing arrives.
 struct Nobody;
 
 impl Host for Nobody {

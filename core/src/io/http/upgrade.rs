@@ -6,18 +6,21 @@ use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::header::{
     SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
 };
+use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
-use super::answers::{self, with};
+use super::answers::{self, Refusal, with};
 use super::body::HttpBody;
-use super::guard::{self, Refusal};
-use super::options::HttpOptions;
+use super::forwarded::Network;
+use super::gate::Admitted;
+use super::identify::source;
 use crate::connection::Framing;
 use crate::connection::Principal;
 use crate::io::net::handshake::{self, ACTIONS, PROTOCOL, lists};
-use crate::io::net::listen::Place;
-use crate::io::net::reception::Reception;
+use crate::io::net::places::Place;
+use crate::io::net::reception::{Carried, Reception};
+use crate::io::net::turns;
 
 const VERSION: &str = "13";
 
@@ -34,23 +37,23 @@ const NO_UPGRADE: Refusal = Refusal::new(
     "this connection cannot become a WebSocket: ask by HTTP/1.1, of a server that lets it",
 );
 
-/// Whether a request asks to go on as a WebSocket.
-pub fn is_asked<B>(request: &Request<B>) -> bool {
-    *request.method() == Method::GET
-        && lists(request.headers(), UPGRADE, "websocket")
-        && lists(request.headers(), CONNECTION, "upgrade")
+/// Whether a request asks to upgrade to WebSocket.
+pub fn is_asked(parts: &Parts) -> bool {
+    parts.method == Method::GET
+        && lists(&parts.headers, UPGRADE, "websocket")
+        && lists(&parts.headers, CONNECTION, "upgrade")
 }
 
-/// Goes on as a WebSocket, if who asks may (R-HTP-06, R-WSK-06, R-WSK-07).
+/// Upgrades to WebSocket (R-WSK-06, R-WSK-07).
 ///
 /// # Errors
-/// Why not.
-pub fn upgrade<B>(
-    mut request: Request<B>,
-    options: &HttpOptions,
+/// Why the upgrade is refused.
+pub fn upgrade(
+    admitted: Admitted,
+    trusted: &[Network],
     reception: &Arc<Reception>,
 ) -> Result<Response<HttpBody>, Refusal> {
-    guard::check_source(request.uri(), request.headers(), options)?;
+    let mut request = Request::from_parts(admitted.into_parts(), ());
     let headers = request.headers();
     if headers
         .get(SEC_WEBSOCKET_VERSION)
@@ -64,6 +67,7 @@ pub fn upgrade<B>(
     let spoken = [PROTOCOL, ACTIONS];
     let spoken = spoken
         .into_iter()
+        .take(if reception.takes_actions() { 2 } else { 1 })
         .find(|it| lists(headers, SEC_WEBSOCKET_PROTOCOL, it));
     if request
         .extensions()
@@ -74,18 +78,20 @@ pub fn upgrade<B>(
     }
     let upgraded = hyper::upgrade::on(&mut request);
     let reception = reception.clone();
+    let carried = Carried {
+        framing: Framing::WebSocket { masked: false },
+        actions: spoken == Some(ACTIONS),
+        source: source(trusted, request.headers(), request.extensions()),
+        principal: request.extensions_mut().remove::<Principal>(),
+    };
     let place = request.extensions_mut().remove::<Place>();
-    let principal = request.extensions_mut().remove::<Principal>();
-    tokio::spawn(async move {
-        // Who has gone meanwhile is not missed; a trace that cannot be written is told of when
-        // the server begins.
+    turns::spawn(async move {
+        // Nothing to report: the client may be gone already, and a trace that cannot be written is
+        // reported when the server starts.
         if let Ok(stream) = upgraded.await {
-            let framing = Framing::WebSocket { masked: false };
             let stream = TokioIo::new(stream);
-            let carried = (framing, spoken == Some(ACTIONS));
-            let _ = reception.serve(stream, carried, principal.as_ref()).await;
+            let _ = reception.serve(stream, carried, place).await;
         }
-        drop(place);
     });
     let mut response = with(StatusCode::SWITCHING_PROTOCOLS, HttpBody::empty());
     let headers = response.headers_mut();
@@ -99,7 +105,7 @@ pub fn upgrade<B>(
     Ok(response)
 }
 
-/// A refusal, which says what version there is to who asked for another.
+/// A refusal; if the version is not supported, it names the version that is.
 pub fn refused(refusal: Refusal) -> Response<HttpBody> {
     let mut response = answers::refused(refusal);
     if refusal.status == StatusCode::UPGRADE_REQUIRED {

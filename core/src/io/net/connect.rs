@@ -23,7 +23,7 @@ use crate::io::trace::traced;
 use crate::io::wait::Bell;
 use crate::limits::Limits;
 
-/// A stream of bytes, whatever carries it.
+/// A byte stream of any transport.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -33,7 +33,7 @@ type AnyStream = Box<dyn Stream>;
 /// Opens a TCP connection.
 ///
 /// # Errors
-/// Why there is none.
+/// Why it cannot be opened.
 pub async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
     super::socket::prepare(&stream, Limits::NETWORK.stall_timeout);
@@ -43,13 +43,13 @@ pub async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 /// Opens a connection to a Unix socket.
 ///
 /// # Errors
-/// Why there is none.
+/// Why it cannot be opened.
 #[cfg(unix)]
 pub async fn unix(path: &Path) -> io::Result<AnyStream> {
     Ok(Box::new(tokio::net::UnixStream::connect(path).await?))
 }
 
-/// There are none elsewhere.
+/// Fails: this system has no Unix sockets.
 #[cfg(not(unix))]
 pub async fn unix(_: &Path) -> io::Result<AnyStream> {
     Err(io::Error::new(
@@ -61,7 +61,7 @@ pub async fn unix(_: &Path) -> io::Result<AnyStream> {
 /// Opens a WebSocket.
 ///
 /// # Errors
-/// Why there is none.
+/// Why it cannot be opened.
 pub async fn websocket(url: &Url, options: &ConnectOptions) -> io::Result<AnyStream> {
     let asked = Asked::new(url, options)?;
     let stream = tcp(&url.host, url.port).await?;
@@ -72,14 +72,14 @@ pub async fn websocket(url: &Url, options: &ConnectOptions) -> io::Result<AnyStr
     upgrade::upgrade(stream, asked).await
 }
 
-/// Goes on behind TLS.
+/// Performs the TLS handshake.
 #[cfg(feature = "tls")]
 async fn behind_tls(
     stream: TcpStream,
     host: &str,
     options: &ConnectOptions,
 ) -> io::Result<AnyStream> {
-    // WebSocket begins on HTTP/1.1.
+    // WebSocket starts on HTTP/1.1.
     let config = crate::io::trust::config(
         &options.root_certificates,
         options.certificate.as_ref(),
@@ -98,10 +98,10 @@ async fn behind_tls(_: TcpStream, _: &str, _: &ConnectOptions) -> io::Result<Any
 }
 
 impl ClientBuilder {
-    /// Becomes a client on a connection that `connect` opens.
+    /// Turns the builder into a client on the connection that `connect` opens.
     ///
     /// # Errors
-    /// Why it could not be opened.
+    /// Why the connection could not be opened.
     pub(in crate::io) async fn on<F>(
         self,
         framing: Framing,
@@ -131,6 +131,8 @@ impl ClientBuilder {
         let terms = Terms {
             grace: ABRUPT,
             opening: None,
+            opened: None,
+            unfinished: None,
             stop: None,
         };
         match framing {
@@ -148,7 +150,7 @@ impl ClientBuilder {
     }
 }
 
-/// What is not waited for any more is given up.
+/// A task that is aborted when this future is dropped.
 struct Aborting<T>(tokio::task::JoinHandle<io::Result<T>>);
 
 impl<T> Future for Aborting<T> {

@@ -1,9 +1,9 @@
-//! Servers on sockets, whose handlers run on the threads that drive the sockets: a tokio runtime of
-//! one thread at a time, driven by whichever worker leads.
+//! Servers on sockets whose handlers run on the threads that drive the sockets: a single-threaded tokio
+//! runtime, driven by the worker that currently leads.
 //!
-//! What a turn of the runtime brings in for handlers is run by the same worker when the turn is
-//! over, outside of the runtime; then it leads again. So a quick handler costs no wake-up of
-//! another thread. When one has not come back within a tick, another worker drives the runtime.
+//! Jobs for handlers that arrive in a turn of the runtime are run by the same worker after the turn,
+//! outside of the runtime; then the worker leads again. So a quick handler costs no wake-up of another
+//! thread. If the worker has not come back within a tick, another worker drives the runtime.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -21,13 +21,13 @@ use crate::io::wait::Bell;
 use crate::io::wake::WakeUps;
 use crate::io::workers::{Lead, Workers, WorkersConfig};
 
-/// How often the runtime's timers are looked at, whatever else there is.
+/// How often the runtime's timers are checked at the latest.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// Workers and the runtime that they are going to drive.
+/// Workers, and the runtime that they drive.
 pub struct Crew {
     workers: Arc<Workers>,
-    /// Tells who leads that there are jobs.
+    /// Tells the leader that there are jobs.
     bell: Arc<Bell>,
     runtime: Runtime,
 }
@@ -41,17 +41,17 @@ impl Crew {
         })
     }
 
-    /// Where the handlers are to run that it brings in.
+    /// The spawner of the workers, for handlers.
     pub fn spawner(&self) -> Arc<dyn Spawner> {
         self.workers.clone()
     }
 
-    /// Does something on the runtime before anybody drives it.
+    /// Runs a future on the runtime before the workers drive it.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// Drives the runtime until `main` has ended; who receives learns it.
+    /// Drives the runtime until `main` has ended; then the receiver is disconnected.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -69,7 +69,7 @@ impl Crew {
             end.store(true, Ordering::Release);
             rings.wake();
         });
-        // While no timer is due before that of a connection, each that is set costs a system call.
+        // Without any earlier timer, each timer that a connection sets would cost a system call.
         runtime.spawn(async {
             loop {
                 tokio::time::sleep(BEAT).await;
@@ -87,14 +87,14 @@ impl Crew {
     }
 }
 
-/// The runtime, who is told of its end, and the workers, which live as long.
+/// The runtime, the sender that signals its end, and the workers, which live as long.
 type Shift = (Runtime, Sender<()>, Arc<Workers>);
 
-/// What the workers lead.
+/// The duty of the leading worker.
 struct Watch {
     shift: Mutex<Option<Shift>>,
     bell: Arc<Bell>,
-    /// Wake-ups that are made where they cost no system call each.
+    /// Wake-ups made on the runtime, where they do not cost a system call each.
     late: Mutex<WakeUps>,
     ended: Arc<AtomicBool>,
 }
@@ -123,13 +123,13 @@ impl Lead for Watch {
         let mut has_looked = false;
         let over = runtime.block_on(poll_fn(|cx| {
             self.bell.watch(cx);
-            // On the runtime a task is woken without a system call.
+            // On the runtime, waking a task needs no system call.
             wakes.append(&mut self.late());
             wakes.drain(..).for_each(|wake| wake.wake());
             if self.ended.load(Ordering::Acquire) {
                 return Poll::Ready(true);
             }
-            // Jobs that never run out must not keep the sockets unseen.
+            // The sockets are polled at least once, so that endless jobs do not starve them.
             if has_looked && is_wanted() {
                 return Poll::Ready(false);
             }

@@ -1,14 +1,14 @@
 //! The loop around one connection on one socket, as a task.
 //!
 //! ```text
-//!   a turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all that is ready
-//!   the end: what is queued is written ▶ our side is shut ▶ what still comes is thrown away
+//!   a turn:  read ▶ receive ▶ submissions ▶ timers ▶ one vectored write of all output
+//!   the end: write queued output ▶ shut down our side ▶ read and discard what still arrives
 //! ```
 //!
-//! A turn never blocks, and what it reads and writes is bounded, so that a flood on one socket
-//! does not starve the others. After the last word our side is shut and the peer's read to its
-//! end for a moment: a socket that is closed with unread bytes resets, and takes that last word
-//! from the peer.
+//! A turn never blocks, and it reads and writes a bounded amount, so a flood on one socket does not
+//! starve the others. After the last output, our side is shut down and the peer's data is read for a
+//! moment longer: a socket closed with unread bytes would send a reset, which destroys that output at
+//! the peer.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
@@ -29,30 +29,34 @@ use crate::io::machine::Machine;
 use crate::io::wait::{Alarm, Bell};
 use crate::limits::later;
 
-/// Bytes read in one turn before others have theirs.
-const READ_BUDGET_BYTES: usize = 1 << 20;
-/// Bytes written in one turn, likewise.
+/// Bytes read in one turn before other tasks run.
+const READ_BUDGET_BYTES: usize = 128 << 10;
+/// Bytes written in one turn before other tasks run.
 const WRITE_BUDGET_BYTES: usize = 1 << 20;
-/// Segments handed to one vectored write.
+/// Maximum number of slices in one vectored write.
 const MAX_SLICES: usize = 64;
-/// Read of a connection without a buffer: one that is silent holds none.
+/// Size of the first read of a connection without a buffer: a silent connection holds none.
 const FIRST_READ_BYTES: usize = 4 << 10;
 
-/// How long an end may take beyond its grace.
+/// Additional time for a server's end, beyond the grace period.
 #[cfg(feature = "http")]
 pub const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the last word may take.
+/// How long writing the last output may take.
 pub const ABRUPT: Duration = Duration::from_millis(500);
-/// How long the peer may go on after it.
+/// How long the peer may keep sending after that.
 const LINGER: Duration = Duration::from_secs(1);
-/// How often it is looked whether a silent connection still holds buffers.
+/// How often an inactive connection is checked for buffers to free.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// What a socket can carry.
+/// A machine that a socket can drive.
 pub trait Carried: Machine {
-    /// Lets go of buffers that hold nothing.
+    /// Frees empty buffers.
     fn tidy(&mut self);
-    /// All output has left: says what was put off for its sake.
+    /// Number of complete messages received.
+    fn completed(&self) -> u64;
+    /// Whether a message has arrived in part.
+    fn is_partial(&mut self) -> bool;
+    /// Called when all output was written: adds output that waited for that.
     fn drained(&mut self) {}
 }
 
@@ -63,15 +67,30 @@ impl<H: Host> Carried for Owned<H> {
             *input = Input::new();
         }
     }
+
+    fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    fn is_partial(&mut self) -> bool {
+        !self.input().is_empty()
+    }
 }
 
-/// What one connection may take its time for.
+/// Called when a connection has received its first message.
+pub type Opened = Box<dyn FnOnce() + Send>;
+
+/// Time limits of one connection, and its stop signal.
 pub struct Terms {
-    /// How long what is in flight may take when the peer, or this side, ends.
+    /// How long requests in flight may take after the peer, or this side, has ended.
     pub grace: Duration,
-    /// How long the peer may take to say anything at all.
+    /// How long the peer may take for its first message.
     pub opening: Option<Duration>,
-    /// Ends it in good order.
+    /// How long the peer may take to complete any message.
+    pub unfinished: Option<Duration>,
+    /// Called at the first message.
+    pub opened: Option<Opened>,
+    /// Ends the connection gracefully.
     pub stop: Option<CancelToken>,
 }
 
@@ -90,6 +109,10 @@ where
         grace: terms.grace,
         stop: terms.stop.map(|stop| stop.cancelled()),
         opening: terms.opening.map(|allowed| later(now, allowed)),
+        opened: terms.opened,
+        unfinished: terms.unfinished,
+        partial: None,
+        completed: 0,
         tidy: None,
         heard: now,
         ended: false,
@@ -107,18 +130,24 @@ struct Drive<S, M: Carried> {
     alarm: Alarm,
     grace: Duration,
     stop: Option<Cancelled>,
-    /// When something must have come.
+    /// Deadline of the first message.
     opening: Option<Instant>,
-    /// When it is looked next whether there are buffers to let go of, if there are any.
+    opened: Option<Opened>,
+    unfinished: Option<Duration>,
+    /// Deadline of the message that has arrived in part.
+    partial: Option<Instant>,
+    /// Number of complete messages received.
+    completed: u64,
+    /// Next check for buffers to free, if there may be any.
     tidy: Option<Instant>,
-    /// When something last came.
+    /// When data last arrived.
     heard: Instant,
     /// The peer sends nothing more.
     ended: bool,
-    /// What was written may not have left yet.
+    /// Written bytes may not be flushed yet.
     unflushed: bool,
     failure: Option<io::ErrorKind>,
-    /// The machine has ended: until when its last word may take.
+    /// Set when the machine has ended: deadline of its last output.
     ending: Option<Instant>,
 }
 
@@ -139,12 +168,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         let reads = self.machine.wants_read();
         self.machine.handle_submissions(now);
         self.expire(now);
+        let waits = !self.machine.output().is_empty();
         more |= self.write(cx);
+        if waits {
+            self.machine.recount();
+        }
         if self.machine.output().is_empty() {
             self.machine.drained();
             more |= !self.machine.output().is_empty();
         }
-        // The socket wakes nobody who was not reading from it.
+        // If this turn did not read, the socket will not wake the task.
         more |= !reads && self.machine.wants_read();
         if let Some(kind) = self.failure {
             self.machine.close(ConnectionError::Io(kind));
@@ -161,6 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
             self.machine.poll_timeout(),
             self.ending,
             self.opening,
+            self.partial,
             self.tidy,
         ];
         let alarmed = self.alarm.poll(due.into_iter().flatten().min(), cx);
@@ -170,27 +204,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         Poll::Pending
     }
 
-    /// Lets time pass.
+    /// Handles expired deadlines.
     fn expire(&mut self, now: Instant) {
         if self.machine.poll_timeout().is_some_and(|due| due <= now) {
             self.machine.handle_timeout(now);
         }
-        if self.opening.is_some_and(|due| due <= now) {
-            self.opening = None;
-            self.machine.close(ConnectionError::Idle);
+        if self.partial.is_some_and(|due| due <= now) && !self.machine.wants_read() {
+            // Our own side is not reading, so the peer is not at fault.
+            self.partial = self.unfinished.map(|allowed| later(now, allowed));
+        }
+        for due in [&mut self.opening, &mut self.partial] {
+            if due.is_some_and(|due| due <= now) {
+                *due = None;
+                self.machine.close(ConnectionError::Idle);
+            }
         }
         if self.tidy.is_some_and(|due| due <= now) {
             self.tidy = match now < self.heard + TIDY_EVERY {
                 true => Some(now + TIDY_EVERY),
                 false => {
                     self.machine.tidy();
+                    self.machine.recount();
                     None
                 }
             };
         }
     }
 
-    /// Reads what there is; whether there may be more at once.
+    /// Reads available data. Returns whether there may be more at once.
     fn read(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
         let mut budget = READ_BUDGET_BYTES;
         while !self.ended && self.machine.wants_read() {
@@ -203,9 +244,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
                 Poll::Ready(Ok(n)) => {
                     budget = budget.saturating_sub(n);
                     self.heard = now;
-                    self.opening = None;
                     self.tidy.get_or_insert(now + TIDY_EVERY);
                     self.machine.receive(now);
+                    self.follow(now);
                 }
                 Poll::Ready(Err(error)) => {
                     self.failure.get_or_insert(error.kind());
@@ -216,16 +257,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         false
     }
 
-    /// The peer has ended its side; it may still read.
+    /// Updates the deadlines after data has arrived.
+    fn follow(&mut self, now: Instant) {
+        let completed = self.machine.completed();
+        if completed != self.completed {
+            (self.completed, self.partial, self.opening) = (completed, None, None);
+            if let Some(opened) = self.opened.take() {
+                opened();
+            }
+        }
+        match self.unfinished {
+            Some(allowed) if self.machine.is_partial() => {
+                self.partial.get_or_insert(later(now, allowed));
+            }
+            _ => self.partial = None,
+        }
+    }
+
+    /// The peer has ended its sending side; it may still read.
     fn end(&mut self, now: Instant) {
         self.ended = true;
-        self.opening = None;
+        (self.opening, self.partial) = (None, None);
         self.machine.receive_end(now);
         let why = ConnectionError::ClosedByPeer;
         self.machine.drain(now, self.grace, why);
     }
 
-    /// Writes what is ready; whether more can be written at once.
+    /// Writes available output. Returns whether more can be written at once.
     fn write(&mut self, cx: &mut Context<'_>) -> bool {
         let mut budget = WRITE_BUDGET_BYTES;
         while !self.machine.output().is_empty() {
@@ -261,7 +319,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         false
     }
 
-    /// Everything is said: the peer may come to its end.
+    /// All output is written: waits for the peer's end.
     fn linger(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let until = self.ending.map_or(now, |until| later(until, LINGER));
         if self.alarm.poll(Some(until), cx) {
@@ -288,7 +346,7 @@ impl<S, M: Carried> Drop for Drive<S, M> {
     }
 }
 
-/// Reads once. A buffer is taken only when something is there to be put into it.
+/// Reads once. A buffer is allocated only when data has arrived.
 fn poll_fill<S: AsyncRead + Unpin>(
     stream: &mut S,
     input: &mut Input,

@@ -1,32 +1,32 @@
-//! How WebSocket begins on HTTP (RFC 6455, section 4).
+//! The opening handshake of WebSocket on HTTP (RFC 6455, section 4).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderMap, HeaderName};
 use sha1::{Digest, Sha1};
 
-/// The subprotocol of JSON-RPC messages (R-WSK-06); not an official name.
+/// The subprotocol of JSON-RPC messages (R-WSK-06); the name is not official.
 pub const PROTOCOL: &str = "mcp";
 
-/// That of the action dialect.
+/// The subprotocol of the action dialect.
 #[cfg(feature = "http")]
 pub const ACTIONS: &str = "mcp-action";
 
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// What the server says to a client's key, so that no cache can have said it.
+/// The server's `Sec-WebSocket-Accept` for a client's key, which proves that the answer is not cached.
 pub fn accept(key: &[u8]) -> String {
     let hash = Sha1::new().chain_update(key).chain_update(GUID).finalize();
     STANDARD.encode(hash)
 }
 
-/// Whether a client's key is one: 16 bytes in base64.
+/// Whether a client's key is valid: 16 bytes in base64.
 #[cfg(feature = "http")]
 pub fn is_key(key: &[u8]) -> bool {
     STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16)
 }
 
-/// Whether a header that is a list has that word.
+/// Whether a header that is a comma-separated list contains a word.
 pub fn lists(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers
         .get_all(name)

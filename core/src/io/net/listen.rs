@@ -1,33 +1,64 @@
-//! Sockets that are listened on, and taking connections from them.
+//! Listening sockets, and accepting connections from them.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream, ToSocketAddrs, lookup_host};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::places::{Place, Places};
 use super::socket;
+use crate::io::http::HttpOptions;
 
-/// How long to wait before the next connection is taken when the process has run out of
-/// descriptors.
+/// Pause before the next connection is accepted when the process has run out of descriptors.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(100);
 
-/// Connections that may wait to be taken: a burst of more is slowed down by the system, by a second
-/// each. Some systems allow fewer.
+/// Maximum number of connections waiting to be accepted. In a larger burst, the system delays
+/// connections by a second each. Some systems allow fewer.
 const BACKLOG: u32 = 4096;
 
-/// Listens on the first of an address's meanings that can be listened on. Within a tokio runtime
-/// with I/O.
+/// From where a server can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// From this machine: loopback addresses.
+    Machine,
+    /// From any machine.
+    Anywhere,
+}
+
+impl Reach {
+    /// `Anywhere` if clients must authenticate, or if `options` allow anonymous clients.
+    pub fn of(proven: bool, options: &HttpOptions) -> Self {
+        match proven || options.anonymous {
+            true => Self::Anywhere,
+            false => Self::Machine,
+        }
+    }
+
+    fn check(self, address: SocketAddr) -> io::Result<()> {
+        let ip = address.ip();
+        if self == Self::Anywhere || ip.to_canonical().is_loopback() {
+            return Ok(());
+        }
+        let why = format!(
+            "{ip} is reached from other machines, and this server has no verifier: anybody there \
+             could call its tools. Give its policy a verifier, listen on 127.0.0.1, or set \
+             `anonymous`"
+        );
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    }
+}
+
+/// Listens on the first resolved address on which that is possible. Requires a tokio runtime with I/O
+/// enabled.
 ///
 /// # Errors
-/// Why none can be.
-pub async fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
+/// Why no address can be listened on.
+pub async fn listen(address: impl ToSocketAddrs, reach: Reach) -> io::Result<TcpListener> {
     let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in lookup_host(address).await? {
-        outcome = listen_on(address);
+        outcome = reach.check(address).and_then(|()| listen_on(address));
         if outcome.is_ok() {
             break;
         }
@@ -40,34 +71,37 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Elsewhere it means that others may take the address away.
+    // On other systems this option would let other programs take over the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// One of the connections that there may be at a time, for as long as it lives.
-pub type Place = Arc<OwnedSemaphorePermit>;
+/// A connection, and its peer address if it has one.
+type Accepted<S> = (S, Option<SocketAddr>);
 
-/// A socket that is listened on.
+/// A listening socket.
 pub trait Listener {
-    /// A connection.
+    /// The type of its connections.
     type Stream;
-    /// The next one, which may take nothing for `stall`.
+    /// Accepts the next connection. The system waits at least `stall` for a peer that takes no data.
     ///
     /// # Errors
-    /// That of `accept`.
-    fn next(&self, stall: Duration) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// Those of `accept`.
+    fn next(
+        &self,
+        stall: Duration,
+    ) -> impl Future<Output = io::Result<Accepted<Self::Stream>>> + Send;
 }
 
 impl Listener for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self, stall: Duration) -> io::Result<TcpStream> {
-        let (stream, _) = self.accept().await?;
+    async fn next(&self, stall: Duration) -> io::Result<Accepted<TcpStream>> {
+        let (stream, peer) = self.accept().await?;
         socket::prepare(&stream, stall);
-        Ok(stream)
+        Ok((stream, Some(peer)))
     }
 }
 
@@ -75,65 +109,43 @@ impl Listener for TcpListener {
 impl Listener for tokio::net::UnixListener {
     type Stream = tokio::net::UnixStream;
 
-    async fn next(&self, _: Duration) -> io::Result<Self::Stream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self, _: Duration) -> io::Result<Accepted<Self::Stream>> {
+        self.accept().await.map(|(stream, _)| (stream, None))
     }
 }
 
-/// The connections that there may be at a time: further ones wait to be taken.
-#[derive(Clone, Debug)]
-pub struct Places {
-    free: Arc<Semaphore>,
-    all: u32,
-}
-
-impl Places {
-    /// So many.
-    pub fn new(all: usize) -> Self {
-        let all = all.clamp(1, u32::MAX as usize).min(Semaphore::MAX_PERMITS);
-        Self {
-            free: Arc::new(Semaphore::new(all)),
-            all: all as u32,
-        }
-    }
-
-    /// Takes connections and hands each to `begin`, until `stop` ends. Their peers may take nothing
-    /// for `stall`.
-    pub async fn fill<L: Listener>(
-        &self,
-        listener: L,
-        stall: Duration,
-        stop: impl Future<Output = ()>,
-        mut begin: impl FnMut(L::Stream, Place),
-    ) {
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            let accept = async {
-                // It is never closed.
-                let place = self.free.clone().acquire_owned().await.ok()?;
-                Some((listener.next(stall).await, place))
-            };
-            let accepted = tokio::select! {
-                accepted = accept => accepted,
-                () = &mut stop => return,
-            };
-            match accepted {
-                Some((Ok(stream), place)) => begin(stream, Arc::new(place)),
-                // One connection's misfortune, or none left to be had: others go on.
-                Some((Err(error), _)) if is_of_one_connection(&error) => {}
-                Some((Err(error), _)) => {
-                    event!(warn, %error, "no further connection can be taken");
-                    drop(error);
-                    tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
+/// Accepts connections as they come, and passes those that get a place to `begin`, until `stop`
+/// completes. The system waits at least `stall` for a peer that takes no data.
+pub async fn fill<L: Listener>(
+    places: &Places,
+    listener: L,
+    stall: Duration,
+    stop: impl Future<Output = ()>,
+    mut begin: impl FnMut(L::Stream, Place),
+) {
+    let mut stop = std::pin::pin!(stop);
+    let mut tidies = std::pin::pin!(places.give_memory_back());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.next(stall) => accepted,
+            () = &mut stop => return,
+            never = &mut tidies => match never {},
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if let Some(place) = places.take(peer) {
+                    begin(stream, place);
                 }
-                None => return,
+            }
+            // An error of a single connection does not affect the others.
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                event!(warn, %error, "no further connection can be taken");
+                drop(error);
+                places.make_room();
+                tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
             }
         }
-    }
-
-    /// Waits until all connections have ended, at most for so long.
-    pub async fn emptied(&self, within: Duration) {
-        let _ = tokio::time::timeout(within, self.free.acquire_many(self.all)).await;
     }
 }
 
@@ -143,4 +155,43 @@ fn is_of_one_connection(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-HTP-07.
+    #[test]
+    fn a_server_that_asks_for_no_credentials_is_reached_from_its_machine() {
+        let is_local = |address: &str| {
+            let address: SocketAddr = address.parse().unwrap();
+            assert!(Reach::Anywhere.check(address).is_ok());
+            Reach::Machine.check(address).is_ok()
+        };
+        for address in [
+            "127.0.0.1:0",
+            "127.8.8.8:1",
+            "[::1]:0",
+            "[::ffff:127.0.0.1]:0",
+        ] {
+            assert!(is_local(address), "{address}");
+        }
+        for address in [
+            "0.0.0.0:0",
+            "[::]:0",
+            "[::ffff:0.0.0.0]:0",
+            "192.168.0.1:80",
+            "[fe80::1]:0",
+        ] {
+            assert!(!is_local(address), "{address}");
+        }
+        let anonymous = HttpOptions {
+            anonymous: true,
+            ..HttpOptions::default()
+        };
+        assert_eq!(Reach::of(false, &HttpOptions::default()), Reach::Machine);
+        assert_eq!(Reach::of(true, &HttpOptions::default()), Reach::Anywhere);
+        assert_eq!(Reach::of(false, &anonymous), Reach::Anywhere);
+    }
 }

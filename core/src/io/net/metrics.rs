@@ -1,4 +1,4 @@
-//! What a server has done so far, in numbers.
+//! Counters of a server.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::Budget;
 
-/// Counters of a server, for who watches over it. Reading them costs nobody anything.
+/// Counters of a server, for monitoring. Reading them does not slow the server down.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// What knows of calls.
+    /// Counts the calls.
     budget: Arc<Budget>,
     pub(in crate::io) connections: AtomicU64,
     pub(in crate::io) ended: AtomicU64,
@@ -26,36 +26,36 @@ pub struct Metrics {
     bytes_written: AtomicU64,
 }
 
-/// [`Metrics`] at one moment.
+/// The values of [`Metrics`] at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Connections that are open.
+    /// Open connections.
     pub open_connections: u64,
-    /// Connections since the beginning.
+    /// Connections since the start.
     pub connections: u64,
-    /// WebSockets since the beginning; they are connections, too.
+    /// WebSockets since the start; also counted as connections.
     pub websockets: u64,
-    /// Requests of HTTP.
+    /// HTTP requests since the start.
     pub http_requests: u64,
-    /// Those of them that were answered with a status of 400 or more.
+    /// HTTP requests that were answered with a status of 400 or more.
     pub http_errors: u64,
-    /// Sessions on HTTP that are open.
+    /// Open HTTP sessions.
     pub open_sessions: u64,
-    /// Sessions on HTTP since the beginning.
+    /// HTTP sessions since the start.
     pub sessions: u64,
-    /// Calls that are under way, on whatever carrier.
+    /// Calls in progress, on any transport.
     pub open_calls: u64,
-    /// Calls that were handed to a handler since the beginning.
+    /// Calls that were handed to a handler since the start.
     pub calls: u64,
-    /// Bytes that came, without those of TLS.
+    /// Bytes received, without the overhead of TLS.
     pub bytes_read: u64,
-    /// Bytes that left, likewise.
+    /// Bytes sent, without the overhead of TLS.
     pub bytes_written: u64,
 }
 
 impl Metrics {
-    /// Of a server whose connections have that budget.
+    /// Counters of a server whose connections share that budget.
     pub(in crate::io) fn of(budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             budget,
@@ -63,7 +63,7 @@ impl Metrics {
         })
     }
 
-    /// The counters now.
+    /// Reads the counters.
     pub fn counts(&self) -> Counts {
         let ended = self.ended.load(Relaxed);
         let connections = self.connections.load(Relaxed);
@@ -90,14 +90,14 @@ pub fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// A stream whose bytes are counted, and whose end is.
+/// Counts the bytes of a stream, and its end.
 pub struct Counted<S> {
     stream: S,
     metrics: Arc<Metrics>,
 }
 
 impl<S> Counted<S> {
-    /// From now on.
+    /// Counts a new connection.
     pub fn new(stream: S, metrics: &Arc<Metrics>) -> Self {
         count(&metrics.connections);
         let metrics = metrics.clone();

@@ -1,24 +1,27 @@
-//! Sockets: TCP, Unix and WebSocket, on tokio, both sides.
+//! Servers and clients on sockets: TCP, Unix and WebSocket, on tokio.
 //!
 //! ```text
-//!   socket ─▶ [TLS] ─▶ drive ─▶ connection               a message a line, or behind its length
-//!   socket ─▶ [TLS] ─▶ drive ─▶ websocket ─▶ connection  a message a text
+//!   socket ─▶ [TLS] ─▶ drive ─▶ connection               messages in lines or behind their lengths
+//!   socket ─▶ [TLS] ─▶ drive ─▶ websocket ─▶ connection  one message in each text frame
 //! ```
 //!
-//! One task drives one connection. It never waits for a handler, reads on while writing is
-//! blocked, and is bounded in what it does before others have their turn.
+//! One task drives one connection. The task never waits for a handler, keeps reading while writes are
+//! blocked, and does a bounded amount of work before other tasks run.
 //!
 //! | file | what it is for |
 //! |---|---|
 //! | `drive` | the loop around one connection on one socket |
-//! | `websocket` | a connection behind WebSocket's frames: pings, heartbeats, close codes |
-//! | `handshake` | how WebSocket begins on HTTP |
-//! | `reception` | connections that others open |
-//! | `connect`, `upgrade` | those that this side opens |
-//! | `listen`, `unix`, `serve` | sockets that are listened on; a server on any address |
-//! | `threads`, `crew` | what drives a server's sockets: threads of their own, or those of handlers |
+//! | `websocket` | a connection on WebSocket frames: pings, heartbeats, close codes |
+//! | `handshake` | the opening handshake of WebSocket on HTTP |
+//! | `places` | how many connections there may be, and which give way |
+//! | `reception` | connections that clients open |
+//! | `connect`, `upgrade` | connections that this side opens |
+//! | `listen`, `unix`, `serve` | listening sockets; a server at any address |
+//! | `threads`, `crew` | the threads that drive a server's sockets: their own, or those of handlers |
 //! | `metrics` | what a server has done so far |
-//! | `socket`, `tls` | what TCP sockets are set to; TLS |
+//! | `turns`, `least_used` | which connections run first when more is ready than the threads can do |
+//! | `trim` | memory goes back to the system when many connections have ended |
+//! | `socket`, `tls` | options of TCP sockets; TLS |
 
 pub(super) mod connect;
 #[cfg(feature = "http")]
@@ -26,9 +29,13 @@ mod crew;
 pub(super) mod drive;
 pub(super) mod handshake;
 #[cfg(feature = "http")]
+mod least_used;
+#[cfg(feature = "http")]
 pub(super) mod listen;
 #[cfg(feature = "http")]
 pub(super) mod metrics;
+#[cfg(feature = "http")]
+pub(super) mod places;
 #[cfg(feature = "http")]
 pub(super) mod reception;
 #[cfg(feature = "http")]
@@ -38,6 +45,10 @@ mod socket;
 mod threads;
 #[cfg(all(feature = "http", feature = "tls"))]
 pub(super) mod tls;
+#[cfg(feature = "http")]
+mod trim;
+#[cfg(feature = "http")]
+pub(super) mod turns;
 #[cfg(all(unix, feature = "http"))]
 mod unix;
 mod upgrade;

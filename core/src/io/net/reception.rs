@@ -1,4 +1,4 @@
-//! Connections that others open: each gets a host, and is driven until both sides have ended.
+//! Connections that clients open: each gets a host, and is driven until both sides have ended.
 
 use std::io;
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::drive::{Terms, drive};
 use super::metrics::{Metrics, count};
+use super::places::Place;
 use super::websocket::WebSocket;
-use crate::connection::{Config, Connection, Framing};
+use crate::connection::{Config, Connection, Framing, Source};
 use crate::correlate::CancelToken;
 use crate::io::hosted::Owned;
 use crate::io::http::{HttpOptions, Principal};
@@ -17,10 +18,23 @@ use crate::io::trace::traced;
 use crate::io::wait::Bell;
 use crate::server::Hosting;
 
-/// What is served on connections of one stream each, and how.
+/// Properties of one accepted connection.
+pub struct Carried {
+    pub framing: Framing,
+    /// A WebSocket that carries only actions.
+    pub actions: bool,
+    pub principal: Option<Principal>,
+    /// The source of the connection.
+    pub source: Source,
+}
+
+/// Serves connections of one stream each, with these options.
 pub struct Reception {
     hosting: Arc<dyn Hosting>,
+    /// The configuration of WebSockets, which have pings of their own.
     config: Arc<Config>,
+    /// The configuration of other connections: the engine pings a silent peer.
+    asking: Arc<Config>,
     heartbeat: Option<Duration>,
     grace: Duration,
     opening: Duration,
@@ -29,76 +43,117 @@ pub struct Reception {
 }
 
 impl Reception {
-    /// Serves what is hosted within the bounds of `options`.
+    /// Serves `hosting` within the limits of `options`.
     pub fn new(hosting: Arc<dyn Hosting>, options: &HttpOptions) -> Self {
         let mut config = Config::clone(hosting.config());
         config.limits = options.limits.clone();
+        config.budget.join_network();
+        let mut asking = config.clone();
+        let interval = &mut asking.limits.keepalive_interval;
+        *interval = interval.or(options.heartbeat);
         Self {
             hosting,
             metrics: Metrics::of(config.budget.clone()),
+            asking: Arc::new(asking),
             config: Arc::new(config),
             heartbeat: options.heartbeat,
             grace: options.grace,
-            opening: options.header_timeout,
+            opening: options.header_timeout.min(options.limits.handshake_timeout),
             stop: CancelToken::new(),
         }
     }
 
-    /// What was done so far.
+    /// The server's counters.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// All connections end in good order.
+    /// Whether the action dialect is spoken.
+    pub fn takes_actions(&self) -> bool {
+        self.config.actions
+    }
+
+    /// Ends all connections gracefully.
     pub fn stop(&self) {
         self.stop.cancel(None);
     }
 
-    /// Serves on one connection until it has ended; `actions` are all that comes on some
-    /// WebSockets.
+    /// Serves one connection until it has ended, or makes room for another.
     ///
     /// # Errors
     /// When the trace that the environment asks for cannot be written.
     pub async fn serve<S>(
         &self,
         stream: S,
-        (framing, actions): (Framing, bool),
-        principal: Option<&Principal>,
+        carried: Carried,
+        place: Option<Place>,
     ) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
+        let gives_way = place.as_ref().map(|place| place.gives_way());
+        // The place is held until the end.
+        let served = self.serve_on(stream, carried, place.clone());
+        match gives_way {
+            None => served.await,
+            Some(gives_way) => tokio::select! {
+                served = served => served,
+                () = gives_way => Ok(()),
+            },
+        }
+    }
+
+    async fn serve_on<S>(&self, stream: S, carried: Carried, place: Option<Place>) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Carried {
+            framing,
+            actions,
+            principal,
+            source,
+        } = carried;
         event!(debug, ?framing, "a connection begins");
         let now = Instant::now();
-        let config = traced(self.config.clone())?;
-        let longest = config.limits.max_message_bytes;
+        let is_websocket = matches!(framing, Framing::WebSocket { .. });
+        let config = match is_websocket {
+            true => &self.config,
+            false => &self.asking,
+        };
+        let config = traced(config.clone())?;
+        let (longest, unfinished) = (config.limits.max_message_bytes, config.limits.stall_timeout);
         let mut connection = Connection::new(config, now);
         if let Some(principal) = principal {
-            connection.set_principal(principal.clone());
+            connection.set_principal(principal);
         }
         let bell = Bell::new();
         connection.set_wake(bell.clone());
-        let host = self.hosting.host(connection.handle(), None);
+        let mut host = self.hosting.host(connection.handle(), None);
+        connection.set_source(&source);
+        host.sent_from(source);
         let terms = Terms {
             grace: self.grace,
             opening: Some(self.opening),
+            unfinished: Some(unfinished),
             stop: Some(self.stop.clone()),
+            opened: Some(Box::new(move || {
+                if let Some(place) = &place {
+                    place.establish();
+                }
+            })),
         };
-        match framing {
-            Framing::WebSocket { masked } => {
-                count(&self.metrics.websockets);
-                let beat = self.heartbeat;
-                let machine = WebSocket::new(connection, host, masked, longest, beat, now);
-                let machine = match actions {
-                    true => machine.of_actions(),
-                    false => machine,
-                };
-                drive(stream, machine, bell, terms).await;
-            }
-            _ => {
-                let machine = Owned::new(connection, framing, host);
-                drive(stream, machine, bell, terms).await;
-            }
+        if is_websocket {
+            count(&self.metrics.websockets);
+            let beat = self.heartbeat;
+            let machine = WebSocket::new(connection, host, false, longest, beat, now);
+            let machine = match actions {
+                true => machine.of_actions(),
+                false => machine,
+            };
+            drive(stream, machine, bell, terms).await;
+        } else {
+            let machine = Owned::new(connection, framing, host).wary();
+            drive(stream, machine, bell, terms).await;
         }
         event!(debug, lasted = ?now.elapsed(), "a connection has ended");
         Ok(())

@@ -1,4 +1,4 @@
-//! A server wherever it is to be reached, on threads of its own.
+//! Serves at any address, on threads of the server's own.
 
 use std::future::Future;
 use std::io;
@@ -15,9 +15,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::drive::FAREWELL;
-use super::listen::{Listener, Places, listen};
+use super::listen::{Listener, Reach, fill, listen};
 use super::metrics::{Counted, Metrics};
-use super::reception::Reception;
+use super::places::{Place, Places};
+use super::reception::{Carried, Reception};
 use super::threads::{self, Threads};
 use crate::connection::{Connection, Framing};
 use crate::handler::Spawner;
@@ -28,22 +29,29 @@ use crate::io::trace::traced;
 use crate::io::workers::{Workers, WorkersConfig};
 use crate::server::{Hosting, Server};
 
-/// How a server is reached.
+/// Options of a server at an address.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Of HTTP and WebSocket; limits, grace and header timeout are also those of TCP and Unix
-    /// sockets. The path is that of the address.
+    /// Options of HTTP and WebSocket. Limits, grace and header timeout also apply to TCP and Unix
+    /// sockets. The path is taken from the address.
     pub http: HttpOptions,
-    /// Of stdin and stdout.
+    /// Options of stdin and stdout.
     pub stdio: StdioOptions,
     /// Certificate and key, for `https` and `wss`.
     pub tls: Option<TlsOptions>,
-    /// Threads that drive sockets, beside those that run handlers. When `None`, one at a time does,
-    /// and that one of those that run handlers: best until one processor is not enough for the
-    /// traffic.
+    /// Number of threads that drive sockets, in addition to the threads that run handlers. `None`: the
+    /// threads that run handlers also drive the sockets, one at a time. That is best until the traffic
+    /// needs more than one processor.
     pub threads: Option<usize>,
-    /// Connections at a time; further ones wait to be taken.
+    /// Maximum number of connections at a time, 65,536 by default. When it is reached, a new connection
+    /// takes the place of the oldest one that has not finished its handshake (a first answer over HTTP,
+    /// a first message elsewhere), unless the address of that one has fewer connections; otherwise the
+    /// new connection is closed at once.
     pub max_connections: usize,
+    /// Maximum number of connections of one address (IPv6: one /64 network) at a time. By default three
+    /// quarters of `max_connections`; the last quarter is left for addresses that have few. Clients of
+    /// Unix sockets and [trusted proxies](HttpOptions::trusted_proxies) are exempt.
+    pub max_connections_per_peer: Option<usize>,
 }
 
 impl Default for ServeOptions {
@@ -54,24 +62,25 @@ impl Default for ServeOptions {
             tls: None,
             threads: None,
             max_connections: 65_536,
+            max_connections_per_peer: None,
         }
     }
 }
 
-/// Who a server is behind TLS.
+/// The identity of a server behind TLS, and of the clients that it accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// A file with its certificate and those that vouch for it, in PEM.
+    /// A PEM file with the server's certificate and the chain of its issuers.
     pub certificate: PathBuf,
-    /// A file with its key, in PEM.
+    /// A PEM file with the private key.
     pub key: PathBuf,
-    /// A file with the certificates, in PEM, of which one has to vouch for that of each client
-    /// (mutual TLS). A [verifier](crate::policy::Policy::verifier) is shown the client's. `None`:
-    /// clients are not asked for any.
+    /// A PEM file with the root certificates that must have issued the certificate of each client
+    /// (mutual TLS). The client's certificate is passed to the
+    /// [verifier](crate::policy::Policy::verifier). `None`: clients are not asked for a certificate.
     pub clients: Option<PathBuf>,
 }
 
-/// A server at work. Dropping it does not end it.
+/// A running server. Dropping it does not stop the server.
 #[derive(Debug)]
 pub struct Serving {
     address: Address,
@@ -80,12 +89,12 @@ pub struct Serving {
     over: Mutex<Receiver<()>>,
 }
 
-/// Ends a server, from any thread.
+/// Stops a server, from any thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(Stop);
 
 impl Stopper {
-    /// As [`Serving::stop`].
+    /// Stops the server, as [`Serving::stop`] does.
     pub fn stop(&self) {
         match &self.0 {
             Stop::Stdio(stop) => stop.stop(),
@@ -100,14 +109,17 @@ enum Stop {
     Sockets(watch::Sender<bool>),
 }
 
-/// Serves what is hosted, by whatever language, on an address and on threads of its own, until it
-/// is stopped; on `stdio:` until the client is done, too. [`Server::serve`] is for Rust's.
+/// Serves a hosted server, in whichever language, at an address. It runs on threads of its own until it
+/// is stopped; on `stdio:` also until the client ends. For a Rust server, see [`Server::serve`].
 ///
 /// # Errors
-/// When the address cannot be listened on, a file of the options cannot be read, a trace that the
-/// environment asks for cannot be written, or a thread cannot be started. What is a client's
-/// address alone, or needs a feature that is not built in, is
-/// [`Unsupported`](io::ErrorKind::Unsupported).
+/// - When the address cannot be listened on, a file of the options cannot be read, the trace that the
+///   environment asks for cannot be written, or a thread cannot be started.
+/// - [`PermissionDenied`](io::ErrorKind::PermissionDenied) when other machines can reach the address,
+///   no credentials are checked and [`HttpOptions::anonymous`] is not set.
+/// - [`InvalidInput`](io::ErrorKind::InvalidInput) when `hosts` or `origins` are not valid.
+/// - [`Unsupported`](io::ErrorKind::Unsupported) when only a client can use the address, or it needs a
+///   feature that is not built in.
 pub fn serve(
     hosting: Arc<dyn Hosting>,
     address: &Address,
@@ -116,9 +128,9 @@ pub fn serve(
     serve_with(|_| hosting, address, options)
 }
 
-/// The same, where `host` is given what runs jobs on the threads that the server has: on a socket,
-/// unless `threads` says otherwise, a job runs right behind the turn of the network that it was
-/// spawned in, on the same thread.
+/// Like [`serve`], but `host` receives the spawner that runs jobs on the server's threads. On a socket,
+/// unless `threads` is set, a job runs directly after the network turn that spawned it, on the same
+/// thread.
 ///
 /// # Errors
 /// As [`serve`].
@@ -139,8 +151,8 @@ pub fn serve_with(
 }
 
 impl Server {
-    /// Serves on an address until it is stopped, on threads of its own, which run the handlers,
-    /// too; on `stdio:` until the client is done, too.
+    /// Serves at an address until it is stopped, on threads of its own, which also run the handlers; on
+    /// `stdio:` also until the client ends.
     ///
     /// ```no_run
     /// use mcpbolt::io::ServeOptions;
@@ -177,7 +189,7 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
     let mut connection = Connection::new(config, Instant::now());
     let mut host = hosting.host(connection.handle(), None);
     let over = threads::begin("mcpbolt-stdio", move || {
-        // How it ends is nobody's to act upon.
+        // Nobody can act on how the connection ended.
         let _ = stdio.drive(&mut connection, &mut host);
     })?;
     Ok(Serving {
@@ -188,8 +200,8 @@ fn on_stdio(hosting: &dyn Hosting, options: ServeOptions) -> io::Result<Serving>
     })
 }
 
-/// Does something that makes a runtime, waits for it and may drop it: all three are refused on the
-/// threads of another runtime, which a program may well call from.
+/// Runs a closure on another thread. It creates a runtime, blocks on it and may drop it: all three
+/// panic on a thread of another runtime, from which a program may call this.
 fn aside<T: Send>(run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let aside = thread::Builder::new().spawn_scoped(scope, run)?;
@@ -206,13 +218,18 @@ fn on_sockets(
     let stop = watch::Sender::new(false);
     let stopped = asked_to(stop.subscribe());
     let mut metrics = Arc::default();
+    let verifies = hosting.policy().is_some_and(|policy| policy.has_verifier());
+    let reach = Reach::of(
+        verifies || asks_for_certificates(address, &options),
+        &options.http,
+    );
     let (address, over) = match address {
         Address::Tcp {
             host,
             port,
             framing,
         } => {
-            let listener = threads.block_on(listen((host.as_str(), *port)))?;
+            let listener = threads.block_on(listen((host.as_str(), *port), reach))?;
             let address = Address::Tcp {
                 host: host.clone(),
                 port: listener.local_addr()?.port(),
@@ -232,7 +249,7 @@ fn on_sockets(
         #[cfg(not(unix))]
         Address::Unix { .. } => return Err(unsupported("this system has no Unix sockets")),
         Address::Http(url) | Address::WebSocket(url) => {
-            let listener = threads.block_on(listen((url.host.as_str(), url.port)))?;
+            let listener = threads.block_on(listen((url.host.as_str(), url.port), reach))?;
             let url = Url {
                 port: listener.local_addr()?.port(),
                 ..url.clone()
@@ -266,7 +283,7 @@ fn reception(
     Arc::new(reception)
 }
 
-/// Serves on connections that are streams of bytes; `kept` is let go of at the end.
+/// Serves connections that are byte streams; `kept` is dropped at the end.
 async fn on_streams<L, K>(
     listener: L,
     kept: K,
@@ -277,18 +294,24 @@ async fn on_streams<L, K>(
     L: Listener,
     L::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let places = Places::new(options.max_connections);
-    let begin = |stream, place| {
-        let reception = reception.clone();
-        tokio::spawn(async move {
-            // One that cannot be traced is not served.
+    let (all, each) = (options.max_connections, options.max_connections_per_peer);
+    let places = Places::new(all, each, &options.http.trusted_proxies);
+    let begin = |stream, place: Place| {
+        let (reception, held) = (reception.clone(), place.clone());
+        tokio::spawn(held.task(async move {
             let stream = Counted::new(stream, reception.metrics());
-            let _ = reception.serve(stream, (heard(framing), false), None).await;
-            drop(place);
-        });
+            let carried = Carried {
+                framing: heard(framing),
+                actions: false,
+                principal: None,
+                source: place.source().clone(),
+            };
+            // A connection that cannot be traced is not served.
+            let _ = reception.serve(stream, carried, Some(place)).await;
+        }));
     };
     let stall = options.http.limits.stall_timeout;
-    places.fill(listener, stall, stopped, begin).await;
+    fill(&places, listener, stall, stopped, begin).await;
     reception.stop();
     places.emptied(options.http.grace + FAREWELL).await;
     drop(kept);
@@ -309,7 +332,7 @@ fn on_http(
         http.hosts.push(url.bracketed_host());
     }
     let server = HttpServer::on(listener, HttpService::hosting(hosting, http)?)
-        .max_connections(options.max_connections);
+        .max_connections(options.max_connections, options.max_connections_per_peer);
     match (url.secure, &options.tls) {
         (false, _) => Ok(server),
         (true, None) => Err(unsupported("https and wss need a certificate and its key")),
@@ -317,12 +340,24 @@ fn on_http(
     }
 }
 
-/// Whether it stands for every address of this machine.
+/// Whether TLS admits only clients that show a certificate.
+fn asks_for_certificates(address: &Address, options: &ServeOptions) -> bool {
+    let asks = options
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.clients.is_some());
+    match address {
+        Address::Http(url) | Address::WebSocket(url) => url.secure && asks,
+        _ => false,
+    }
+}
+
+/// Whether the host stands for every address of this machine.
 fn is_unspecified(host: &str) -> bool {
     host.parse() == Ok(Ipv4Addr::UNSPECIFIED) || host.parse() == Ok(Ipv6Addr::UNSPECIFIED)
 }
 
-/// Waits until it is to stop: not when nobody can say so any more.
+/// Waits until the server is asked to stop; forever when nobody can ask any more.
 async fn asked_to(mut stop: watch::Receiver<bool>) {
     if stop.wait_for(|&stop| stop).await.is_err() {
         std::future::pending::<()>().await;
@@ -330,27 +365,27 @@ async fn asked_to(mut stop: watch::Receiver<bool>) {
 }
 
 impl Serving {
-    /// Where it is reached, with the port that the system chose if it was to choose one.
+    /// The address of the server, with the port that the system chose if the port was 0.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Takes no new connection; what is in flight is answered within the grace period.
+    /// Stops accepting connections; requests in flight are answered within the grace period.
     pub fn stop(&self) {
         self.stop.stop();
     }
 
-    /// What ends it, for other threads.
+    /// Stops the server from other threads.
     pub fn stopper(&self) -> Stopper {
         self.stop.clone()
     }
 
-    /// What was done so far; on stdin and stdout calls alone are counted.
+    /// Counters of the server. On stdin and stdout, only calls are counted.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Waits until it has ended.
+    /// Blocks until the server has ended.
     pub fn wait(&self) {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = over.recv();
@@ -361,7 +396,8 @@ fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-/// Who does not speak first takes lengths for what they are, unless it is to take nothing else.
+/// The framing of an accepted connection: where lines are configured, a client may also send messages
+/// behind their lengths, which is detected.
 fn heard(framing: Framing) -> Framing {
     match framing {
         Framing::Line => Framing::Detect,

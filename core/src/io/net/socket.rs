@@ -1,19 +1,19 @@
-//! What every TCP socket is set to.
+//! Options of every TCP socket.
 
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-/// Silence after which the system asks whether the peer is there, and how long it may be silent
-/// then, in all.
+/// Idle time after which the system probes the peer, and total time that the peer may leave probes
+/// unanswered.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Small messages leave at once: without it an answer in two writes waits for the other side's
-/// delayed acknowledgement. A peer that is gone without a word is found by the system, also when
-/// nothing is written (R-WSK-03). One that only takes nothing, which to the system is the same, has
-/// at least `stall` to do so.
+/// Sets the options of a TCP socket. `TCP_NODELAY` sends small messages at once; otherwise an answer of
+/// two writes waits for the other side's delayed acknowledgement. Keep-alive lets the system detect a
+/// peer that disappeared, even while nothing is written (R-WSK-03). On Linux, a peer that accepts no
+/// data, which to the system looks the same, has at least `stall` to do so.
 pub fn prepare(stream: &TcpStream, stall: Duration) {
-    // A socket that knows none of these serves as well.
+    // A socket that does not support an option works without it.
     let _ = stream.set_nodelay(true);
     #[cfg(not(target_os = "linux"))]
     let _ = stall;
@@ -41,7 +41,7 @@ mod tests {
     use rustix::net::sockopt::tcp_user_timeout;
     use tokio::net::TcpListener;
 
-    /// R-WSK-03: the system is no less patient with who reads nothing than the engine is.
+    /// R-WSK-03: the system waits for a peer that reads nothing at least as long as the engine does.
     #[tokio::test]
     async fn who_may_stall_for_long_is_not_given_up_by_the_system() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -12,16 +12,16 @@ use super::crew::Crew;
 use crate::handler::Spawner;
 use crate::io::workers::{Workers, WorkersConfig};
 
-/// What drives a server's sockets.
+/// The threads that drive a server's sockets.
 pub enum Threads {
-    /// One at a time, whichever of those leads that run handlers: best where calls are quick.
+    /// The threads that run handlers, one at a time: best where calls are quick.
     Crew(Crew),
-    /// As many as were asked for: for more traffic than one thread can carry.
+    /// A fixed number of threads: for more traffic than one thread can carry.
     Many(Runtime),
 }
 
 impl Threads {
-    /// As many as are asked for; a crew when it is not said how many.
+    /// Starts `count` threads, or a crew if `None`.
     ///
     /// # Errors
     /// When they cannot be started.
@@ -37,7 +37,7 @@ impl Threads {
         Ok(Self::Many(runtime))
     }
 
-    /// Where handlers run best.
+    /// The spawner on which handlers run best.
     pub fn spawner(&self) -> Arc<dyn Spawner> {
         match self {
             Self::Crew(crew) => crew.spawner(),
@@ -45,7 +45,7 @@ impl Threads {
         }
     }
 
-    /// Does something before anybody drives them.
+    /// Runs a future before the threads are driven.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         match self {
             Self::Crew(crew) => crew.block_on(future),
@@ -53,7 +53,7 @@ impl Threads {
         }
     }
 
-    /// Drives `main` to its end; who receives learns it.
+    /// Drives `main` to its end; then the receiver is disconnected.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -65,17 +65,17 @@ impl Threads {
     }
 }
 
-/// Does something on a thread of that name; who receives learns its end.
+/// Runs a closure on a thread of that name; when it ends, the receiver is disconnected.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When the thread cannot be started.
 pub fn begin(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Receiver<()>> {
     let (told, over) = channel();
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
             run();
-            // Nothing is ever sent: that it is dropped is the word.
+            // Nothing is ever sent; dropping the sender is the signal.
             drop::<std::sync::mpsc::Sender<()>>(told);
         })?;
     Ok(over)

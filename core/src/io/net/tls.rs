@@ -1,4 +1,4 @@
-//! A server behind TLS, by rustls with ring.
+//! TLS of a server, with rustls and ring.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::io::net::serve::TlsOptions;
 
-/// Takes connections behind TLS.
+/// Accepts TLS connections.
 #[derive(Clone)]
 pub struct Acceptor {
     tls: TlsAcceptor,
@@ -24,10 +24,11 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// HTTP/2 and HTTP/1.1 are offered, to clients that are vouched for where that is asked; each handshake may take so long.
+    /// Offers HTTP/2 and HTTP/1.1. If `options.clients` is set, clients must show a certificate issued
+    /// by one of its roots. Each TLS handshake may take `allowed`.
     ///
     /// # Errors
-    /// When a file cannot be read, or the key is not that of the certificate.
+    /// When a file cannot be read, or the key does not match the certificate.
     pub fn new(options: &TlsOptions, allowed: Duration) -> io::Result<Self> {
         let named = |error| invalid(format!("{}: {error}", options.key.display()));
         let key = PrivateKeyDer::from_pem_file(&options.key).map_err(named)?;
@@ -55,16 +56,16 @@ impl Acceptor {
         Ok(Self { tls, allowed })
     }
 
-    /// Goes on behind TLS.
+    /// Performs the TLS handshake.
     ///
     /// # Errors
-    /// When the client does not, or not in time.
+    /// When the handshake fails, or takes too long.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         tokio::time::timeout(self.allowed, self.tls.accept(stream)).await?
     }
 }
 
-/// The certificates of a file.
+/// The certificates in a file.
 fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     let named = |error| invalid(format!("{}: {error}", path.display()));
     let read = CertificateDer::pem_file_iter(path).map_err(named)?;

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, fchmod};
 use tokio::net::{UnixListener, UnixSocket};
 
-/// Connections that may wait to be taken.
+/// Maximum number of connections waiting to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// The file of a socket, which is removed at the end, if it is still that one.
+/// The file of a socket. Removed when dropped, unless another file has replaced it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and number of the file.
+    /// Device and inode number of the file.
     identity: (u64, u64),
 }
 
@@ -28,10 +28,11 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens at that path, for this user alone. A file that a server left behind is replaced.
+/// Listens at that path, accessible to this user only. A socket file that no server listens at is
+/// replaced.
 ///
 /// # Errors
-/// When a server listens there, or something else than a socket is there; as `bind`.
+/// When a server already listens there, or the file is not a socket; and as `bind`.
 pub fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let listener = match bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -49,21 +50,21 @@ pub fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
         path: path.to_owned(),
         identity: identity(path)?,
     };
-    // Where the mode of a socket is not that of its file.
+    // For systems on which the mode of the socket does not carry over to its file.
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
     Ok((listener, file))
 }
 
-/// Listens at once: a file that nobody listens at is anybody's to replace.
+/// Binds and listens in one step: a file that nobody listens at may be replaced by another server.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let socket = UnixSocket::new_stream()?;
-    // Before there is a file, so that nobody else can open it in between.
+    // Set before the file exists, so that no other user can open it in between.
     let _ = fchmod(&socket, Mode::RUSR | Mode::WUSR);
     socket.bind(path)?;
     socket.listen(BACKLOG)
 }
 
-/// Removes a socket's file that nobody listens at.
+/// Removes a socket file that nobody listens at.
 fn clear(path: &Path) -> io::Result<()> {
     let in_use = |why: &str| {
         let path = path.display();

@@ -1,4 +1,4 @@
-//! How a client asks a server of HTTP to go on as a WebSocket (RFC 6455, 4.1).
+//! The client's side of the upgrade from HTTP to WebSocket (RFC 6455, 4.1).
 
 use std::error::Error as _;
 use std::io;
@@ -20,7 +20,7 @@ use super::handshake;
 use crate::io::address::Url;
 use crate::io::open::ConnectOptions;
 
-/// What a server is asked.
+/// The upgrade request and the answer that is expected.
 pub struct Asked {
     request: Request<Empty<Bytes>>,
     accept: String,
@@ -28,10 +28,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// To go on as a WebSocket at that place (R-WSK-05).
+    /// Builds the request to upgrade to WebSocket at `url` (R-WSK-05).
     ///
     /// # Errors
-    /// When a header cannot be sent.
+    /// When a header is not valid.
     pub fn new(url: &Url, options: &ConnectOptions) -> io::Result<Self> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
@@ -56,7 +56,7 @@ impl Asked {
         })
     }
 
-    /// What is wrong with what the server said.
+    /// Checks the server's answer; the error says what is wrong with it.
     fn check<B>(&self, response: &Response<B>) -> Result<(), String> {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let status = response.status();
@@ -88,7 +88,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).map(HeaderValue::to_str)?.ok()
 }
 
-/// What is behind it says more.
+/// Converts an error of hyper; its source says more than the error itself.
 fn broken(error: hyper::Error) -> io::Error {
     let source = error.source();
     match source.and_then(|source| source.downcast_ref::<io::Error>()) {
@@ -105,10 +105,10 @@ fn invalid(error: hyper::http::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
-/// Asks, and goes on as a WebSocket.
+/// Sends the request and upgrades the connection to WebSocket.
 ///
 /// # Errors
-/// Why that cannot be.
+/// Why the upgrade failed.
 pub async fn upgrade<S: Stream + 'static>(
     stream: S,
     mut asked: Asked,
@@ -121,7 +121,7 @@ pub async fn upgrade<S: Stream + 'static>(
         Ok(response) => response,
         Err(error) => {
             drop(sender);
-            // What ended the connection says more.
+            // The reason why the connection ended says more.
             let ended = connection.await.ok().and_then(Result::err);
             return Err(broken(ended.unwrap_or(error)));
         }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::io::address::Address;
 
-    /// RFC 6455, 4.1: `Connection` is a list, `Upgrade` a word.
+    /// RFC 6455, 4.1: `Connection` is a list, `Upgrade` a single word.
     #[test]
     fn a_server_may_say_more_of_its_connection() {
         let Ok(Address::WebSocket(url)) = "ws://localhost/mcp".parse() else {

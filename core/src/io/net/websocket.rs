@@ -1,55 +1,58 @@
-//! A connection behind WebSocket's frames (RFC 6455), still without I/O.
+//! A connection on WebSocket frames (RFC 6455), without I/O.
 //!
 //! ```text
 //!   read    ▶ wire ▶ Reader ▶ messages behind their lengths ▶ connection
-//!   written ◀ the connection's own output, which writes a frame for each message; pongs, pings
-//!             and the close are appended between them
+//!   written ◀ the connection's output, one frame for each message; pongs, pings and the close frame
+//!             are appended between them
 //! ```
 //!
-//! One text is one message (R-WSK-01); bytes are refused with 1003, unless the subprotocol is that
-//! of actions, where a frame of bytes is a message as one of text is. The connection is the session
-//! of the handshake revisions; 2026-07-28 is spoken as on a pipe (R-WSK-08).
+//! One text frame is one message (R-WSK-01). Binary messages are refused with 1003, except with the
+//! subprotocol of actions, where both kinds are accepted. In the handshake revisions, the WebSocket
+//! connection is the session; 2026-07-28 is spoken as on a pipe (R-WSK-08).
 
 use std::time::{Duration, Instant};
 
 use super::drive::Carried;
 use crate::buffer::{Input, Output};
-use crate::connection::{Connection, Framing, Host};
+use crate::connection::{Connection, Framing, Held, Host};
 use crate::error::ConnectionError;
 use crate::frame::websocket::{Control, Fault, Opcode, Payload, Reader, append_control, close};
 use crate::io::hosted::Owned;
 use crate::io::machine::Machine;
 use crate::limits::later;
 
-/// Bytes that wait for the peer above which it gets no pong: who floods with pings and reads
-/// nothing is owed one, not one each.
+/// Bytes waiting for the peer above which pongs are deferred: a peer that floods with pings and reads
+/// nothing gets one pong, not one for each ping.
 const PONG_MARK_BYTES: usize = 64 << 10;
 
-/// A connection and its application behind WebSocket's frames.
+/// A connection and its application on WebSocket frames.
 pub struct WebSocket<H> {
     inner: Owned<H>,
-    /// Whether this side masks: it is the client.
+    /// Whether this side masks its frames, as clients do.
     masks: bool,
     reader: Reader,
     wire: Input,
-    /// The newest ping that is not answered yet.
+    /// Accounts for received bytes that are not a complete message yet.
+    held: Held,
+    /// The newest unanswered ping.
     ping: Option<Payload>,
     heartbeat: Option<Duration>,
-    /// When something last came.
+    /// When data last arrived.
     heard: Instant,
-    /// When a sign of life was asked for since.
+    /// When a ping was sent since then.
     asked: Option<Instant>,
-    /// Bytes that were written in all, the ping included, when nothing but the ping was to be.
+    /// Bytes of output that the socket had taken when the ping was queued, or when last checked. If
+    /// only the ping was queued, its own bytes are included.
     taken: u64,
-    /// With what code the end is to be told.
+    /// The code of the close frame.
     code: Option<u16>,
-    /// The end was told.
+    /// The close frame is queued.
     closed: bool,
 }
 
 impl<H: Host> WebSocket<H> {
-    /// On a connection that has not begun. A peer that is silent for `heartbeat` is pinged, and
-    /// for as long again is taken for dead (R-WSK-03).
+    /// Wraps a connection that has not begun. A peer that is silent for `heartbeat` is pinged, and
+    /// after the same time without a sign of life is considered dead (R-WSK-03).
     pub fn new(
         connection: Connection,
         host: H,
@@ -59,6 +62,7 @@ impl<H: Host> WebSocket<H> {
         now: Instant,
     ) -> Self {
         Self {
+            held: Held::of(&connection.handle().config().budget),
             inner: Owned::new(connection, Framing::WebSocket { masked: masks }, host),
             masks,
             reader: Reader::new(!masks, max_message_bytes),
@@ -73,7 +77,7 @@ impl<H: Host> WebSocket<H> {
         }
     }
 
-    /// Nothing but actions comes, in texts or in bytes (R-WSK-01, R-WSK-06).
+    /// Accepts only actions, in text or binary frames (R-WSK-01, R-WSK-06).
     #[cfg(feature = "http")]
     pub fn of_actions(mut self) -> Self {
         self.inner.expect_actions();
@@ -87,7 +91,7 @@ impl<H: Host> WebSocket<H> {
         output.append_with(|out| append_control(out, opcode, payload, masks));
     }
 
-    /// What is owed after whatever happened: a pong, the close.
+    /// Queues the frames that are due: a pong, or the close frame.
     fn settle(&mut self) {
         if self.closed {
             return;
@@ -107,11 +111,28 @@ impl<H: Host> WebSocket<H> {
 
     fn fail(&mut self, fault: Fault) {
         self.code = Some(fault.code);
+        self.reader.forget();
+        self.held.carry(0);
         let why = std::io::ErrorKind::InvalidData;
         self.inner.close(ConnectionError::Io(why));
     }
 
-    /// When the next ping is due, or the patience with the last one is over.
+    /// Accounts for received bytes that are not a complete message yet.
+    ///
+    /// # Errors
+    /// When the budget has no room for them.
+    fn count(&mut self) -> Result<(), Fault> {
+        let held = self.wire.held() + self.reader.held();
+        match held == self.held.bytes() || self.held.try_carry(held) {
+            true => Ok(()),
+            false => Err(Fault {
+                code: close::TRY_AGAIN,
+                why: "there is no room for a message of this length now",
+            }),
+        }
+    }
+
+    /// When the next ping is due, or the wait for an answer to the last ping is over.
     fn beat(&self) -> Option<Instant> {
         let heartbeat = self.heartbeat.filter(|_| !self.inner.is_closed())?;
         Some(later(self.asked.unwrap_or(self.heard), heartbeat))
@@ -121,7 +142,7 @@ impl<H: Host> WebSocket<H> {
         let output = self.inner.output();
         let (taken, idle) = (output.taken(), output.is_empty());
         if !self.inner.wants_read() {
-            // How long that may last is the connection's to say.
+            // The connection itself limits how long it stops reading.
             self.note(now);
         } else if self.asked.is_none() {
             self.asked = Some(now);
@@ -133,7 +154,7 @@ impl<H: Host> WebSocket<H> {
             };
             self.taken = taken + ping;
         } else if taken != self.taken {
-            // Who still takes what was written before the ping is slow, but there.
+            // A peer that still reads older output is slow, but alive.
             self.asked = Some(now);
             self.taken = taken;
         } else {
@@ -147,7 +168,7 @@ impl<H: Host> WebSocket<H> {
     }
 }
 
-/// R-WSK-07.
+/// The close code for a reason (R-WSK-07).
 fn code_of(reason: Option<&ConnectionError>) -> u16 {
     use ConnectionError::{ClosedByPeer, ClosedLocally, Idle, PeerExited, ShuttingDown};
     match reason {
@@ -164,6 +185,16 @@ impl<H: Host> Carried for WebSocket<H> {
         if self.wire.is_empty() {
             self.wire = Input::new();
         }
+        // Cannot fail: less is held than before.
+        let _ = self.count();
+    }
+
+    fn completed(&self) -> u64 {
+        self.inner.completed
+    }
+
+    fn is_partial(&mut self) -> bool {
+        !self.wire.is_empty() || self.reader.is_partial() || !self.inner.input().is_empty()
     }
 
     fn drained(&mut self) {
@@ -192,6 +223,9 @@ impl<H: Host> Machine for WebSocket<H> {
                 Err(fault) => end = Some(Err(fault)),
             }
         }
+        if let Err(fault) = self.count() {
+            end.get_or_insert(Err(fault));
+        }
         self.inner.receive(now);
         match end {
             None => {}
@@ -205,7 +239,7 @@ impl<H: Host> Machine for WebSocket<H> {
     }
 
     fn receive_end(&mut self, _: Instant) {
-        // Nobody reads on who has ended without a close.
+        // A peer that ends without a close frame does not read any more.
         self.inner.close(ConnectionError::ClosedByPeer);
         self.settle();
     }
@@ -213,6 +247,10 @@ impl<H: Host> Machine for WebSocket<H> {
     fn handle_submissions(&mut self, now: Instant) {
         self.inner.handle_submissions(now);
         self.settle();
+    }
+
+    fn recount(&mut self) {
+        self.inner.recount();
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -1,18 +1,19 @@
-//! How long to wait before another attempt.
+//! The waits between attempts to reconnect.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-/// How long to wait before a connection is opened anew.
+/// How long to wait before the next attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first wait; each further one is twice as long.
+    /// The first wait; each further wait is twice as long.
     pub first: Duration,
-    /// The longest wait. A connection that lived longer than this was a good one: after it the
-    /// waits begin anew.
+    /// The longest wait. After a connection that lasted longer than this, the waits start again from
+    /// `first`.
     pub longest: Duration,
-    /// How often in a row a connection may fail to open, or be lost soon, before it is given up.
+    /// How many times in a row a connection may fail to open, or be lost soon, before reconnecting is
+    /// given up.
     pub attempts: u32,
 }
 
@@ -27,15 +28,15 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How long to wait after so many failures in a row.
+    /// How long to wait after that many failures in a row.
     pub(crate) fn wait(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let wait = self.first.saturating_mul(1 << doublings);
         wait.min(self.longest)
     }
 
-    /// The same, or up to half of it less: so that clients which lost one server together do not
-    /// come back together (R-WSK-04).
+    /// That wait, reduced at random by up to half, so that clients that lost one server together do not
+    /// return together (R-WSK-04).
     pub(super) fn spread(&self, failures: u32) -> Duration {
         let wait = self.wait(failures);
         let chance = RandomState::new().hash_one(failures) as u32;

@@ -1,5 +1,5 @@
-//! A client that outlives its connections: a lost one is opened anew, and asked again for what the
-//! lost one was asked to tell.
+//! A client that survives the loss of its connection: it reconnects, and restores subscriptions and
+//! settings on the new connection.
 
 mod backoff;
 mod watch;
@@ -18,12 +18,12 @@ use crate::client::{Client, Interests, Listening, ToolInfo, block_on};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::LogLevel;
 
-/// A server that is connected to again whenever it is lost (R-STD-09, R-SUB-07).
+/// A client that reconnects to its server whenever the connection is lost (R-STD-09, R-SUB-07).
 ///
-/// What is in flight when a connection is lost fails with
-/// [`RequestError::Closed`]; nothing is sent twice. What was subscribed to, listened to, listed and
-/// set through this is so again on the next connection before anybody gets it from
-/// [`client`](Self::client). Dropping it ends the connection of the moment.
+/// Requests in flight when a connection is lost fail with [`RequestError::Closed`]; they are not sent
+/// again. Subscriptions, listening, tool listings and the log level set through this type are restored
+/// on each new connection before [`client`](Self::client) returns it. Dropping it closes the current
+/// connection.
 ///
 /// ```no_run
 /// use mcpbolt::client::{Client, block_on};
@@ -45,13 +45,13 @@ pub struct Reconnecting {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// It is over, or shall be.
+    /// Signals that reconnecting has ended, or must end.
     over: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The connection of the moment.
+    /// The client on the current connection.
     client: Option<Client>,
     wishes: Wishes,
     listening: Option<Listening>,
@@ -61,7 +61,7 @@ struct State {
 }
 
 impl Reconnecting {
-    /// Opens a connection, and another whenever one is lost, on a thread of its own.
+    /// Opens a connection, and a new one whenever it is lost, on a thread of its own.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -80,15 +80,15 @@ impl Reconnecting {
         Ok(Self { shared })
     }
 
-    /// The client on the connection of the moment; waits while there is none.
+    /// The client on the current connection; waits while there is none.
     ///
     /// # Errors
-    /// Why there is none any more: it was given up, or closed here.
+    /// Why there will be no connection: the attempts were given up, or this client was closed.
     pub async fn client(&self) -> Result<Client, RequestError> {
         poll_fn(|cx| self.shared.poll_client(cx)).await
     }
 
-    /// How many connections were opened so far.
+    /// How many connections have been opened so far.
     pub fn openings(&self) -> u64 {
         self.shared.lock().openings
     }
@@ -96,11 +96,11 @@ impl Reconnecting {
     /// Subscribes to a resource, on this and all later connections: [`Client::subscribe`].
     ///
     /// # Errors
-    /// As there; then it is not asked for again.
+    /// As there; then later connections do not subscribe either.
     pub async fn subscribe(&self, uri: &str) -> Result<(), RequestError> {
         self.shared.lock().wishes.uris.insert(uri.to_owned());
         let outcome = self.now(async |client| client.subscribe(uri).await).await;
-        // Who watches over the streams has another to watch over.
+        // The watch over change streams has another stream to poll.
         self.shared.change(|state| {
             if outcome.is_err() {
                 state.wishes.uris.remove(uri);
@@ -109,7 +109,7 @@ impl Reconnecting {
         outcome
     }
 
-    /// Subscribes to a resource no more: [`Client::unsubscribe`].
+    /// Ends the subscription to a resource: [`Client::unsubscribe`].
     ///
     /// # Errors
     /// As there.
@@ -118,11 +118,11 @@ impl Reconnecting {
         self.now(async |client| client.unsubscribe(uri).await).await
     }
 
-    /// Has the server tell of changes, on this and all later connections, in place of what it was
-    /// to tell before: [`Client::listen`]. Only for servers of 2026-07-28; older ones tell anyway.
+    /// Asks the server to report changes, on this and all later connections; replaces earlier
+    /// interests: [`Client::listen`]. Only for servers of 2026-07-28; older ones report changes anyway.
     ///
     /// # Errors
-    /// As there; then what it was to tell before stays.
+    /// As there; then the earlier interests stay.
     pub async fn listen(&self, interests: Interests) -> Result<(), RequestError> {
         let before = self
             .shared
@@ -144,11 +144,11 @@ impl Reconnecting {
         failed
     }
 
-    /// Sets how severe a log message must be, on this and all later connections:
+    /// Sets the minimum severity of log messages, on this and all later connections:
     /// [`Client::set_log_level`].
     ///
     /// # Errors
-    /// As there; then it is not asked for again.
+    /// As there; then later connections keep the earlier level.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), RequestError> {
         let before = self.shared.lock().wishes.level.replace(level);
         let outcome = self.now(async |client| client.set_log_level(level).await);
@@ -159,9 +159,8 @@ impl Reconnecting {
         outcome
     }
 
-    /// The server's tools, which are listed anew on each later connection, so that results are
-    /// always held against the output schemas of the server that gave them:
-    /// [`Client::list_tools`].
+    /// Lists the server's tools: [`Client::list_tools`]. Later connections list them again, so that
+    /// results are always checked against the output schemas of the server that returned them.
     ///
     /// # Errors
     /// As there.
@@ -170,13 +169,13 @@ impl Reconnecting {
         self.now(async |client| client.list_tools().await).await
     }
 
-    /// Ends the connection of the moment, and opens no other.
+    /// Closes the current connection, and opens no other.
     pub fn close(&self) {
         self.shared
             .end(RequestError::Closed(ConnectionError::ClosedLocally));
     }
 
-    /// Does something that may be done twice, on the next connection if this one is lost.
+    /// Runs an idempotent request; repeats it on the next connection if this one is lost.
     async fn now<T>(
         &self,
         mut ask: impl AsyncFnMut(&Client) -> Result<T, RequestError>,
@@ -197,7 +196,7 @@ impl Drop for Reconnecting {
     }
 }
 
-/// Whoever waits learns it, also when what opens connections panics.
+/// Ends the client when dropped, so that waiters are woken even if `open` panics.
 struct Keeper(Arc<Shared>);
 
 impl Drop for Keeper {
@@ -227,7 +226,7 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Changes the state; whoever waits for a client looks again.
+    /// Changes the state, and wakes all tasks that wait for a client.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
@@ -236,7 +235,7 @@ impl Shared {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// No further connection. The first reason stays.
+    /// Ends reconnecting. Only the first reason counts.
     fn end(&self, reason: RequestError) {
         let mut last = None;
         self.change(|state| {
@@ -249,7 +248,7 @@ impl Shared {
         }
     }
 
-    /// Keeps a connection open, until it is over.
+    /// Keeps a connection open until reconnecting ends.
     fn keep<F>(&self, mut open: impl FnMut() -> F, backoff: Backoff)
     where
         F: Future<Output = io::Result<Client>>,
@@ -258,7 +257,7 @@ impl Shared {
         while self.lock().end.is_none() {
             let begun = Instant::now();
             let lost = block_on(self.live(open(), backoff));
-            // Those who gave up waiting are forgotten; the others look again.
+            // Drops wakers of tasks that gave up waiting; the others register again.
             self.change(|_| ());
             failures = match begun.elapsed() > backoff.longest && lost.is_ok() {
                 true => 1,

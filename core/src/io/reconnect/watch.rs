@@ -1,4 +1,4 @@
-//! Streams of changes that end before their connection, as those of HTTP may.
+//! Restores change streams that end before their connection, as streams on HTTP may.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,17 +9,17 @@ use super::{Backoff, Shared};
 use crate::client::Client;
 use crate::error::RequestError;
 
-/// A stream of changes that ended before its connection (R-SUB-10).
+/// A change stream that ended before its connection (R-SUB-10).
 enum Unheard {
     Interests,
     Resource(String),
 }
 
 impl Shared {
-    /// Waits for the end of a connection. A stream of changes that ends before, as one of HTTP may,
-    /// is asked for again; one that is refused holds up no other.
+    /// Waits for the end of a connection. A change stream that ends earlier is opened again; one that
+    /// is refused does not delay the others.
     pub(super) async fn watch(&self, client: &Client, backoff: Backoff) {
-        // A time that never comes: it ends with the connection.
+        // Never completes by itself: the sleep ends with the connection.
         let mut end = pin!(client.handle().sleep(Duration::MAX));
         let mut returns: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
         poll_fn(|cx| {
@@ -39,7 +39,7 @@ impl Shared {
         .await;
     }
 
-    /// Asks for what ended until it is there.
+    /// Opens the stream again until that succeeds.
     async fn bring_back(&self, client: &Client, unheard: Unheard, backoff: Backoff) {
         let mut failures = 0;
         while !client.handle().is_closed() {
@@ -68,7 +68,7 @@ impl Shared {
         client.poll_unsubscribed(cx).map(Unheard::Resource)
     }
 
-    /// Asks for what ended, unless nobody wants it any more.
+    /// Opens the stream again, unless it is no longer wanted.
     async fn hear_again(&self, client: &Client, unheard: &Unheard) -> Result<(), RequestError> {
         let wishes = self.lock().wishes.clone();
         match unheard {

@@ -1,4 +1,4 @@
-//! What every connection to one server is asked for.
+//! Subscriptions and settings that are restored on every connection to a server.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, Interests, Listening};
 use crate::error::RequestError;
 use crate::mcp::LogLevel;
 
-/// What every connection is asked for.
+/// Subscriptions and settings that are restored on every connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wishes {
     pub uris: BTreeSet<String>,
@@ -16,10 +16,10 @@ pub(super) struct Wishes {
 }
 
 impl Wishes {
-    /// Asks a new connection for all of them.
+    /// Restores them on a new connection.
     ///
     /// # Errors
-    /// When it is lost.
+    /// When the connection is lost, or a request times out.
     pub async fn ask_for(self, client: &Client) -> Result<Option<Listening>, RequestError> {
         if let Some(level) = self.level {
             done(client.set_log_level(level).await)?;
@@ -37,8 +37,7 @@ impl Wishes {
     }
 }
 
-/// What another server does not grant any more is no reason to do without the rest; a connection
-/// that is lost is.
+/// A request that the server now refuses does not prevent the others; a lost connection does.
 fn done<T>(outcome: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
     match outcome {
         Err(error @ (RequestError::Closed(_) | RequestError::TimedOut)) => Err(error),

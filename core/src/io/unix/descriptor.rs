@@ -1,15 +1,15 @@
-//! Descriptors that others share, made pollable without a trace.
+//! Makes descriptors that other processes share pollable, without side effects on those processes.
 //!
-//! `O_NONBLOCK` belongs to the open file, not to the descriptor: set on an inherited stdin it
-//! would break the shell, the parent and every sibling that holds the same end. So
+//! `O_NONBLOCK` belongs to the open file, not to the descriptor. Set on an inherited stdin, it would
+//! break the shell, the parent and every sibling that shares the open file. Therefore:
 //!
-//! | what is inherited | how it is read and written |
+//! | inherited descriptor | how it is read and written |
 //! |---|---|
-//! | pipe, FIFO | opened anew through `/proc/self/fd`: an open file of our own, not blocking |
+//! | pipe, FIFO | reopened through `/proc/self/fd`, as a non-blocking open file of our own |
 //! | socket | `MSG_DONTWAIT` on each call |
-//! | anything else, or where the above fails | a thread that blocks ([`blocking`](crate::io::blocking)) |
+//! | anything else, or if the above fails | by a thread that blocks ([`blocking`](crate::io::blocking)) |
 //!
-//! A pipe to our own child has two open files, one per end, so our end may be switched.
+//! A pipe to our own child has one open file for each end, so our end can be made non-blocking.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
@@ -26,14 +26,14 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 use crate::io::blocking;
 use crate::io::wake::LoopWake;
 
-/// How the bytes of one end move.
+/// How the bytes of one end are read or written.
 #[derive(Debug)]
 enum Way<T> {
-    /// An open file of our own that does not block.
+    /// A non-blocking open file of our own.
     Own(OwnedFd),
-    /// A shared open file; each call says that it must not block.
+    /// A shared open file; each call passes `MSG_DONTWAIT`.
     Socket(OwnedFd),
-    /// A thread blocks in our place.
+    /// A thread that blocks instead of the loop.
     Thread(T),
 }
 
@@ -66,7 +66,7 @@ impl<T> Way<T> {
     }
 }
 
-/// An open file of our own for the same pipe. Fails without `/proc` or the right to open it.
+/// Opens the same pipe again. Fails without `/proc` or the permission to open it.
 fn reopen(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -83,7 +83,7 @@ fn reopen(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
 pub struct ReadEnd(Way<blocking::Reader>);
 
 impl ReadEnd {
-    /// Takes a descriptor whose open file others may share; its flags stay as they are.
+    /// Takes a descriptor whose open file others may share; its flags are not changed.
     ///
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
@@ -92,7 +92,7 @@ impl ReadEnd {
         Way::of_inherited(fd, OFlags::RDONLY, thread).map(Self)
     }
 
-    /// Takes a descriptor whose open file is this process's alone, and switches it to not block.
+    /// Takes a descriptor whose open file only this process uses, and makes it non-blocking.
     ///
     /// # Errors
     /// When the descriptor is not open.
@@ -100,7 +100,7 @@ impl ReadEnd {
         Way::of_own(fd.into()).map(Self)
     }
 
-    /// Whether readiness is told by the poll; a thread's bytes must be asked for instead.
+    /// Whether the poll reports readiness; the end of a thread must be checked instead.
     pub(in crate::io) fn is_polled(&self) -> bool {
         self.0.polled().is_some()
     }
@@ -114,7 +114,7 @@ impl ReadEnd {
         }
     }
 
-    /// The socket's open file may outlive this end, and its registration with it.
+    /// The socket's open file, and with it the registration, may outlive this end.
     pub(in crate::io) fn deregister(&self, registry: &Registry) {
         if let Some(fd) = self.0.polled() {
             // Fails only when it was never registered.
@@ -143,7 +143,7 @@ impl ReadEnd {
 pub struct WriteEnd(Way<blocking::Writer>);
 
 impl WriteEnd {
-    /// Takes a descriptor whose open file others may share; its flags stay as they are.
+    /// Takes a descriptor whose open file others may share; its flags are not changed.
     ///
     /// # Errors
     /// When the descriptor is not open, or a thread is needed and cannot be started.
@@ -152,7 +152,7 @@ impl WriteEnd {
         Way::of_inherited(fd, OFlags::WRONLY, thread).map(Self)
     }
 
-    /// Takes a descriptor whose open file is this process's alone, and switches it to not block.
+    /// Takes a descriptor whose open file only this process uses, and makes it non-blocking.
     ///
     /// # Errors
     /// When the descriptor is not open.
@@ -160,7 +160,7 @@ impl WriteEnd {
         Way::of_own(fd.into()).map(Self)
     }
 
-    /// Whether readiness is told by the poll; a thread must be asked instead.
+    /// Whether the poll reports readiness; the end of a thread must be checked instead.
     pub(in crate::io) fn is_polled(&self) -> bool {
         self.0.polled().is_some()
     }
@@ -179,7 +179,7 @@ impl WriteEnd {
         }
     }
 
-    /// Asks to be told when there is room, or only when the peer has gone.
+    /// Requests an event when there is room to write or, if not `blocked`, only when the peer has gone.
     pub(in crate::io) fn await_room(
         &self,
         registry: &Registry,
@@ -199,9 +199,9 @@ impl WriteEnd {
         }
     }
 
-    /// A pipe tells of room only after it was full. A socket tells each time the peer reads,
-    /// which would wake the loop once per message; out-of-band data, which stdio has none of,
-    /// stands for "nothing but the peer's end" where the system has such an interest.
+    /// A pipe reports room only after it was full. A socket reports room each time the peer reads,
+    /// which would wake the loop once per message. Where the system has an interest in out-of-band
+    /// data, which stdio never carries, it is used instead: only the peer's end is then reported.
     fn at_rest(&self) -> Interest {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if matches!(self.0, Way::Socket(_)) {
@@ -231,10 +231,10 @@ impl WriteEnd {
         }
     }
 
-    /// Whether everything accepted has left this process.
+    /// Whether all accepted bytes have left this process.
     ///
     /// # Errors
-    /// The failure that stopped it.
+    /// The failure that stopped the writing.
     pub(in crate::io) fn is_flushed(&self) -> io::Result<bool> {
         match &self.0 {
             Way::Thread(writer) => writer.is_flushed(),
@@ -245,8 +245,8 @@ impl WriteEnd {
 
 const SOCKET_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
-/// A file that blocks even when another holder has switched the open file to not block: then
-/// "try again" means wait, never the end.
+/// A file that blocks even when another holder has made the open file non-blocking: "try again" then
+/// means to wait, not the end.
 struct Patient(File);
 
 impl Patient {

@@ -1,9 +1,8 @@
-//! The end of a process whose loop cannot end it.
+//! Ends the process when its loop is stuck.
 //!
-//! A handler that runs on the loop's own thread and never returns takes the loop with it: no
-//! grace period ends, no signal is seen. This thread sleeps until the wire, a signal or the
-//! parent calls for an end, and then ends the process if the loop stays in one turn beyond the
-//! grace period.
+//! A handler that runs on the loop's own thread and never returns stops the loop: no grace period ends,
+//! and no signal is seen. This thread sleeps until stdin hangs up, a signal arrives or the parent dies.
+//! Then it ends the process if the loop stays in one turn beyond the grace period.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,11 +15,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::io::wake::LoopWake;
 use crate::limits::later;
 
-/// What a loop that is not stuck may need beyond the grace period to come to its end.
+/// Additional time beyond the grace period in which a loop that is not stuck ends.
 const MARGIN: Duration = Duration::from_millis(50);
-/// How often the loop is looked at once an end is called for.
+/// How often the loop is checked after that.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The longest that one turn may take before the loop counts as stuck.
+/// The longest time of one turn before the loop counts as stuck.
 const LONGEST_TURN: Duration = Duration::from_millis(500);
 
 /// Ends the process when the loop is stuck. Dropped when the loop has ended.
@@ -30,7 +29,7 @@ pub(in crate::io) struct Guard {
 }
 
 impl Guard {
-    /// Watches the loop of `wake` from the moment one of `calls` is readable, or has hung up.
+    /// Watches the loop of `wake` once one of `calls` is readable or has hung up.
     pub(in crate::io) fn start(
         calls: Vec<(OwnedFd, PollFlags)>,
         grace: Duration,
@@ -40,7 +39,7 @@ impl Guard {
         let thread = std::thread::Builder::new().name("mcpbolt-guard".to_owned());
         thread.stack_size(64 << 10).spawn(move || {
             if !has_ended(&ended, &calls, None) && is_stuck(&ended, grace, &wake) {
-                // Without the exit handlers, which might wait for the thread that is stuck.
+                // Skips exit handlers, which might wait for the stuck thread.
                 signal_hook::low_level::exit(1);
             }
         })?;
@@ -48,7 +47,8 @@ impl Guard {
     }
 }
 
-/// Sleeps until the loop has ended, a call comes or the time is up: whether the loop has ended.
+/// Sleeps until the loop has ended, one of `calls` is ready, or `time` is over. Returns whether the
+/// loop has ended.
 fn has_ended(ended: &OwnedFd, calls: &[(OwnedFd, PollFlags)], time: Option<Duration>) -> bool {
     let time = time.and_then(|time| Timespec::try_from(time).ok());
     loop {

@@ -1,4 +1,4 @@
-//! Descriptors, processes and signals of Unix.
+//! Descriptors, processes and signals on Unix.
 
 mod descriptor;
 mod guard;
@@ -14,7 +14,7 @@ pub(super) use process::Process;
 pub(super) use redirect::Redirect;
 pub(super) use signals::Signals;
 
-/// What this process has used of the processors since it began.
+/// The processor time that this process has used since it began.
 pub(super) fn processor_time() -> std::time::Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     std::time::Duration::try_from(used).unwrap_or_default()

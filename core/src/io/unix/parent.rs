@@ -1,8 +1,8 @@
-//! The life of the process that started this one.
+//! Watches the process that started this one.
 //!
-//! `PR_SET_PDEATHSIG` tells of the death of the *thread* that spawned us, which is not our
-//! parent's death. A process descriptor of the parent becomes readable when the whole process is
-//! gone; where there is none, the parent's number is looked at twice a second.
+//! `PR_SET_PDEATHSIG` reports the death of the *thread* that spawned us, which may end before the
+//! parent process does. A process descriptor of the parent becomes readable when the whole process is
+//! gone. Where there is none, the parent's process id is checked twice a second.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use mio::{Registry, Token};
 use rustix::event::PollFlags;
 use rustix::process::{Pid, getppid};
 
-/// How often the parent's number is looked at, where its death is not told.
+/// How often the parent's process id is checked if its death is not reported.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Watches for the parent's death.
@@ -34,18 +34,18 @@ impl Parent {
         }
     }
 
-    /// Readable when it is gone, where that is told.
+    /// A descriptor that becomes readable when the parent is gone, if the system has one.
     pub(in crate::io) fn end(&self) -> Option<(OwnedFd, PollFlags)> {
         let fd = self.told.as_ref()?.try_clone().ok()?;
         Some((fd, PollFlags::IN))
     }
 
-    /// When [`is_gone`](Self::is_gone) must be asked even if nothing was told.
+    /// When [`is_gone`](Self::is_gone) must be called even if nothing was reported.
     pub(in crate::io) fn poll_timeout(&self) -> Option<Instant> {
         (self.told.is_none() && self.pid.is_some()).then_some(self.next_look)
     }
 
-    /// Whether the process that was the parent is gone. `told`: its descriptor became readable.
+    /// Whether the original parent is gone. `told`: its descriptor became readable.
     pub(in crate::io) fn is_gone(&mut self, told: bool, now: Instant) -> bool {
         if now >= self.next_look {
             self.next_look = now + LOOK_EVERY;
@@ -71,7 +71,7 @@ pub(in crate::io) fn process_descriptor(
     Ok(fd)
 }
 
-/// Not on this platform: the caller looks from time to time instead.
+/// Not supported here: the caller checks from time to time instead.
 #[cfg(not(target_os = "linux"))]
 pub(in crate::io) fn process_descriptor(_: Pid, _: &Registry, _: Token) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())

@@ -1,8 +1,8 @@
-//! A child process and everything it started, as one group.
+//! A child process and all its descendants, as one process group.
 //!
-//! A group's number is free for reuse once its last member is reaped. The group is therefore
-//! signalled only while its leader is unreaped: first the end is *seen*, then what is left of
-//! the group is killed, then the leader is reaped.
+//! The id of a group may be reused once its last member is reaped. The group is therefore signalled
+//! only while its leader is unreaped: first the end is *seen*, then the rest of the group is killed,
+//! then the leader is reaped.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,7 +38,7 @@ impl Process {
         })
     }
 
-    /// Our ends of its stdout, stdin and, where it is piped, stderr.
+    /// Our ends of its stdout, stdin and, if it is piped, stderr.
     pub(in crate::io) fn pipes(
         &mut self,
         _wake: &Arc<LoopWake>,
@@ -50,18 +50,18 @@ impl Process {
         Ok((stdout, stdin, stderr))
     }
 
-    /// Its number, and its group's.
+    /// The id of the process and of its group.
     pub(in crate::io) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Has the poll tell of the end of the process, where the system can.
+    /// Registers the end of the process with the poll, where the system supports that.
     pub(in crate::io) fn register(&mut self, registry: &Registry, token: Token) {
         self.told = process_descriptor(self.pid, registry, token).ok();
     }
 
-    /// Whether the end is told by the poll; otherwise [`has_exited`](Self::has_exited) must be
-    /// asked from time to time.
+    /// Whether the poll reports the end; otherwise [`has_exited`](Self::has_exited) must be called from
+    /// time to time.
     pub(in crate::io) fn is_told(&self) -> bool {
         self.told.is_some()
     }
@@ -69,28 +69,28 @@ impl Process {
     /// Whether the process has ended; leaves it unreaped.
     pub(in crate::io) fn has_exited(&mut self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // A failure means that somebody else has reaped it.
+        // A failure means that other code has reaped it.
         self.reaped.is_some() || !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
-    /// Asks the group to end.
+    /// Sends SIGTERM to the group.
     pub(in crate::io) fn terminate(&mut self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends the group.
+    /// Sends SIGKILL to the group.
     pub(in crate::io) fn kill(&mut self) {
         self.signal(Signal::KILL);
     }
 
     fn signal(&self, signal: Signal) {
         if self.reaped.is_none() {
-            // The group may have no member left but a leader that has ended.
+            // The group may consist only of a leader that has ended.
             let _ = kill_process_group(self.pid, signal);
         }
     }
 
-    /// Ends what is left of the group and reaps the leader; blocks until that has ended.
+    /// Kills the rest of the group and reaps the leader; blocks until the leader has ended.
     pub(in crate::io) fn reap(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.reaped {
             return Ok(status);
@@ -104,7 +104,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The kill makes the wait short; who drops does not ask for the status.
+        // The kill makes the wait short; the status is not needed.
         let _ = self.reap();
     }
 }

@@ -1,8 +1,8 @@
-//! Keeping stray output off the wire.
+//! Keeps stray output off the wire.
 //!
-//! While the engine holds stdin and stdout, descriptor 1 leads to stderr and descriptor 0 to
-//! `/dev/null`: a `print` of user code, of a library in C or of a child process shows up in the
-//! log instead of between two messages, and nothing else can take bytes from the wire.
+//! While the engine holds stdin and stdout, descriptor 1 refers to stderr and descriptor 0 to
+//! `/dev/null`. A `print` of user code, of a C library or of a child process goes to the log instead of
+//! between two messages, and nothing else can read bytes from the wire.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -25,19 +25,19 @@ pub(in crate::io) struct Redirect {
 
 impl Redirect {
     pub(in crate::io) fn new() -> io::Result<Self> {
-        // Above the three standard numbers, even when one of them is closed.
+        // Above the three standard numbers, even if one of them is closed.
         let stdin = fcntl_dupfd_cloexec(stdio::stdin(), 3)?;
         let stdout = fcntl_dupfd_cloexec(stdio::stdout(), 3)?;
         let nowhere = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let taken = Self { stdin, stdout };
-        // What user code printed before is its own affair, but must not follow later.
+        // Output that user code printed before must not appear later.
         io::stdout().flush()?;
         stdio::dup2_stdin(&nowhere)?;
         stdio::dup2_stdout(stdio::stderr()).or_else(|_| stdio::dup2_stdout(&nowhere))?;
         Ok(taken)
     }
 
-    /// The wire: stdin and stdout as they were.
+    /// The wire: the original stdin and stdout.
     pub(in crate::io) fn wire(&self, wake: &Arc<LoopWake>) -> io::Result<(ReadEnd, WriteEnd)> {
         let again = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, 3);
         Ok((
@@ -48,7 +48,7 @@ impl Redirect {
 }
 
 impl Redirect {
-    /// What calls for the end of the process: the client's end of stdin, closed.
+    /// Becomes ready when the client closes its end of stdin.
     pub(in crate::io) fn hang_up(&self) -> io::Result<(OwnedFd, PollFlags)> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let half_closed = PollFlags::RDHUP;
@@ -60,7 +60,7 @@ impl Redirect {
 
 impl Drop for Redirect {
     fn drop(&mut self) {
-        // Nothing can be done, and nobody told, when the originals cannot be put back.
+        // If the originals cannot be restored, nothing can be done, and nobody told.
         let _ = io::stdout().flush();
         let _ = stdio::dup2_stdin(&self.stdin);
         let _ = stdio::dup2_stdout(&self.stdout);

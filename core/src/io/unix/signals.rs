@@ -1,7 +1,7 @@
 //! Termination signals as a readable descriptor.
 //!
-//! Taken only on request: signals belong to the program. When the loop is over, the default
-//! action, the end of the process, comes back.
+//! The signals are handled only on request: they belong to the program. When the loop is over, the
+//! default action, which ends the process, is restored.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,7 +19,7 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 const TERMINATION: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 
-/// The termination signals that have arrived since this was made.
+/// The termination signals that have arrived since this was created.
 #[derive(Debug)]
 pub(in crate::io) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
@@ -27,7 +27,7 @@ pub(in crate::io) struct Signals {
 }
 
 impl Signals {
-    /// Takes SIGTERM, SIGINT and SIGHUP.
+    /// Handles SIGTERM, SIGINT and SIGHUP.
     pub(in crate::io) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let unattended = default_when_unattended()?;
         let (read, write) = UnixStream::pair()?;
@@ -41,13 +41,13 @@ impl Signals {
         })
     }
 
-    /// Readable while a signal waits for the loop.
+    /// A descriptor that is readable while a signal waits for the loop.
     pub(in crate::io) fn waiting(&self) -> io::Result<(OwnedFd, PollFlags)> {
         let fd = self.delivery.get_read().try_clone()?;
         Ok((fd.into(), PollFlags::IN))
     }
 
-    /// The signals that arrived since the last call. The same one twice may count once.
+    /// The signals that arrived since the last call. A signal that arrived twice may be reported once.
     pub(in crate::io) fn pending(&mut self) -> impl Iterator<Item = i32> + use<> {
         self.delivery.pending()
     }
@@ -59,8 +59,8 @@ impl Drop for Signals {
     }
 }
 
-/// A handler cannot be taken back once it is chained, so the default action is emulated while no
-/// loop attends to the signals.
+/// A handler cannot be removed once it is chained, so the default action is emulated while no loop
+/// handles the signals.
 fn default_when_unattended() -> io::Result<Arc<AtomicBool>> {
     static UNATTENDED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(flag) = UNATTENDED.get() {

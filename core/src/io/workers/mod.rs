@@ -1,35 +1,35 @@
-//! The engine's own threads for handlers.
+//! The engine's threads for handlers.
 //!
-//! Quick handlers should cost one wake-up per batch, blocking ones should hold up nobody:
+//! Quick handlers should cost one wake-up per batch, and blocking handlers should delay no others:
 //!
 //! ```text
-//!   spawn ─▶ [ queue ] ─▶ the hot worker, woken once, works the queue off
+//!   spawn ─▶ [ queue ] ─▶ one worker, woken once, empties the queue
 //!                │
-//!                └─ no job taken for a tick? ─▶ the watch wakes as many workers again
+//!                └─ no job taken for a tick? ─▶ the watch wakes twice as many workers
 //! ```
 //!
-//! The worker that fell idle last is woken first: its stack is in the cache. A worker that has
-//! not come back from its job for a tick is away: it is not counted on, and others are called in
-//! its place, twice as many with each tick up to a cap. While the processors are busy with what
-//! runs already there is no use in that, so a tick is longer then; jobs that take long have a
-//! worker for each core. The watch itself sleeps while nobody waits.
+//! The worker that became idle last is woken first: its stack is in the CPU cache. A worker that has
+//! not finished its job within a tick counts as away, and others are called in its place, twice as many
+//! with each tick up to a cap. While the processors are busy, more threads do not help, so a job may
+//! then take longer before its worker counts as away; long jobs get one worker per core. The watch
+//! thread sleeps while no jobs wait.
 //!
-//! Answers leave in batches too: a handler's last act may leave the waking of the loop to its
-//! worker, which does so when the queue is empty or [`GATHER`] has passed; the watch does when a
-//! job behind it blocks.
+//! Answers leave in batches too. A job may leave the waking of the loop to its worker, which does so
+//! when the queue is empty or [`GATHER`] has passed; if a later job blocks, the watch does so.
 //!
-//! A pool may also drive a loop of its own, by leader and followers (Schmidt et al., 2000): one
-//! worker leads, that is, waits for the wire; the jobs that it brings in it runs itself and then
-//! it leads again. When it has not come back within a tick, another worker leads. So quick calls
-//! that follow one another cost no wake-up of another thread, and one that blocks costs the
-//! others a tick, once.
+//! A pool may also drive a loop, by the leader/followers pattern (Schmidt et al., 2000): one worker
+//! leads, which means that it waits for the wire, runs the jobs that arrive itself, and then leads
+//! again. If it has not come back within a tick, another worker leads. So a sequence of quick calls
+//! costs no wake-up of another thread, and a call that blocks delays the others by one tick, once.
 
+mod queue;
 #[cfg(test)]
 mod tests;
 mod watch;
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -38,22 +38,25 @@ use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
+use self::queue::{NOBODY, Queue, Tag, Taken, Work};
 use self::watch::Watch;
 use super::wake::{WakeUps, gather};
+use crate::connection::Source;
 use crate::handler::{Job, Jobs, Spawner};
 use crate::limits::later;
 
-/// How long an answer may wait for those that are computed right behind it.
+/// How long an answer may wait for answers that are computed directly after it.
 const GATHER: Duration = Duration::from_micros(100);
 
-/// How many threads there may be, and for how long.
+/// Limits of a pool of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkersConfig {
-    /// Most threads, that is, handlers that may block at once; further ones wait. 256 by default.
+    /// Maximum number of threads, which is the number of handlers that may block at once; further
+    /// handlers wait. 256 by default. The handlers of one client use at most three quarters of them.
     pub max_threads: usize,
-    /// How long a thread without work is kept. 10 s by default.
+    /// How long an idle thread is kept. 10 s by default.
     pub keep_alive: Duration,
-    /// Stack of each thread, in bytes. 2 MiB by default.
+    /// Stack size of each thread, in bytes. 2 MiB by default.
     pub stack_bytes: usize,
 }
 
@@ -69,23 +72,23 @@ impl Default for WorkersConfig {
 
 /// A loop that the workers drive, one at a time.
 pub(super) trait Lead: Send + Sync {
-    /// Drives it until `is_wanted` says that the thread is wanted for jobs, which is asked
-    /// before each wait; `true` when the loop is over. What is in `wakes` is to be woken first.
+    /// Drives the loop until `is_wanted`, which it calls before each wait, says that the thread is
+    /// needed for jobs. Returns `true` when the loop is over. The `wakes` are performed first.
     fn lead(&self, wakes: WakeUps, is_wanted: &dyn Fn() -> bool) -> bool;
 
-    /// The thread that leads has brought in jobs itself. A loop that asks before each wait needs
-    /// not be told.
+    /// Called when the leading thread has brought in jobs itself. A loop that calls `is_wanted` before
+    /// each wait can ignore it.
     fn has_jobs(&self) {}
 
-    /// Makes wake-ups of its own tasks from a thread that does not lead.
+    /// Performs wake-ups of the loop's tasks from a thread that does not lead.
     fn wake(&self, wakes: WakeUps) {
         wakes.iter().for_each(|wake| wake.wake());
     }
 }
 
-/// Threads that run handlers; started as they are needed.
+/// Threads that run handlers; started on demand.
 ///
-/// Dropping it lets the threads finish what is queued and end; it does not wait for them.
+/// Dropping it lets the threads finish the queued jobs and end; it does not wait for them.
 #[derive(Debug)]
 pub struct Workers {
     pool: Arc<Pool>,
@@ -97,6 +100,8 @@ struct Pool {
     lead: OnceLock<Arc<dyn Lead>>,
     /// Wakes the watch.
     watch: Condvar,
+    /// Hashes sources to tags.
+    tags: RandomState,
 }
 
 impl std::fmt::Debug for Pool {
@@ -107,84 +112,56 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// Who drives the pool's own loop.
+/// Who drives the pool's loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Leader {
-    /// There is no loop, or not any more.
+    /// There is no loop, or it is over.
     #[default]
     NotNeeded,
-    /// There is none. Whether a worker was called to it.
+    /// Nobody leads. `called`: whether a worker was called to lead.
     Wanted {
         called: bool,
     },
     Is(ThreadId),
 }
 
-/// Something to be run.
-enum Work {
-    /// A job that was begun and is to go on.
-    Again(Runnable),
-    /// Jobs that are made as they are taken; never none.
-    New(Jobs),
-}
-
-impl std::fmt::Debug for Work {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} jobs", self.len())
-    }
-}
-
-impl Work {
-    /// How many jobs, at most.
-    fn len(&self) -> usize {
-        match self {
-            Self::Again(_) => 1,
-            Self::New(jobs) => jobs.size_hint().1.unwrap_or(usize::MAX),
-        }
-    }
-}
-
-/// What a worker took.
-enum Taken {
-    Again(Runnable),
-    New(Job),
-}
-
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Work>,
-    /// Who is to be woken once the jobs at hand have run.
+    queue: Queue,
+    /// Wake-ups to perform after the current jobs have run.
     put_off: WakeUps,
-    /// Jobs taken so far.
+    /// Number of jobs taken so far.
     taken: u64,
-    /// All that have begun.
+    /// All workers that have started.
     workers: Vec<Arc<Worker>>,
-    /// Those that are parked; the last one is the warmest.
+    /// Parked workers; the one that was parked last is last.
     idle: Vec<Arc<Worker>>,
-    /// Workers, and those on the way to be.
+    /// Number of workers, including those being started.
     threads: usize,
-    /// Those that the watch found in the same job twice: they are not counted on.
+    /// Workers that the watch found in the same job twice; they are not expected back soon.
     away: usize,
     leader: Leader,
-    /// Times that somebody began to lead.
+    /// How often a worker began to lead.
     terms: u64,
     watch: Watch,
     closed: bool,
 }
 
-/// What the others know of a worker. Changed under the lock only.
+/// The state of a worker that others see. Changed only under the lock.
 #[derive(Debug)]
 struct Worker {
     thread: Thread,
     /// Not in [`State::idle`].
     woken: AtomicBool,
-    /// The number of the job at hand, or 0.
+    /// The number of the current job, or 0.
     job: AtomicU64,
+    /// The tag of the current job's source.
+    of: AtomicU64,
     /// Counted in [`State::away`].
     away: AtomicBool,
 }
 
-/// Who is to be woken once the lock is released.
+/// Threads to wake or start once the lock is released.
 #[derive(Default)]
 struct Calls {
     workers: Vec<Arc<Worker>>,
@@ -194,7 +171,7 @@ struct Calls {
 }
 
 impl Workers {
-    /// A pool without threads.
+    /// Creates a pool without threads.
     pub fn new(config: WorkersConfig) -> Self {
         let config = WorkersConfig {
             max_threads: config.max_threads.max(1),
@@ -206,14 +183,15 @@ impl Workers {
                 state: Mutex::default(),
                 lead: OnceLock::new(),
                 watch: Condvar::new(),
+                tags: RandomState::new(),
             }),
         }
     }
 
-    /// Has the pool drive a loop, from now until it is over. A pool drives one at most.
+    /// Makes the pool drive a loop until it is over. A pool drives at most one loop.
     ///
     /// # Errors
-    /// When it drives one already, and when no thread can be started.
+    /// When it already drives one, or no thread can be started.
     pub(super) fn drive(&self, lead: Arc<dyn Lead>) -> std::io::Result<()> {
         if self.pool.lead.set(lead).is_err() {
             let why = "these workers drive another connection already";
@@ -231,22 +209,22 @@ impl Workers {
         }
     }
 
-    /// Runs a future to its end on the pool.
+    /// Runs a future to completion on the pool.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.spawn_batch(std::iter::once(future));
     }
 
-    /// Runs futures to their ends on the pool: one hand-over, at most one wake-up.
+    /// Runs futures to completion on the pool, with one hand-over and at most one wake-up.
     pub fn spawn_batch<F>(&self, futures: impl Iterator<Item = F>)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let begun = futures.map(|future| Work::Again(self.pool.runnable(future)));
+        let begun = futures.map(|future| Work::again(NOBODY, self.pool.runnable(NOBODY, future)));
         let begun: Vec<Work> = begun.collect();
         self.pool.push(begun);
     }
 
-    /// Threads that exist now.
+    /// Number of threads that exist now.
     pub fn thread_count(&self) -> usize {
         self.pool.lock().threads
     }
@@ -258,7 +236,16 @@ impl Spawner for Workers {
     }
 
     fn spawn_batch(&self, jobs: Jobs) {
-        self.pool.push([Work::New(jobs)]);
+        self.pool.push([Work::new(NOBODY, jobs)]);
+    }
+
+    fn spawn_batch_of(&self, source: &Source, jobs: Jobs) {
+        let of = match source {
+            Source::Unknown => NOBODY,
+            // Sources with equal hashes share one limit.
+            source => self.pool.tags.hash_one(source).max(NOBODY + 1),
+        };
+        self.pool.push([Work::new(of, jobs)]);
     }
 
     fn together(&self, run: &mut dyn FnMut()) {
@@ -283,13 +270,17 @@ impl Drop for Workers {
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Jobs run outside the lock, so nothing of theirs can have poisoned it.
+        // Poisoning is ignored: jobs run outside the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn runnable(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) -> Runnable {
+    fn runnable(
+        self: &Arc<Self>,
+        of: Tag,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> Runnable {
         let pool = self.clone();
-        let again = move |again| pool.push([Work::Again(again)]);
+        let again = move |again| pool.push([Work::again(of, again)]);
         let (runnable, task) = async_task::spawn(future, again);
         task.detach();
         runnable
@@ -298,19 +289,18 @@ impl Pool {
     fn push(self: &Arc<Self>, work: impl IntoIterator<Item = Work>) {
         let mut calls = Calls::default();
         let mut state = self.lock();
-        let work = work.into_iter().filter(|work| work.len() > 0);
         state.queue.extend(work);
         if state.queue.is_empty() {
             return;
         }
         let awake = state.awake();
-        // A leader runs what it brings in itself.
+        // A leader runs the jobs that it brings in itself.
         let is_mine = state.is_led_by_me();
         if awake == 0 && !is_mine {
             state.call(1, &self.config, &mut calls);
         }
-        // Somebody waits behind somebody else.
-        if (awake > 0 || state.is_line()) && state.watch != Watch::Awake {
+        // A job waits behind another.
+        if (awake > 0 || state.queue.is_line()) && state.watch != Watch::Awake {
             state.arm(&mut calls);
         }
         drop(state);
@@ -362,12 +352,13 @@ impl Pool {
         thread.stack_size(stack_bytes).spawn(run).map(drop)
     }
 
-    /// A worker's life.
+    /// The main function of a worker.
     fn work(self: &Arc<Self>) {
         let me = Arc::new(Worker {
             thread: thread::current(),
             woken: AtomicBool::new(true),
             job: AtomicU64::new(0),
+            of: AtomicU64::new(NOBODY),
             away: AtomicBool::new(false),
         });
         let mut state = self.lock();
@@ -397,7 +388,7 @@ impl Pool {
         state.threads -= 1;
     }
 
-    /// Drives the loop if nobody does, until this thread is wanted for jobs.
+    /// Drives the loop if nobody does, until this thread is needed for jobs.
     fn lead<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(lead) = self.lead.get().filter(|_| state.is_leaderless()) else {
             return state;
@@ -406,8 +397,8 @@ impl Pool {
         state.terms += 1;
         let wakes = std::mem::take(&mut state.put_off);
         drop(state);
-        // While others work the queue off, they need no help; when all that may run jobs are away,
-        // somebody must still be there for the wire.
+        // While other workers empty the queue, this thread is not needed. If all threads that may run
+        // jobs are away, one must still serve the wire.
         let is_wanted = || {
             let state = self.lock();
             !state.queue.is_empty() && state.awake() == 0 && state.away < self.config.max_threads
@@ -428,8 +419,8 @@ impl Pool {
         state
     }
 
-    /// Runs jobs until none is queued, or the loop has waited long enough for somebody to lead.
-    /// Wake-ups that were put off are left to be made only when it leads next.
+    /// Runs jobs until the queue is empty, or the loop has waited long enough for a leader. If this
+    /// worker leads next, delayed wake-ups are left for that.
     fn run_queue<'a>(
         self: &'a Arc<Self>,
         me: &Worker,
@@ -441,15 +432,15 @@ impl Pool {
             let due = since.is_some_and(|since| since.elapsed() >= GATHER);
             let next = match due && state.is_leaderless() {
                 true => None,
-                false => state.take(),
+                false => state.take(self.config.max_threads),
             };
-            // Who leads next wakes them on the loop itself, where that costs least.
+            // The next leader performs them on the loop, where that costs least.
             let leads_next = next.is_none() && state.is_leaderless();
             if (due || next.is_none()) && !leads_next {
                 wakes = std::mem::take(&mut state.put_off);
                 since = None;
             }
-            let Some(taken) = next else {
+            let Some((of, taken)) = next else {
                 if leads_next {
                     return state;
                 }
@@ -459,13 +450,14 @@ impl Pool {
             };
             state.taken += 1;
             me.job.store(state.taken, Ordering::Relaxed);
+            me.of.store(of, Ordering::Relaxed);
             drop(state);
             self.wake(std::mem::take(&mut wakes));
             let run = || match taken {
                 Taken::Again(runnable) => runnable.run(),
-                Taken::New(job) => self.runnable(job).run(),
+                Taken::New(job) => self.runnable(of, job).run(),
             };
-            // A handler's panic is the handler's; the thread serves on.
+            // A panic ends only its handler; the thread goes on.
             let job = || drop(catch_unwind(AssertUnwindSafe(run)));
             gather(&mut wakes, job);
             since = since.or_else(|| Some(Instant::now()));
@@ -476,7 +468,7 @@ impl Pool {
         }
     }
 
-    /// Makes wake-ups that were put off.
+    /// Performs delayed wake-ups.
     fn wake(&self, wakes: WakeUps) {
         match self.lead.get() {
             _ if wakes.is_empty() => {}
@@ -485,7 +477,7 @@ impl Pool {
         }
     }
 
-    /// Sleeps until woken or for as long as a thread without work is kept.
+    /// Sleeps until woken, or until the keep-alive time is over.
     fn park(&self, me: &Worker) {
         let until = later(Instant::now(), self.config.keep_alive);
         while !me.woken.load(Ordering::Acquire) {
@@ -499,38 +491,31 @@ impl Pool {
 }
 
 impl State {
-    /// Whether more than one job waits, perhaps.
-    fn is_line(&self) -> bool {
-        self.queue.len() > 1 || self.queue.front().is_some_and(|work| work.len() > 1)
+    /// The next job, with the tag of its source. One source gets at most three quarters of the threads.
+    fn take(&mut self, max_threads: usize) -> Option<(Tag, Taken)> {
+        let share = max_threads - max_threads / 4;
+        let hog = match self.threads - self.idle.len() > share {
+            true => self.hog(share),
+            false => NOBODY,
+        };
+        self.queue.take(hog)
     }
 
-    /// Jobs that wait, at most.
-    fn waiting(&self) -> usize {
-        self.queue
-            .iter()
-            .map(Work::len)
-            .fold(0, usize::saturating_add)
-    }
-
-    /// The next job.
-    fn take(&mut self) -> Option<Taken> {
-        while let Some(work) = self.queue.pop_front() {
-            match work {
-                Work::Again(runnable) => return Some(Taken::Again(runnable)),
-                Work::New(mut jobs) => {
-                    let Some(job) = jobs.next() else { continue };
-                    let rest = Work::New(jobs);
-                    if rest.len() > 0 {
-                        self.queue.push_front(rest);
-                    }
-                    return Some(Taken::New(job));
-                }
+    /// The source whose jobs occupy `share` threads, if there is one.
+    #[cold]
+    fn hog(&self, share: usize) -> Tag {
+        let mut threads = HashMap::<Tag, usize>::new();
+        for worker in &self.workers {
+            let of = worker.of.load(Ordering::Relaxed);
+            if worker.job.load(Ordering::Relaxed) != 0 && of != NOBODY {
+                *threads.entry(of).or_default() += 1;
             }
         }
-        None
+        let hog = threads.into_iter().find(|(_, count)| *count >= share);
+        hog.map_or(NOBODY, |(of, _)| of)
     }
 
-    /// Workers that come back for jobs soon, or are on the way to them.
+    /// Workers that take jobs soon, or are being woken to do so.
     fn awake(&self) -> usize {
         let leading = usize::from(matches!(self.leader, Leader::Is(_)));
         self.threads - self.idle.len() - self.away - leading
@@ -544,14 +529,14 @@ impl State {
         self.leader == Leader::Is(thread::current().id())
     }
 
-    /// Calls so many more workers to the queue, the warmest first.
+    /// Calls `count` more workers, the most recently parked first.
     fn call(&mut self, count: usize, config: &WorkersConfig, calls: &mut Calls) {
         (0..count).for_each(|_| {
             self.call_one(config.max_threads, calls);
         });
     }
 
-    /// Calls a worker to lead; there is one for it even when all that may run jobs are blocked.
+    /// Calls a worker to lead. There is a thread for it even when all that may run jobs are blocked.
     fn call_leader(&mut self, config: &WorkersConfig, calls: &mut Calls) {
         self.leader = Leader::Wanted {
             called: self.call_one(config.max_threads + 1, calls),

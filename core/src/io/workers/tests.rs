@@ -164,7 +164,7 @@ fn a_worker_that_blocks_is_not_waited_for() {
         workers.spawn(async move { sender.send(()).unwrap() });
         receiver.recv_timeout(LONG).unwrap();
     }
-    // A tick for each, of 0.2 to 2 ms, would be ten times as much on an idle machine.
+    // One tick for each job, of 0.2 to 2 ms, would take ten times as long on an idle machine.
     assert!(
         start.elapsed() < Duration::from_millis(400),
         "{:?}",
@@ -194,7 +194,7 @@ fn jobs_that_compute_do_not_call_a_crowd() {
     for _ in 0..100 {
         receiver.recv_timeout(LONG).unwrap();
     }
-    // One for each core, and some when others take the processors away.
+    // One thread for each core, and some more when other programs use the processors.
     assert!(workers.thread_count() <= 32, "{}", workers.thread_count());
 }
 
@@ -211,6 +211,44 @@ fn quick_jobs_keep_to_one_thread() {
             receiver.recv_timeout(LONG).unwrap();
         }
     }
-    // The system may stop a thread at any point, which looks like a stuck one.
+    // The system may suspend a thread at any point, which looks like a blocked one.
     assert!(workers.thread_count() <= 8, "{}", workers.thread_count());
+}
+
+/// One client gets at most three quarters of the threads, however many of its calls block; the rest of
+/// its calls run when others of them have ended.
+#[test]
+fn a_client_whose_calls_block_leaves_threads_to_others() {
+    let workers = pool(8);
+    let source = |n| Source::of_address([127, 0, 0, n].into());
+    let release = Arc::new((Mutex::new(false), Condvar::new()));
+    let (began, most) = (Arc::new(AtomicUsize::new(0)), 6);
+    let (count, gate) = (began.clone(), release.clone());
+    let blocking = (0..20).map(move |_| -> Job {
+        let (began, gate) = (count.clone(), gate.clone());
+        Box::pin(async move {
+            began.fetch_add(1, Ordering::SeqCst);
+            let open = gate.0.lock().unwrap();
+            drop(gate.1.wait_while(open, |open| !*open));
+        })
+    });
+    workers.spawn_batch_of(&source(1), Box::new(blocking));
+    let start = Instant::now();
+    while began.load(Ordering::SeqCst) < most {
+        assert!(start.elapsed() < LONG);
+        thread::sleep(Duration::from_millis(1));
+    }
+    for n in 0..50 {
+        let (sender, receiver) = channel();
+        let job = move || -> Job { Box::pin(async move { sender.send(n).unwrap() }) };
+        workers.spawn_batch_of(&source(2), Box::new(std::iter::once_with(job)));
+        assert_eq!(receiver.recv_timeout(LONG), Ok(n));
+    }
+    assert_eq!(began.load(Ordering::SeqCst), most);
+    *release.0.lock().unwrap() = true;
+    release.1.notify_all();
+    while began.load(Ordering::SeqCst) < 20 {
+        assert!(start.elapsed() < LONG);
+        thread::sleep(Duration::from_millis(1));
+    }
 }

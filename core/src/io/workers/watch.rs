@@ -1,6 +1,6 @@
-//! The thread that looks, once a tick, whether the workers still come back.
+//! The thread that checks, once per tick, whether workers come back from their jobs.
 //!
-//! It sleeps while nothing depends on it, and its ticks grow while all goes well.
+//! It sleeps while nothing depends on it, and its ticks grow longer while all goes well.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::io::wake::WakeUps;
 const SHORT_TICK: Duration = Duration::from_micros(200);
 /// The longest tick, reached while jobs wait but are taken.
 const LONG_TICK: Duration = Duration::from_millis(2);
-/// How long a job may hold its worker while the processors are busy.
+/// How long a job may occupy its worker while the processors are busy.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Ticks without a job after which the watch sleeps.
 const QUIET_TICKS: u32 = 2;
 
-/// Where the watch is.
+/// The state of the watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Watch {
     #[default]
@@ -32,7 +32,7 @@ pub(super) enum Watch {
 }
 
 impl State {
-    /// Has the watch look from now on.
+    /// Starts or wakes the watch.
     pub(super) fn arm(&mut self, calls: &mut Calls) {
         calls.new_watch = self.watch == Watch::NotStarted;
         calls.watch = self.watch == Watch::Asleep;
@@ -40,13 +40,13 @@ impl State {
     }
 }
 
-/// What the watch saw at its last tick.
+/// The state of the pool at the last tick.
 struct Seen {
     at: Instant,
     processor: Duration,
     taken: u64,
     terms: u64,
-    /// The jobs under way, and when each was seen first.
+    /// The running jobs, and when each was first seen.
     jobs: HashMap<u64, Instant>,
 }
 
@@ -72,7 +72,7 @@ impl Seen {
 }
 
 impl State {
-    /// Finds the workers that have been in one job for `limit`, as far as was `seen`.
+    /// Marks workers as away that have been in one job for `limit`, according to `seen`.
     fn find_away(&mut self, seen: &Seen, limit: Duration) {
         for worker in &self.workers {
             let since = seen.jobs.get(&worker.job.load(Relaxed));
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// A turn of the loop that brings in jobs, which whoever leads is going to run when it is over.
+/// A turn of the loop that has brought in jobs; the leader runs them after the turn.
 #[derive(Clone, Copy)]
 struct Turn {
     term: u64,
@@ -91,8 +91,7 @@ struct Turn {
 }
 
 impl State {
-    /// The turn under way, if jobs wait for its end; `before` is what was under way at the last
-    /// tick.
+    /// The current turn, if jobs wait for its end; `before` is the one at the last tick.
     fn turn(&self, before: Option<Turn>) -> Option<Turn> {
         let leads = matches!(self.leader, Leader::Is(_));
         let begun = Turn {
@@ -109,7 +108,7 @@ impl State {
 }
 
 impl Pool {
-    /// The watch's life.
+    /// The main function of the watch.
     pub(super) fn watch(self: &Arc<Self>) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let (mut tick, mut quiet, mut burst) = (SHORT_TICK, 0, 1);
@@ -130,12 +129,12 @@ impl Pool {
             let progress = state.taken - seen.taken;
             let still = progress == 0;
             let waiting = !state.queue.is_empty();
-            // The job that was to be followed by the wake-ups has not come back.
+            // The worker that should perform these wake-ups after its job has not come back.
             let late = match still {
                 true => std::mem::take(&mut state.put_off),
                 false => WakeUps::new(),
             };
-            // The one who led has not come back from a job, and nobody is on the way.
+            // The former leader has not come back from a job, and no other was called.
             let unled = still
                 && state.leader == Leader::Wanted { called: false }
                 && state.terms == seen.terms;
@@ -147,7 +146,7 @@ impl Pool {
                 && state.awake() == 0
                 && turn.is_none_or(|turn| turn.since.elapsed() >= PATIENCE);
             if held_up {
-                let more = burst.min(state.waiting());
+                let more = burst.min(state.queue.waiting());
                 state.call(more, &self.config, &mut calls);
                 burst *= 2;
             } else {

@@ -1,15 +1,15 @@
-//! Objects and arrays, without recursion: the open ones are bits of a stack.
+//! Walks objects and arrays without recursion: a bit stack holds the open ones.
 
 use super::{Kind, MAX_DEPTH, Walker, leads};
 
 impl Walker<'_> {
-    /// Walks the object or array that opens at `pos`, inside `depth` others.
+    /// Walks the object or array that opens at `pos`, inside `depth` containers.
     #[inline(never)]
     pub(crate) fn container(&mut self, pos: usize, depth: usize) -> Option<usize> {
         self.walk_container(pos, depth, Shallow(1))
     }
 
-    /// The same for what lies deeper than one word can track.
+    /// Walks a container below more levels than one word can track.
     #[cold]
     #[inline(never)]
     fn deep_container(&mut self, pos: usize, depth: usize) -> Option<usize> {
@@ -81,7 +81,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Behind a closing bracket: closes what closes with it.
+    /// Pops the container closed before `pos`, and every container that closes directly after it.
     #[inline(always)]
     fn after_close<S: Stack>(&mut self, mut pos: usize, stack: &mut S) -> Option<Next> {
         loop {
@@ -104,9 +104,9 @@ impl Walker<'_> {
 
 /// What follows a closing bracket.
 enum Next {
-    /// Nothing: it closed the outermost container.
+    /// Nothing: the outermost container was closed.
     End(usize),
-    /// The next member or element (position and first byte) of an object (or not).
+    /// The next member or element: position, first byte, and whether it is in an object.
     Item((usize, u8, bool)),
 }
 
@@ -115,10 +115,11 @@ fn closer(object: bool) -> u8 {
     if object { b'}' } else { b']' }
 }
 
-/// The open containers of one walk: for each whether it is an object.
+/// The open containers of one walk; a bit for each says whether it is an object.
 trait Stack {
     fn push(&mut self, object: bool);
-    /// Drops the innermost; the kind of the one around it, if any.
+    /// Removes the innermost container; returns whether the one around it is an object, if there is
+    /// one.
     fn pop(&mut self) -> Option<bool>;
     fn is_full(&self) -> bool;
     fn len(&self) -> usize;

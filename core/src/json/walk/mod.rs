@@ -1,12 +1,12 @@
-//! The walker: one pass that checks grammar and knows where each value ends.
+//! The walker: checks the grammar in one pass and finds where each value ends.
 //!
-//! Safe Rust and total: reading behind the text yields a zero byte, which no state of the
-//! grammar accepts, so every loop ends and nothing can panic. The text may be followed by
-//! readable padding; whatever lies in it can lengthen a token by mistake but never gets
-//! accepted, because [`Walker::finish`] compares the end of the value with the length.
+//! Safe Rust that never panics: a read past the text yields a zero byte, which no state of the
+//! grammar accepts, so every loop ends. Readable padding may follow the text. A token may run on
+//! into the padding, but is then refused, because [`Walker::finish`] compares the end of the value
+//! with the length.
 //!
-//! Positions travel as plain numbers and faults as `None` with the reason kept aside, which
-//! keeps both in registers.
+//! Positions are returned as plain numbers and faults as `None`, with the reason stored in the
+//! walker; this keeps both in registers.
 
 mod container;
 mod scalar;
@@ -22,20 +22,20 @@ use crate::scan;
 pub(crate) const MAX_DEPTH: usize = 1024;
 
 pub(crate) struct Walker<'a> {
-    /// The text and whatever padding may be read behind it.
+    /// The text and the padding that may be read after it.
     text: &'a [u8],
     len: usize,
     max_depth: usize,
-    /// Whether a byte outside ASCII was seen (they are legal only inside strings).
+    /// Whether a non-ASCII byte was seen; such bytes are valid only inside strings.
     high: bool,
-    /// How many escapes were passed.
+    /// Grows whenever escapes are passed; long strings count as one escape at most per kernel run.
     pub(crate) escapes: usize,
-    /// Whether the number walked last has neither fraction nor exponent.
+    /// Whether the number walked last has neither a fraction nor an exponent.
     pub(crate) integer: bool,
     error: DecodeError,
 }
 
-/// Whether `pair` is `byte` and something else than whitespace.
+/// Whether the first byte of `pair` is `byte` and the second is not whitespace.
 #[inline(always)]
 pub(crate) fn leads(byte: u8, pair: [u8; 2]) -> bool {
     let (low, high) = ([byte, b' ' + 1], [byte, 0xff]);
@@ -43,7 +43,7 @@ pub(crate) fn leads(byte: u8, pair: [u8; 2]) -> bool {
 }
 
 impl<'a> Walker<'a> {
-    /// Walks the first `len` bytes of `buf`; what follows them in `buf` is padding.
+    /// A walker of the first `len` bytes of `buf`; the bytes after them are padding.
     pub(crate) fn new(buf: &'a [u8], len: usize, max_depth: usize) -> Self {
         let readable = buf.len().min(len.saturating_add(PADDING));
         Self {
@@ -60,7 +60,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The same of a frame, whose length the offsets of its record can tell.
+    /// A walker of a frame. Refuses frames that are too long for the 32-bit offsets of a record.
     #[inline]
     pub(crate) fn of_frame(
         buf: &'a [u8],
@@ -102,7 +102,7 @@ impl<'a> Walker<'a> {
         None
     }
 
-    /// The byte at `pos`, zero behind everything readable.
+    /// The byte at `pos`; zero past the readable bytes.
     #[inline(always)]
     pub(crate) fn byte(&self, pos: usize) -> u8 {
         match self.text.get(pos) {
@@ -111,7 +111,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The eight bytes at `pos`, little-endian, zero where they are not all readable.
+    /// The eight bytes at `pos`, little-endian; unreadable bytes are zero.
     #[inline(always)]
     pub(crate) fn word(&self, pos: usize) -> u64 {
         match self.chunk(pos) {
@@ -120,14 +120,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The `N` bytes at `pos`, if they are all readable.
+    /// The `N` bytes at `pos`, if all are readable.
     #[inline(always)]
     pub(crate) fn chunk<const N: usize>(&self, pos: usize) -> Option<&'a [u8; N]> {
-        // Put so, the check compiles to two comparisons.
+        // In this form, the check compiles to two comparisons.
         self.text.get(pos..pos.wrapping_add(N))?.first_chunk()
     }
 
-    /// The bytes at `pos`; if they are not all readable a copy, filled up with zeros.
+    /// The 32 bytes at `pos`; if not all are readable, a copy padded with zeros.
     #[inline(always)]
     pub(crate) fn window<'w>(&self, pos: usize, copy: &'w mut [u8; 32]) -> &'w [u8; 32]
     where
@@ -154,7 +154,7 @@ impl<'a> Walker<'a> {
         (0..8).fold(0, |word, i| word | u64::from(self.byte(pos + i)) << (8 * i))
     }
 
-    /// The first position at or after `pos` that holds no whitespace, and its byte.
+    /// The position and value of the first byte at or after `pos` that is not whitespace.
     #[inline(always)]
     pub(crate) fn next(&self, pos: usize) -> (usize, u8) {
         let byte = self.byte(pos);
@@ -166,7 +166,7 @@ impl<'a> Walker<'a> {
 
     #[inline(never)]
     fn next_after_ws(&self, mut pos: usize) -> (usize, u8) {
-        // Between two tokens of a line there is one space, if any.
+        // Between two tokens on a line there is usually no space, or one.
         if let Some([b' ', byte]) = self.chunk(pos)
             && *byte > b' '
         {
@@ -180,8 +180,8 @@ impl<'a> Walker<'a> {
         (pos, byte)
     }
 
-    /// Checks that nothing but whitespace follows the value that ended at `end`, and that the
-    /// text is UTF-8.
+    /// Checks that only whitespace follows the value that ended at `end`, and that the text is
+    /// UTF-8.
     #[inline]
     pub(crate) fn finish(&mut self, end: usize) -> Option<()> {
         if end != self.len {
@@ -209,7 +209,7 @@ impl<'a> Walker<'a> {
         self.fail(Kind::BadUtf8, good)
     }
 
-    /// Walks one value that starts with `byte` at `pos`, inside `depth` containers; returns its
+    /// Walks the value that starts with `byte` at `pos`, inside `depth` containers; returns its
     /// end.
     #[inline(always)]
     pub(crate) fn value(&mut self, pos: usize, byte: u8, depth: usize) -> Option<usize> {
@@ -220,8 +220,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// As [`value`](Self::value), in a text that is validated: containers are passed over by
-    /// counting brackets.
+    /// Like [`value`](Self::value), but for text that is already validated: containers are skipped
+    /// by counting brackets.
     #[inline]
     pub(crate) fn skip(&mut self, pos: usize, byte: u8) -> Option<usize> {
         match byte {
@@ -231,9 +231,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// From the brace that opens an object, or from behind a member of it, to the quote of the
-    /// next key; if there is none, to behind the closing brace, and `false`. `before` is what
-    /// stands before that key: the opening brace or a comma.
+    /// Moves to the opening quote of the next key and returns `true`; without a next key, moves
+    /// past the closing brace and returns `false`. `pos` is at the opening brace of an object or
+    /// after one of its members; `before` is the byte expected before the key: the opening brace or
+    /// a comma.
     #[inline]
     pub(crate) fn next_key(&mut self, pos: usize, before: u8) -> Option<(usize, bool)> {
         let (pos, byte) = self.next(pos);
@@ -250,7 +251,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// From behind a key to the start of its value, and its first byte.
+    /// Moves from the end of a key to the start of its value; returns that position and its byte.
     #[inline(always)]
     pub(crate) fn colon(&mut self, pos: usize) -> Option<(usize, u8)> {
         let (pos, byte) = self.next(pos);
@@ -260,8 +261,8 @@ impl<'a> Walker<'a> {
         Some(self.next(pos + 1))
     }
 
-    /// The same where the eight bytes behind the key are known: also the first seven bytes of the
-    /// value.
+    /// Like [`colon`](Self::colon), given the eight bytes after the key; also returns the first
+    /// seven bytes of the value.
     #[inline(always)]
     pub(crate) fn value_behind(&mut self, key_end: usize, behind: u64) -> Option<(usize, u8, u64)> {
         let [colon, byte, ..] = behind.to_le_bytes();

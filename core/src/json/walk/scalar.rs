@@ -1,4 +1,4 @@
-//! Numbers and the three names.
+//! Walks numbers, `true`, `false` and `null`.
 
 use super::{Kind, Walker};
 
@@ -18,8 +18,8 @@ impl Walker<'_> {
         self.other_scalar(pos, byte)
     }
 
-    /// Passes over the digits at `pos`, eight at a time; also the byte behind them. `None` near
-    /// the end of the text.
+    /// Skips the digits at `pos`, eight at a time; returns their end and the byte there. `None`
+    /// near the end of the text.
     #[inline(always)]
     fn some_digits(&self, mut pos: usize) -> Option<(usize, u8)> {
         loop {
@@ -90,8 +90,8 @@ impl Walker<'_> {
         Some(pos)
     }
 
-    /// Passes over the digits at `pos`, eight at a time, so that the length of a number, which
-    /// is rarely foreseeable, decides no branch.
+    /// Skips the digits at `pos`, eight at a time, so that no branch depends on the length of a
+    /// number, which is hard to predict.
     #[inline(always)]
     fn digits(&self, mut pos: usize) -> usize {
         loop {
@@ -104,8 +104,8 @@ impl Walker<'_> {
     }
 }
 
-/// The length of the integer above zero that eight bytes begin with, and the byte behind it, if
-/// that is one of them, too.
+/// The length of the positive integer at the start of `word`, and the byte after it. `None` unless
+/// both lie within the eight bytes.
 #[inline(always)]
 pub(crate) fn short_integer(word: u64) -> Option<(usize, u8)> {
     let len = digits(word);
@@ -113,11 +113,11 @@ pub(crate) fn short_integer(word: u64) -> Option<(usize, u8)> {
     found.then(|| (len, (word >> (8 * (len & 7))) as u8))
 }
 
-/// How many digits eight bytes begin with.
+/// The number of digits at the start of `word`.
 #[inline(always)]
 fn digits(word: u64) -> usize {
     // Digits become 0 to 9; adding 0x76 sets the top bit of anything above. A carry only reaches
-    // bytes behind one that stops already.
+    // bytes after one that already stops the count.
     let values = word ^ 0x3030_3030_3030_3030;
     let sum = values.wrapping_add(0x7676_7676_7676_7676);
     let stops = (sum | values) & 0x8080_8080_8080_8080;

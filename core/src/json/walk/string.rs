@@ -1,4 +1,4 @@
-//! Strings: a first look inline, a loop for the middling ones, the kernels for the long ones.
+//! Walks strings: one inline chunk, a loop for longer strings, vector kernels for long ones.
 
 use super::{Kind, Walker, leads};
 use crate::scan;
@@ -7,15 +7,15 @@ use crate::scan;
 const LONG_STRING: usize = 64;
 
 impl Walker<'_> {
-    /// Walks a string whose first byte behind the quote is at `pos`; returns the position
-    /// behind the closing quote.
+    /// Walks a string whose first byte after the quote is at `pos`; returns the position after the
+    /// closing quote.
     #[inline(always)]
     pub(crate) fn string(&mut self, pos: usize) -> Option<usize> {
         Some(self.string_and_next(pos)?.0)
     }
 
-    /// The same, with the two bytes that follow the string: what most often comes next is then
-    /// decided without another look at the text.
+    /// Like [`string`](Self::string), but also returns the two bytes after the string, so that the
+    /// usual next token is decided without another read.
     #[inline(always)]
     pub(crate) fn string_and_next(&mut self, pos: usize) -> Option<(usize, [u8; 2])> {
         if let Some(window) = self.chunk::<32>(pos)
@@ -34,8 +34,8 @@ impl Walker<'_> {
         Some((end, [self.byte(end), self.byte(end + 1)]))
     }
 
-    /// Walks a key from behind its quote, and its colon; returns the start of its value and the
-    /// first byte of that.
+    /// Walks a key, from after its opening quote, and its colon; returns the position and first
+    /// byte of the value.
     #[inline(always)]
     pub(crate) fn key(&mut self, pos: usize) -> Option<(usize, u8)> {
         match self.string_and_next(pos)? {
@@ -44,7 +44,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The same for strings that are longer than one chunk or have escapes.
+    /// Walks strings that are longer than one chunk, or have escapes.
     #[inline(never)]
     fn string_rest(&mut self, pos: usize) -> Option<usize> {
         let mut at = pos;
@@ -67,7 +67,7 @@ impl Walker<'_> {
                 return self.long_string(at);
             }
         }
-        // Little is left, and mostly nothing but the end is to be found there.
+        // Few bytes are left, usually without escapes or non-ASCII bytes.
         while let Some(b' ' | b'!' | b'#'..=b'[' | b']'..=0x7f) = self.text.get(at) {
             at += 1;
         }
@@ -77,7 +77,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Walks on in a string that turned out long, or that ends where the text does.
+    /// Walks the rest of a long string, or of a string near the end of the text.
     #[inline(never)]
     fn long_string(&mut self, pos: usize) -> Option<usize> {
         match scan::string_end(self.text, pos) {
@@ -90,7 +90,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Finds out why there is no end to the string from `pos` on.
+    /// Finds the fault in the string from `pos` on.
     #[cold]
     fn string_fault(&mut self, mut at: usize) -> Option<usize> {
         loop {

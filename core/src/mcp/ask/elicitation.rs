@@ -1,4 +1,4 @@
-//! Elicitation: the user is asked for something, in a form or at a web page.
+//! Elicitation: asks the user for input, in a form or at a web page.
 
 use serde_json::{Map, Value, json};
 
@@ -6,37 +6,37 @@ use super::declared;
 use crate::error::RequestError;
 use crate::mcp::Revision;
 
-/// What the user is asked: the params of `elicitation/create`.
+/// What the user is asked for: the params of `elicitation/create`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Elicitation {
-    /// To fill a form in. Not for secrets (R-ELI-05).
+    /// Asks the user to fill in a form. Not for secrets (R-ELI-05).
     Form {
-        /// What it is for.
+        /// The purpose, shown to the user.
         message: String,
         /// The fields: a flat object schema of strings, numbers, booleans and choices (R-ELI-04).
         schema: Value,
     },
-    /// To visit a page, outside the client's reach (from 2025-11-25).
+    /// Asks the user to visit a page, whose input the client does not see (from 2025-11-25).
     Url {
-        /// What it is for.
+        /// The purpose, shown to the user.
         message: String,
-        /// The page.
+        /// The page's URL.
         url: String,
-        /// The server's name for this errand, which `notifications/elicitation/complete` repeats;
-        /// revisions from 2026-07-28 have none.
+        /// The server's id of this elicitation, which `notifications/elicitation/complete` repeats;
+        /// not sent from 2026-07-28 on.
         id: Option<String>,
     },
 }
 
-/// What became of it: the result of `elicitation/create`.
+/// The user's response: the result of `elicitation/create`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elicited {
-    /// The user agreed. What was filled in; nothing for a page (R-ELI-07).
+    /// The user agreed. Holds the form's content; empty for a page (R-ELI-07).
     Accepted(Map<String, Value>),
-    /// The user said no.
+    /// The user declined.
     Declined,
-    /// The user went away without a word.
+    /// The user dismissed the request without a choice.
     Cancelled,
 }
 
@@ -49,7 +49,7 @@ impl Elicitation {
         }
     }
 
-    /// A page to visit. `id` names this errand and must be one of a kind.
+    /// A page to visit. `id` identifies this elicitation and must be unique.
     pub fn url(message: impl Into<String>, url: impl Into<String>, id: impl Into<String>) -> Self {
         Self::Url {
             message: message.into(),
@@ -58,11 +58,11 @@ impl Elicitation {
         }
     }
 
-    /// Whether a client of these capabilities may be asked this in that revision.
+    /// Checks that a client with these capabilities may be asked this in that revision.
     ///
     /// # Errors
-    /// It did not declare the mode (R-ELI-02), the revision does not have it, or the form is not
-    /// flat (R-ELI-04).
+    /// The client did not declare the mode (R-ELI-02), the revision does not have the mode, the
+    /// form is not flat (R-ELI-04), or the page's URL is not http(s).
     pub fn check(&self, revision: Revision, capabilities: &str) -> Result<(), RequestError> {
         let rules = revision.rules();
         if !rules.elicitation {
@@ -72,7 +72,7 @@ impl Elicitation {
         let has = |mode| declared(capabilities, &["elicitation", mode], "elicitation");
         match self {
             Self::Form { schema, .. } => {
-                // No mode at all means forms (R-CAP-04).
+                // A client that declares no mode supports forms (R-CAP-04).
                 if rules.elicitation_modes && has("url").is_ok() && has("form").is_err() {
                     return Err(RequestError::Unsupported("elicitation.form"));
                 }
@@ -102,7 +102,7 @@ impl Elicitation {
         }
     }
 
-    /// As params of that revision.
+    /// The params in that revision, as JSON.
     pub fn to_json(&self, revision: Revision) -> Value {
         let rules = revision.rules();
         match self {
@@ -123,10 +123,10 @@ impl Elicitation {
         }
     }
 
-    /// Reads params of any revision.
+    /// Parses params of any revision.
     ///
     /// # Errors
-    /// What is missing or of another shape.
+    /// Says which member is missing or malformed.
     pub fn parse(json: &str) -> Result<Self, &'static str> {
         let params: Value =
             serde_json::from_str(json).map_err(|_| "the params are not readable")?;
@@ -152,7 +152,7 @@ impl Elicitation {
 }
 
 impl Elicited {
-    /// As a result; `form` says whether a form was asked for.
+    /// The result as JSON; `form` says whether a form was requested.
     pub fn to_json(&self, form: bool) -> Value {
         match self {
             Self::Accepted(content) if form => json!({ "action": "accept", "content": content }),
@@ -162,10 +162,10 @@ impl Elicited {
         }
     }
 
-    /// Reads a result.
+    /// Parses a result.
     ///
     /// # Errors
-    /// [`RequestError::BadAnswer`], where it is none.
+    /// [`RequestError::BadAnswer`] if the JSON is not an elicitation result.
     pub fn parse(json: &str) -> Result<Self, RequestError> {
         let wrong = RequestError::BadAnswer("a result of another shape");
         let mut result: Value = serde_json::from_str(json).map_err(|_| wrong.clone())?;
@@ -182,7 +182,7 @@ impl Elicited {
     }
 }
 
-/// R-ELI-04.
+/// Whether the form is a flat object schema. R-ELI-04.
 fn is_flat(schema: &Value, choices: bool) -> bool {
     let Some(fields) = schema.get("properties").and_then(Value::as_object) else {
         return false;

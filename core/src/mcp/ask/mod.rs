@@ -1,7 +1,8 @@
-//! What a server may ask of its client while it serves a call: the model, the user, the roots.
+//! Requests of a server to its client while it serves a call: sampling, elicitation and roots.
 //!
-//! In the handshake era these are requests of the server; from 2026-07-28 on they travel in the
-//! answer to the call, which is repeated with what was found. The words are the same.
+//! In the handshake era they are JSON-RPC requests of the server. From 2026-07-28 on, they travel
+//! in the answer to the call, and the client repeats the call with the results. The types are the
+//! same.
 
 mod elicitation;
 mod models;
@@ -16,10 +17,10 @@ pub use sampling::{Block, MAX_TOOL_ROUNDS, Role, Sampled, Sampling, SamplingMess
 use crate::error::RequestError;
 use crate::json::reader;
 
-/// Whether a peer of these capabilities has the one at `path`.
+/// Checks that `capabilities` declare the capability at `path`.
 ///
 /// # Errors
-/// It has not; `name` says what is missing.
+/// [`RequestError::Unsupported`] with `name` if they do not.
 fn declared(capabilities: &str, path: &[&str], name: &'static str) -> Result<(), RequestError> {
     match reader::find_path(capabilities, path) {
         Some(_) => Ok(()),

@@ -1,37 +1,38 @@
-//! Which model a server would like to be asked: advice, read in its own order (R-SMP-06).
+//! A server's preferences for the model: advice, whose hints are read in the server's order
+//! (R-SMP-06).
 
 use serde::{Deserialize, Serialize};
 
 use super::Sampling;
 
-/// What a server says of the model: `ModelPreferences`.
+/// A server's preferences for the model: `ModelPreferences`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPreferences {
-    /// Names of models, or parts of names, the best first.
+    /// Model names or parts of them, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<ModelHint>,
-    /// How much a low price matters, from 0 to 1.
+    /// The importance of low cost, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_priority: Option<f64>,
-    /// How much a quick answer matters, from 0 to 1.
+    /// The importance of a quick answer, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_priority: Option<f64>,
-    /// How much a clever answer matters, from 0 to 1.
+    /// The importance of intelligence, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intelligence_priority: Option<f64>,
 }
 
-/// One of them.
+/// A hint for the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelHint {
-    /// A name or a part of one; a hint without says nothing.
+    /// A model name or a part of one; a hint without a name has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl ModelPreferences {
-    /// Whether every priority is one.
+    /// Whether every given priority lies between 0 and 1.
     pub(super) fn is_valid(&self) -> bool {
         let all = [
             self.cost_priority,
@@ -44,15 +45,16 @@ impl ModelPreferences {
 }
 
 impl Sampling {
-    /// What the server says of the model; nothing when it says nothing, or nonsense.
+    /// The server's model preferences; the default if there are none, or they cannot be read.
     pub fn preferences(&self) -> ModelPreferences {
         let said = self.model_preferences.as_ref();
         let read = said.and_then(|said| ModelPreferences::deserialize(said).ok());
         read.unwrap_or_default()
     }
 
-    /// The first of the models that there are, by the server's hints: the hints in their order,
-    /// each a part of a name in upper or lower case. `None` when no hint fits: the client chooses.
+    /// The first of `models` that fits the server's hints. The hints are tried in order; a hint
+    /// fits a model whose name contains it, ignoring case. `None` when no hint fits: the client
+    /// chooses.
     ///
     /// ```
     /// use mcpbolt::mcp::Sampling;

@@ -1,19 +1,19 @@
-//! Roots: the folders and files that a server should keep to.
+//! Roots: folders and files that a server should confine its work to.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::RequestError;
 
-/// A folder or a file that the client shows to servers. Guidance, not access control (R-ROO-04).
+/// A folder or file that the client exposes to servers. Guidance, not access control (R-ROO-04).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Root {
-    /// Where it is: begins with `file://` (R-ROO-01).
+    /// The location: a URI that begins with `file://` (R-ROO-01).
     pub uri: String,
-    /// A name for people.
+    /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -28,17 +28,17 @@ impl Root {
         }
     }
 
-    /// Sets a name for people.
+    /// Sets a display name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Whether its URI is one that a root may have (R-ROO-01).
+    /// Checks that the URI is valid for a root (R-ROO-01).
     ///
     /// # Errors
-    /// It is not at a `file://` URI, or leads out of itself.
+    /// [`RequestError::Misuse`] if it is not a `file://` URI, or contains `..`.
     pub fn check(&self) -> Result<(), RequestError> {
         let path = self.uri.strip_prefix("file://");
         match path.is_some_and(|path| path.split(['/', '\\']).all(|step| step != "..")) {

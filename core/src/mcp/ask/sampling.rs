@@ -1,4 +1,4 @@
-//! Sampling: the client's model continues a conversation of the server's.
+//! Sampling: the client's model continues a conversation of the server.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::mcp::Revision;
 /// Most messages of one conversation in which the model calls tools (R-SMP-09).
 pub const MAX_TOOL_ROUNDS: usize = 100;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -20,14 +20,13 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// The system, in the prompts of a [profile](crate::mcp::Profile) that has it; elsewhere what it
-    /// says is the user's (R-PRM-06).
+    /// The system, in the prompts of a [profile](crate::mcp::Profile) with that role; elsewhere its
+    /// messages are sent as the user's (R-PRM-06).
     #[serde(skip)]
     System,
 }
 
-/// A conversation that the client's model is to continue: the params of
-/// `sampling/createMessage`.
+/// A conversation for the client's model to continue: the params of `sampling/createMessage`.
 ///
 /// ```
 /// use mcpbolt::mcp::Sampling;
@@ -37,29 +36,29 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sampling {
-    /// What was said so far.
+    /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// The most tokens to generate; fewer are fine, more are not (R-SMP-05).
+    /// The most tokens to generate; the model may generate fewer (R-SMP-05).
     pub max_tokens: u64,
-    /// What the model is told beforehand.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// How much chance there is in it.
+    /// The sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// What ends the generation.
+    /// Sequences that stop the generation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// Which model the server would like: `ModelPreferences`. Advice only (R-SMP-06).
+    /// The server's preferences for the model: `ModelPreferences`. Advice only (R-SMP-06).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<Value>,
     /// Tools that the model may use: `Tool` objects (from 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Value>>,
-    /// Whether it must use one: `ToolChoice`; absent means that it may (R-SMP-12).
+    /// Whether the model must use a tool: `ToolChoice`; absent means that it may (R-SMP-12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -67,36 +66,36 @@ pub struct Sampling {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SamplingMessage {
-    /// Who says it.
+    /// The author.
     pub role: Role,
-    /// What is said; one block before 2025-11-25.
+    /// The content; before 2025-11-25, a single block.
     #[serde(with = "one_or_many")]
     pub content: Vec<Block>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What the model said: the result of `sampling/createMessage`.
+/// The model's message: the result of `sampling/createMessage`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sampled {
-    /// Who says it.
+    /// The author.
     pub role: Role,
-    /// What is said; one block before 2025-11-25.
+    /// The content; before 2025-11-25, a single block.
     #[serde(with = "one_or_many")]
     pub content: Vec<Block>,
     /// The model's name.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
+    /// Why generation stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// One block of a message.
+/// A content block of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -105,56 +104,56 @@ pub enum Block {
     Text {
         /// The text.
         text: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// An image, in base64.
+    /// An image.
     #[serde(rename_all = "camelCase")]
     Image {
-        /// Base64.
+        /// The image, in base64.
         data: String,
         /// Its MIME type.
         mime_type: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// A sound, in base64 (from 2025-03-26).
+    /// Audio (from 2025-03-26).
     #[serde(rename_all = "camelCase")]
     Audio {
-        /// Base64.
+        /// The audio, in base64.
         data: String,
         /// Its MIME type.
         mime_type: String,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// The model wants a tool to be called (from 2025-11-25).
+    /// The model calls a tool (from 2025-11-25).
     ToolUse {
-        /// Its id, which the result repeats.
+        /// The id of the call, which its result repeats.
         id: String,
         /// The tool's name.
         name: String,
         /// The arguments.
         input: Map<String, Value>,
-        /// Everything else.
+        /// All other members.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// What the tool gave (from 2025-11-25).
+    /// The result of a tool call (from 2025-11-25).
     #[serde(rename_all = "camelCase")]
     ToolResult {
-        /// The id of the use.
+        /// The id of the call.
         tool_use_id: String,
         /// Blocks of content.
         content: Vec<Value>,
-        /// Everything else, `structuredContent` and `isError` among it.
+        /// All other members, including `structuredContent` and `isError`.
         #[serde(flatten)]
         other: Map<String, Value>,
     },
-    /// A kind that is not known here, as it came.
+    /// A block of an unknown kind, unchanged.
     #[serde(untagged)]
     Unknown(Map<String, Value>),
 }
@@ -174,7 +173,7 @@ impl Block {
 }
 
 impl SamplingMessage {
-    /// A message of one block of text.
+    /// A message with one text block.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self {
             role,
@@ -185,7 +184,7 @@ impl SamplingMessage {
 }
 
 impl Sampled {
-    /// One block of text that the model of that name said.
+    /// A message of the model `model` with one text block, which stopped with `endTurn`.
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
@@ -196,7 +195,7 @@ impl Sampled {
         }
     }
 
-    /// The blocks of text, joined by line ends.
+    /// The text blocks, joined by newlines.
     pub fn to_text(&self) -> String {
         let text = |block: &Block| match block {
             Block::Text { text, .. } => Some(text.clone()),
@@ -208,7 +207,7 @@ impl Sampled {
 }
 
 impl Sampling {
-    /// A conversation that the user begins with that text.
+    /// A conversation that begins with `text` from the user.
     pub fn user(text: impl Into<String>, max_tokens: u64) -> Self {
         Self {
             messages: vec![SamplingMessage::text(Role::User, text)],
@@ -223,18 +222,19 @@ impl Sampling {
         }
     }
 
-    /// Sets what the model is told beforehand.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
         self
     }
 
-    /// Whether a client of these capabilities may be asked this in that revision.
+    /// Checks that a client with these capabilities may be asked this in that revision.
     ///
     /// # Errors
-    /// It did not declare what this needs (R-CAP-05, R-SMP-02), the revision has no words for it,
-    /// or the uses of tools have no results (R-SMP-03, R-SMP-04).
+    /// The client did not declare what the request needs (R-CAP-05, R-SMP-02), the revision cannot
+    /// express it, a priority is not between 0 and 1, or the tool calls and results do not match
+    /// (R-SMP-03, R-SMP-04).
     pub fn check(&self, revision: Revision, capabilities: &str) -> Result<(), RequestError> {
         declared(capabilities, &["sampling"], "sampling")?;
         let rules = revision.rules();
@@ -264,13 +264,13 @@ impl Sampling {
         self.check_uses()
     }
 
-    /// R-SMP-03, R-SMP-04.
+    /// Checks that each tool call is followed by its results and nothing else. R-SMP-03, R-SMP-04.
     fn check_uses(&self) -> Result<(), RequestError> {
         let rounds = self.messages.iter().filter(|message| {
             let mut blocks = message.content.iter();
             blocks.any(|block| matches!(block, Block::ToolUse { .. }))
         });
-        // R-SMP-09: the conversation itself says how often the model has called tools.
+        // R-SMP-09: the conversation itself tells how often the model has called tools.
         if rounds.count() > MAX_TOOL_ROUNDS {
             let why = "the model has called tools again and again";
             return Err(RequestError::Misuse(why));
@@ -300,7 +300,7 @@ impl Sampling {
     }
 }
 
-/// One block stands alone, several in an array; both are read.
+/// Serializes one block alone and several as an array; reads both.
 mod one_or_many {
     use super::*;
 
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// R-SMP-09: what is endless ends, on both sides.
+    /// R-SMP-09: an endless loop of tool calls ends, on both sides.
     #[test]
     fn a_loop_of_tools_has_an_end() {
         let rounds = |count: usize| {

@@ -1,4 +1,4 @@
-//! What a record makes: a kind, or the reason why it is none.
+//! Classification of a decoded object: its kind, or the reason why it is not a message.
 
 use super::{Id, Pass, field_bit};
 use crate::json::DecodeError;
@@ -6,7 +6,7 @@ use crate::message::envelope::{Envelope, Field, Kind, Span};
 use crate::message::fault::Fault;
 
 impl<'a> Pass<'a, '_> {
-    /// Decides what a well-formed object is.
+    /// Determines the kind of a well-formed object.
     #[inline]
     pub(super) fn classify(&mut self) {
         const SHAPE: u32 = field_bit(Field::Version)
@@ -74,7 +74,8 @@ impl<'a> Pass<'a, '_> {
         }
     }
 
-    /// An error may carry `id: null`: so an unreadable request is answered (R-RPC-21).
+    /// An error may carry `id: null`: the answer to a request whose id could not be read
+    /// (R-RPC-21).
     fn error_kind(&self) -> Result<Kind, Fault> {
         if self.id == Id::Bad {
             return Err(Fault::IdType);
@@ -86,7 +87,7 @@ impl<'a> Pass<'a, '_> {
         }
     }
 
-    /// The frame up to `end`, if that much is UTF-8.
+    /// The frame up to `end`, if those bytes are UTF-8.
     fn before(&self, end: usize) -> Option<&'a str> {
         std::str::from_utf8(self.bytes.get(..end)?).ok()
     }
@@ -96,7 +97,7 @@ impl<'a> Pass<'a, '_> {
         self.walker.byte(self.out.span(field).start())
     }
 
-    /// After a syntax fault: keeps of the record only an id that can be trusted.
+    /// After a syntax fault: clears the record but for an id that can be trusted.
     pub(super) fn salvage(&mut self) -> DecodeError {
         let span = self.out.span(Field::Id);
         let rest = self.bytes.get(span.end()..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The one pass: validates a frame and notes where its members lie.
+//! Decoding: validates a frame in one pass and records where its members lie.
 
 mod classify;
 
@@ -12,25 +12,25 @@ use crate::json::walk::{Walker, short_integer};
 use crate::json::{DecodeError, DecodeErrorKind, JsonStr};
 use crate::limits::MAX_ID_BYTES;
 
-/// Validates the whole frame as JSON and UTF-8 and records what message it is in `out`.
+/// Validates the whole frame as JSON and UTF-8, and records the message in `out`.
 ///
-/// One pass, no allocation, nothing is changed. Member order does not matter. A message that
-/// is JSON but no valid JSON-RPC is [`Kind::Invalid`] with a [`Fault`], and `Ok`.
+/// One pass, no allocation; the frame is not modified. Member order does not matter. JSON that is
+/// not a valid JSON-RPC message gives `Ok`, with [`Kind::Invalid`] and a [`Fault`].
 ///
 /// # Errors
-/// The frame is not JSON, not UTF-8, or nests deeper than `max_depth` (at most 1024). `out` is
-/// then [`Kind::Invalid`], and its id is still there if a complete, unrepeated top-level `id`
-/// member stood before the fault.
+/// The frame is not JSON, not UTF-8, or nests deeper than `max_depth` (at most 1024). `out` is then
+/// [`Kind::Invalid`]; it still has the id if a complete, unrepeated top-level `id` member came
+/// before the fault.
 pub fn decode(frame: Frame<'_>, max_depth: usize, out: &mut Envelope) -> Result<(), DecodeError> {
     match pass(frame.padded(), frame.bytes(), max_depth, out) {
         Ok(()) => Ok(()),
-        // Once more without the padding, so that neither the error nor the id depends on it.
+        // The second pass excludes the padding, so that neither the error nor the id depends on it.
         Err(_) => pass(frame.bytes(), frame.bytes(), max_depth, out),
     }
 }
 
-/// The same for bytes with nothing behind them, as they lie in somebody else's buffer: slower by
-/// some nanoseconds. What is short is copied to where there is room behind it.
+/// Decodes bytes without padding, such as those in a foreign buffer; slower than [`decode`] by some
+/// nanoseconds. Short messages are copied to a padded buffer first.
 ///
 /// # Errors
 /// As [`decode`].
@@ -52,7 +52,7 @@ pub fn decode_unpadded(
     pass(bytes, bytes, max_depth, out)
 }
 
-/// One pass over `bytes`, which `text` begins with.
+/// One pass over `bytes`; `text` is `bytes` and its padding, if any.
 #[inline]
 fn pass(
     text: &[u8],
@@ -73,7 +73,7 @@ struct Pass<'a, 'o> {
     walker: Walker<'a>,
     bytes: &'a [u8],
     out: &'o mut Envelope,
-    /// One bit for each field that is noted.
+    /// One bit for each field already recorded.
     seen: u32,
     id: Id,
     code_is_integer: bool,
@@ -81,7 +81,7 @@ struct Pass<'a, 'o> {
     fault: Option<Fault>,
 }
 
-/// What stands under `id`.
+/// The kind of value in the `id` member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
     Absent,
@@ -122,7 +122,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         Some(())
     }
 
-    /// Walks the object that opens at `pos` and notes the members its level knows.
+    /// Walks the object that opens at `pos` and records the members known at its level.
     #[inline(always)]
     fn object<const LEVEL: u8>(&mut self, mut pos: usize, depth: usize) -> Option<usize> {
         let level = const { Level::from_number(LEVEL) };
@@ -131,7 +131,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
         let depth = depth + 1;
         let mut near_end = [0; 32];
-        // What stands before the next key, which a window begins with.
+        // The byte before the next key, with which the window begins.
         let mut before = b'{';
         loop {
             let mut window = self.walker.window(pos, &mut near_end);
@@ -171,8 +171,8 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// Walks and notes the value of a noted member, from behind its key; `behind` are the eight
-    /// bytes there.
+    /// Walks and records the value of a known member, from the end of its key; `behind` holds the
+    /// next eight bytes.
     #[inline(always)]
     fn member(
         &mut self,
@@ -188,7 +188,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         Some(end)
     }
 
-    /// Walks the value of a noted member; `ahead` are its first seven bytes.
+    /// Walks the value of a known member; `ahead` holds its first seven bytes.
     #[inline(always)]
     fn known_value(
         &mut self,
@@ -264,7 +264,7 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// A version that is not spelled `"2.0"` may still be that string.
+    /// Checks a version that is not spelled `"2.0"`: with escapes, it may still be that string.
     #[cold]
     fn other_version(&mut self, start: usize, end: usize) {
         let token = self.bytes.get(start..end);
@@ -277,8 +277,8 @@ impl<'a, 'o> Pass<'a, 'o> {
         }
     }
 
-    /// Walks a key that is not noted; one that only looks different because of escapes is a
-    /// fault, since another reader of the same bytes might act on it.
+    /// Walks an unknown key. A key that is a known name spelled with escapes is a fault, because
+    /// another reader of the same bytes might act on it.
     #[inline]
     fn other_key(&mut self, level: Level, pos: usize) -> Option<usize> {
         let escapes = self.walker.escapes;

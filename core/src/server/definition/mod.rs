@@ -1,4 +1,4 @@
-//! What a server offers: tools, resources, templates and prompts, as the lists show them.
+//! Definitions of tools, resources, templates and prompts, as the lists show them.
 
 mod prompt;
 mod resource;
@@ -23,7 +23,7 @@ impl<'a> ObjectWriter<'a> {
         Self { out, empty: true }
     }
 
-    /// Writes a key; its value is to be appended to what this gives. Keys need no escaping.
+    /// Writes a key, which must need no escaping; append its value to the returned buffer.
     pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.empty) {
             self.out.push(b',');
@@ -50,13 +50,13 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// The name for people, where the revision has it.
+    /// Writes the display name, if the revision has it.
     pub fn title(&mut self, title: &Option<String>, rules: &Rules) {
         let title = title.as_deref().filter(|_| rules.structured_content);
         self.optional("title", title);
     }
 
-    /// Icons and `_meta`, where the revision has them, and the end.
+    /// Writes icons and `_meta`, if the revision has them, and closes the object.
     pub fn end_with(mut self, icons: &Option<String>, meta: &Option<String>, rules: &Rules) {
         self.raw("icons", icons.as_deref().filter(|_| rules.icons));
         let meta = meta.as_deref().filter(|_| rules.structured_content);

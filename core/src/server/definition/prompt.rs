@@ -6,13 +6,13 @@ use crate::mcp::Revision;
 /// A prompt as `prompts/list` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// The name it is got by. Unique.
+    /// The unique name by which clients get the prompt.
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it is for.
+    /// What the prompt is for.
     pub description: Option<String>,
-    /// What it takes.
+    /// The arguments it takes.
     pub arguments: Vec<PromptArgument>,
     /// Icons: a JSON array (`Icon`).
     pub icons: Option<String>,
@@ -25,9 +25,9 @@ pub struct Prompt {
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it is.
+    /// What the argument means.
     pub description: Option<String>,
     /// Whether the prompt needs it.
     pub required: bool,
@@ -46,28 +46,28 @@ impl Prompt {
         }
     }
 
-    /// Sets what it is for.
+    /// Sets the description: what the prompt is for.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// Sets a name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>) -> Self {
         self.title = Some(text.into());
         self
     }
 
-    /// Sets icons.
+    /// Sets the icons: a JSON array (`Icon`).
     #[must_use]
     pub fn icons(mut self, json: impl ToString) -> Self {
         self.icons = Some(json.to_string());
         self
     }
 
-    /// Sets its `_meta`.
+    /// Sets its `_meta`: a JSON object.
     #[must_use]
     pub fn meta(mut self, json: impl ToString) -> Self {
         self.meta = Some(json.to_string());

@@ -7,19 +7,19 @@ use crate::mcp::Revision;
 /// A resource as `resources/list` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Where it is read.
+    /// The URI it is read at.
     pub uri: String,
     /// Its name.
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it is, for the model.
+    /// A description for the model.
     pub description: Option<String>,
     /// Its MIME type.
     pub mime_type: Option<String>,
-    /// How many bytes it has; templates have none.
+    /// Its size in bytes; not shown for templates.
     pub size: Option<u64>,
-    /// For whom it is and how much it matters: a JSON object (`Annotations`).
+    /// Its audience and priority: a JSON object (`Annotations`).
     pub annotations: Option<String>,
     /// Icons: a JSON array (`Icon`).
     pub icons: Option<String>,
@@ -28,7 +28,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource of that URI and name.
+    /// Creates a resource with this URI and name.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         let (uri, name) = (uri.into(), name.into());
         Self {
@@ -44,7 +44,7 @@ impl Resource {
         }
     }
 
-    /// Sets what it is, for the model.
+    /// Sets the description for the model.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
@@ -58,35 +58,35 @@ impl Resource {
         self
     }
 
-    /// Sets a name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>) -> Self {
         self.title = Some(text.into());
         self
     }
 
-    /// Sets how many bytes it has.
+    /// Sets its size in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
     }
 
-    /// Sets for whom it is and how much it matters.
+    /// Sets its audience and priority: a JSON object (`Annotations`).
     #[must_use]
     pub fn annotations(mut self, json: impl ToString) -> Self {
         self.annotations = Some(json.to_string());
         self
     }
 
-    /// Sets icons.
+    /// Sets the icons: a JSON array (`Icon`).
     #[must_use]
     pub fn icons(mut self, json: impl ToString) -> Self {
         self.icons = Some(json.to_string());
         self
     }
 
-    /// Sets its `_meta`.
+    /// Sets its `_meta`: a JSON object.
     #[must_use]
     pub fn meta(mut self, json: impl ToString) -> Self {
         self.meta = Some(json.to_string());

@@ -8,30 +8,33 @@ use crate::mcp::{Revision, TaskForm, TaskSupport};
 /// A tool as `tools/list` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
-    /// The name it is called by. Unique; 1 to 128 of `A-Z a-z 0-9 _ - .` (R-NAM-01).
+    /// The unique name by which clients call the tool: 1 to 128 of `A-Z a-z 0-9 _ - .` (R-NAM-01).
     pub name: String,
-    /// A name for people.
+    /// A display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// A description for the model.
     pub description: Option<String>,
     /// JSON Schema of its arguments: a JSON object with `"type":"object"`.
     pub input_schema: String,
     /// JSON Schema of its structured content.
     pub output_schema: Option<String>,
-    /// Hints on its behaviour: a JSON object (`ToolAnnotations`).
+    /// Hints about its behaviour: a JSON object (`ToolAnnotations`).
     pub annotations: Option<String>,
     /// Icons: a JSON array (`Icon`).
     pub icons: Option<String>,
     /// Its `_meta`: a JSON object.
     pub meta: Option<String>,
-    /// Whether its calls may go on as tasks.
+    /// Whether its calls may continue as tasks.
     pub task_support: TaskSupport,
-    /// What clients of the action dialect are told of it beside all that: a JSON object.
+    /// Further members that `mcp.get_schema` of the action dialect shows: a JSON object. See
+    /// [`action`](Self::action).
     pub action: Option<String>,
+    /// Whether a GET over HTTP may run it: see [`on_get`](Self::on_get).
+    pub on_get: bool,
 }
 
 impl Tool {
-    /// A tool that takes any object.
+    /// Creates a tool that accepts any JSON object as arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -44,17 +47,18 @@ impl Tool {
             meta: None,
             task_support: TaskSupport::Forbidden,
             action: None,
+            on_get: false,
         }
     }
 
-    /// Sets what it does, for the model.
+    /// Sets the description for the model.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// Sets a name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>) -> Self {
         self.title = Some(text.into());
@@ -75,39 +79,40 @@ impl Tool {
         self
     }
 
-    /// Sets hints on its behaviour.
+    /// Sets hints about its behaviour: a JSON object (`ToolAnnotations`).
     #[must_use]
     pub fn annotations(mut self, json: impl ToString) -> Self {
         self.annotations = Some(json.to_string());
         self
     }
 
-    /// Sets icons.
+    /// Sets the icons: a JSON array (`Icon`).
     #[must_use]
     pub fn icons(mut self, json: impl ToString) -> Self {
         self.icons = Some(json.to_string());
         self
     }
 
-    /// Sets its `_meta`.
+    /// Sets its `_meta`: a JSON object.
     #[must_use]
     pub fn meta(mut self, json: impl ToString) -> Self {
         self.meta = Some(json.to_string());
         self
     }
 
-    /// Lets its calls go on as tasks: in 2025-11-25 those that the client asks it of, from
-    /// 2026-07-28 on those that call [`Context::begin_task`](crate::server::Context::begin_task).
+    /// Lets its calls continue as tasks: in 2025-11-25 if the client asks for it, from 2026-07-28
+    /// on if the handler calls [`Context::begin_task`](crate::server::Context::begin_task).
     #[must_use]
     pub fn task_support(mut self, support: TaskSupport) -> Self {
         self.task_support = support;
         self
     }
 
-    /// Sets what `mcp.get_schema` shows of it beside its description and its schemas, in the action
-    /// dialect: a JSON object with any of `examples` (requests and responses), `errors` (the types
-    /// of those it may answer with), `help_url`, `deprecated` (a notice), `atomic` (`transactional`
-    /// or `best_effort`: see [`atomic_tool`](crate::server::Builder::atomic_tool)) and more.
+    /// Sets what `mcp.get_schema` of the action dialect shows in addition to the description and
+    /// the schemas: a JSON object with any of `examples` (requests and responses), `errors` (the
+    /// error types the tool may answer with), `help_url`, `deprecated` (a notice), `atomic`
+    /// (`transactional` or `best_effort`: see [`atomic_tool`](crate::server::Builder::atomic_tool))
+    /// and other members.
     ///
     /// ```
     /// use mcpbolt::server::Tool;
@@ -123,8 +128,32 @@ impl Tool {
         self
     }
 
-    /// Says, in its description and to clients of the action dialect, that it is undone where it fails: for an executor of one's
-    /// own that sees to it, as [`atomic_tool`](crate::server::Builder::atomic_tool) does (R-ACT-18).
+    /// Lets a GET request run the tool, in the action dialect over HTTP:
+    /// `GET …/stream?action=NAME&…` (R-ACT-24). Without this, such a GET is refused with 405. A web page
+    /// can make a browser send a GET without credentials or origin, so the tool must be read-only:
+    /// registering it is an error unless its annotations say `"readOnlyHint":true`.
+    ///
+    /// ```
+    /// use mcpbolt::server::{Arguments, Server, Tool};
+    /// use serde_json::json;
+    /// let tool = Tool::new("clock.ticks")
+    ///     .annotations(json!({"readOnlyHint": true}))
+    ///     .on_get();
+    /// let server = Server::builder("clock", "1.0.0")
+    ///     .actions(true)
+    ///     .tool(tool, |_: Arguments, _| async { "tick" })
+    ///     .build()?;
+    /// # Ok::<(), mcpbolt::server::RegistryError>(())
+    /// ```
+    #[must_use]
+    pub fn on_get(mut self) -> Self {
+        self.on_get = true;
+        self
+    }
+
+    /// Declares, in the description and to clients of the action dialect, that a failed call is
+    /// rolled back. For a custom executor that does the rollback, as
+    /// [`atomic_tool`](crate::server::Builder::atomic_tool) does (R-ACT-18).
     #[must_use]
     pub fn atomic(self) -> Self {
         let described = self.description.clone().unwrap_or_default();
@@ -133,18 +162,18 @@ impl Tool {
             .description(described.trim_start())
     }
 
-    /// Says to clients of the action dialect for how long its results are kept: for an executor of one's own that sees to it, as
-    /// [`kept_tool`](crate::server::Builder::kept_tool) does.
+    /// Declares to clients of the action dialect for how long results are cached. For a custom
+    /// executor that caches, as [`kept_tool`](crate::server::Builder::kept_tool) does.
     #[must_use]
     pub fn kept_for(self, ttl: Duration) -> Self {
         let ttl = ttl.as_millis() as u64;
         self.noted("cache", serde_json::json!({ "ttl_ms": ttl }))
     }
 
-    /// Adds a note for clients of the action dialect, unless there is one of that name.
+    /// Adds a member to the action notes, unless there is one with this name.
     fn noted(mut self, name: &str, note: serde_json::Value) -> Self {
         let notes = serde_json::from_str(self.action.as_deref().unwrap_or("{}"));
-        // What is no object is told of when the tool is registered.
+        // Notes that are not an object are an error when the tool is registered.
         if let Ok(serde_json::Value::Object(mut notes)) = notes {
             notes.entry(name).or_insert(note);
             self.action = Some(serde_json::Value::from(notes).to_string());
@@ -152,7 +181,7 @@ impl Tool {
         self
     }
 
-    /// As `mcp.get_schema` shows it, without its name (R-ACT-10, R-ACT-12).
+    /// Writes the entry of `mcp.get_schema`, without the name (R-ACT-10, R-ACT-12).
     pub(in crate::server) fn write_action(&self, out: &mut Vec<u8>) {
         let mut object = ObjectWriter::begin(out);
         object.string("description", self.description.as_deref().unwrap_or(""));
@@ -204,7 +233,7 @@ impl Tool {
     }
 }
 
-/// The schema of what a tool without an output schema gives back.
+/// The data schema shown for a tool without an output schema.
 const ANY_DATA: &str = "{\"type\":\"object\"}";
 
 fn is_object(schema: &str) -> bool {

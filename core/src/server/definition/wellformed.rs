@@ -1,4 +1,4 @@
-//! What a definition says in JSON must be of the shape that clients expect.
+//! Checks that the JSON members of a definition have the shape that clients expect.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::{Prompt, Resource, Tool};
 use crate::json;
 use crate::mcp::header::{self, HeaderParam};
 
-/// Levels of nesting in what a definition says of itself.
+/// Maximum nesting depth of the JSON in a definition.
 const MAX_DEPTH: usize = 64;
 
 impl Tool {
-    /// The name of a member that is not what it must be.
+    /// Returns the name of a malformed member, if any.
     pub(in crate::server) fn fault(&self) -> Option<&'static str> {
         let object = [
             ("output_schema", &self.output_schema),
@@ -24,10 +24,16 @@ impl Tool {
             .or_else(|| icons_fault(&self.icons))
     }
 
-    /// The headers that its arguments travel in (R-HDR-07).
+    /// Returns whether its annotations say `"readOnlyHint":true`.
+    pub(in crate::server) fn is_read_only(&self) -> bool {
+        let annotations = self.annotations.as_deref().unwrap_or("{}");
+        json::reader::find(annotations, "readOnlyHint") == Some("true")
+    }
+
+    /// Returns the HTTP headers that carry copies of its arguments (R-HDR-07).
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A sentence about the invalid `x-mcp-header` in the schema.
     pub(in crate::server) fn header_params(&self) -> Result<Vec<HeaderParam>, &'static str> {
         if !self.input_schema.contains("x-mcp-header") {
             return Ok(Vec::new());
@@ -38,7 +44,7 @@ impl Tool {
 }
 
 impl Resource {
-    /// The name of a member that is not what it must be.
+    /// Returns the name of a malformed member, if any.
     pub(in crate::server) fn fault(&self) -> Option<&'static str> {
         let audience = || self.annotations.as_deref().is_none_or(are_annotations);
         match () {
@@ -50,7 +56,7 @@ impl Resource {
 }
 
 impl Prompt {
-    /// The name of a member that is not what it must be.
+    /// Returns the name of a malformed member, if any.
     pub(in crate::server) fn fault(&self) -> Option<&'static str> {
         match is_object(&self.meta) {
             true => icons_fault(&self.icons),

@@ -1,25 +1,32 @@
-//! What a server offers beyond the core: extensions and tasks.
+//! Registration beyond the core protocol: extensions, skills and tasks.
 
 use std::sync::Arc;
 
 use super::{Registry, RegistryError};
+use crate::connection::Budget;
 #[cfg(feature = "skills")]
 use crate::connection::{Answer, Disposition, Incoming};
+use crate::limits::TotalLimits;
 use crate::mcp::{Method, TaskSupport, extension};
 #[cfg(feature = "skills")]
 use crate::server::skills::{Skill, Skills};
 use crate::server::tasks::{Task, TaskLimits, Tasks};
 
 impl Registry {
-    /// Bounds what is kept of tasks, from now on. Those there are are forgotten.
+    /// Sets the limits of stored tasks from now on. Drops all tasks stored so far.
     pub fn set_task_limits(&mut self, limits: TaskLimits) {
         self.tasks = Arc::new(Tasks::new(limits));
     }
 
-    /// Offers an extension with these settings, a JSON object, from 2026-07-28 on (R-EXT-02).
+    /// Sets the limits of all connections together. Call it before [`config`](Self::config).
+    pub fn set_total_limits(&mut self, limits: TotalLimits) {
+        self.budget = Arc::new(Budget::new(limits));
+    }
+
+    /// Declares an extension with these settings, a JSON object, from 2026-07-28 on (R-EXT-02).
     ///
     /// # Errors
-    /// When the name has no prefix or the settings are no object (R-CAP-06).
+    /// When the name has no prefix or the settings are no JSON object (R-CAP-06).
     pub fn add_extension(&mut self, id: &str, settings: &str) -> Result<(), RegistryError> {
         let is_object = settings.trim_start().starts_with('{')
             && crate::json::validate(settings.as_bytes(), 64).is_ok();
@@ -30,10 +37,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a skill: its files are read, and listed, without a handler.
+    /// Adds a skill; its files are listed and read without a handler.
     ///
     /// # Errors
-    /// When there is one of that name, it is too large or a file lies outside of it.
+    /// When a skill with this URI exists, it is too large, or a file path leads out of it.
     #[cfg(feature = "skills")]
     pub fn add_skill(&mut self, skill: Skill) -> Result<(), RegistryError> {
         self.skills.add(skill).map_err(RegistryError::Skill)?;
@@ -47,7 +54,7 @@ impl Registry {
         &self.skills
     }
 
-    /// Answers a method of skills.
+    /// Answers a method of the skills extension.
     #[cfg(feature = "skills")]
     pub(in crate::server) fn answer_skills(
         &self,
@@ -60,7 +67,7 @@ impl Registry {
         self.skills.answer(method, paging, request, answer)
     }
 
-    /// Whether the calls of some tool may go on as tasks.
+    /// Returns whether calls of any tool may continue as tasks.
     pub(in crate::server) fn has_tasks(&self) -> bool {
         self.has_tasks
     }
@@ -69,7 +76,7 @@ impl Registry {
         &self.tasks
     }
 
-    /// Whether calls of that tool may go on as tasks.
+    /// Returns whether calls of this tool may continue as tasks.
     pub fn supports_tasks(&self, number: u32) -> bool {
         self.task_support(number) != TaskSupport::Forbidden
     }
@@ -79,24 +86,24 @@ impl Registry {
         tool.map_or(TaskSupport::Forbidden, |(tool, _)| tool.task_support)
     }
 
-    /// Whether there is a task of the extension of that id.
-    pub(in crate::server) fn has_task(&self, id: &str) -> bool {
-        self.has_tasks && self.tasks.has(id)
+    /// Returns whether this principal has a task of the tasks extension with this id.
+    pub(in crate::server) fn has_task(&self, id: &str, principal: Option<&str>) -> bool {
+        self.has_tasks && self.tasks.has(id, principal)
     }
 
-    /// Tells who wants to hear it how far a task is (R-TSK-16).
+    /// Notifies the task's listeners of its state (R-TSK-16).
     pub(in crate::server) fn tell_task(&self, task: &Task) {
-        match &task.owner {
+        match &task.connection {
             Some(owner) => {
                 let params = format!("{{{}}}", task.summary());
-                // The params are an object.
+                // Cannot fail for its params: they are an object.
                 let _ = owner.notify(Method::TaskStatus.name(), Some(&params));
             }
             None => self.audience.tell_task(&task.id, &task.detail()),
         }
     }
 
-    /// What is declared of extensions (2026-07-28): a JSON object, if there are any.
+    /// The declared extensions (2026-07-28): a JSON object, if there are any.
     pub(super) fn extensions(&self) -> Option<String> {
         let mut all = self.extensions.clone();
         if self.has_tasks {

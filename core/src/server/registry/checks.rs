@@ -1,4 +1,4 @@
-//! What tools take and give back, held against their schemas.
+//! Checks of tool arguments and results against their schemas.
 
 use super::Registry;
 use crate::mcp::header::HeaderParam;
@@ -10,7 +10,7 @@ use crate::server::content::ToolResult;
 pub(super) struct Schemas {
     pub input: Schema,
     pub output: Option<Schema>,
-    /// The arguments that travel in headers, too.
+    /// The arguments that are also sent as HTTP headers.
     #[cfg_attr(
         not(feature = "http"),
         expect(dead_code, reason = "only HTTP has headers")
@@ -19,7 +19,7 @@ pub(super) struct Schemas {
 }
 
 impl Registry {
-    /// The arguments of a tool that travel in headers, too (2026-07-28).
+    /// The arguments of a tool that are also sent as HTTP headers (2026-07-28).
     #[cfg(feature = "http")]
     pub(crate) fn header_params(&self, number: u32) -> &[HeaderParam] {
         let tool = self.tools.get(number);
@@ -30,7 +30,7 @@ impl Registry {
     /// (R-TOL-03).
     ///
     /// # Errors
-    /// What is wrong, as a sentence for the caller.
+    /// A sentence for the caller that says what is wrong.
     pub fn check_arguments(&self, number: u32, arguments: &str) -> Result<(), String> {
         let Some((tool, schemas)) = self.tools.get(number) else {
             return Ok(());
@@ -41,17 +41,18 @@ impl Registry {
         })
     }
 
-    /// The same, taken apart; `None` if they fit (R-ACT-07).
+    /// Checks like [`check_arguments`](Self::check_arguments) but returns the parts of the finding;
+    /// `None` if the arguments fit (R-ACT-07).
     pub(in crate::server) fn misfit(&self, number: u32, arguments: &str) -> Option<Misfit> {
         let (_, schemas) = self.tools.get(number)?;
         schemas.input.misfit(arguments)
     }
 
-    /// Checks what a tool gave back against its output schema, if it has one. A result that is an
-    /// error need not fit (R-STR-01, R-STR-07).
+    /// Checks a tool's result against its output schema, if it has one. Results that are errors are
+    /// not checked (R-STR-01, R-STR-07).
     ///
     /// # Errors
-    /// What is wrong, as a sentence for the tool's author.
+    /// A sentence for the tool's author that says what is wrong.
     pub fn check_result(&self, number: u32, result: &ToolResult) -> Result<(), String> {
         let Some((tool, schemas)) = self.tools.get(number) else {
             return Ok(());
@@ -71,7 +72,7 @@ impl Registry {
     }
 }
 
-/// A name of the peer's in a message: quoted, and cut so that it cannot flood.
+/// Quotes a name sent by the peer for use in a message, cut to 100 characters.
 pub(in crate::server) fn quoted(name: &str) -> String {
     match name.char_indices().nth(100) {
         Some((end, _)) => format!("\"{}…\"", &name[..end]),

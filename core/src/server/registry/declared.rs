@@ -1,16 +1,16 @@
-//! What a server declares of what it offers.
+//! The capabilities that a server declares.
 
 use super::Registry;
 use crate::connection::Config;
 use crate::mcp::{Era, Revision, Side, TaskForm};
 
 impl Registry {
-    /// Whether tools are offered.
+    /// Returns whether the tools capability is declared.
     pub fn has_tools(&self) -> bool {
         self.may_change || self.promises_tools || !self.tool_names.is_empty()
     }
 
-    /// Whether resources or templates are offered.
+    /// Returns whether the resources capability is declared.
     pub fn has_resources(&self) -> bool {
         #[cfg(feature = "skills")]
         if !self.skills.is_empty() {
@@ -20,21 +20,22 @@ impl Registry {
         self.may_change || self.embeds || some
     }
 
-    /// Whether prompts are offered.
+    /// Returns whether the prompts capability is declared.
     pub fn has_prompts(&self) -> bool {
         self.may_change || !self.prompt_names.is_empty()
     }
 
-    /// The configuration of a server that offers this.
+    /// Creates the connection configuration of a server with this registry.
     pub fn config(&self, name: &str, version: &str) -> Config {
         let mut config = Config::new(Side::Server, name, version);
         config.profile = self.profile;
         config.references = self.references.clone();
+        config.budget = self.budget.clone();
         config.capabilities = Revision::ALL.map(|revision| self.capabilities(revision).into());
         config
     }
 
-    /// What is declared in that revision (R-CAP-01).
+    /// The capabilities declared in this revision (R-CAP-01).
     fn capabilities(&self, revision: Revision) -> String {
         let rules = revision.rules();
         let changes = self.may_change.then_some("\"listChanged\":true");

@@ -1,5 +1,5 @@
-//! What a program adds to the protocol itself: methods of its extensions, a guard, and who
-//! looks at calls.
+//! Additions by the program: methods of extensions, the access guard, and the check of tool names
+//! for approval and sanitising.
 
 use super::{Registry, RegistryError, take};
 use crate::handler::HandlerError;
@@ -13,11 +13,12 @@ pub(super) struct ExtensionMethod {
 }
 
 impl Registry {
-    /// Adds a method of an extension that [is offered](Self::add_extension); gives its number
+    /// Adds a method of an extension that [is declared](Self::add_extension). Returns its number
     /// (R-EXT-04).
     ///
     /// # Errors
-    /// When the extension is not offered, the name is empty or taken, by the protocol for example.
+    /// When the extension is not declared, or the name is empty or taken, for example by the
+    /// protocol.
     pub fn add_method(&mut self, extension: &str, method: &str) -> Result<u32, RegistryError> {
         if !self.extensions.contains_key(extension) {
             return Err(RegistryError::Extension(extension.to_owned()));
@@ -32,14 +33,14 @@ impl Registry {
         Ok(number)
     }
 
-    /// The number of a method, and the extension that it belongs to.
+    /// Returns the number of a method and the extension that it belongs to.
     pub fn method(&self, name: &str) -> Option<(u32, &str)> {
         let number = *self.method_names.get(name)?;
         Some((number, &self.methods.get(number)?.extension))
     }
 
-    /// Asks `guard` before anything is called, read, completed or subscribed to: see
-    /// [`Builder::guard`](crate::server::Builder::guard).
+    /// Sets the guard to call before every tool call, read, prompt, completion and subscription:
+    /// see [`Builder::guard`](crate::server::Builder::guard).
     pub fn set_guard(
         &mut self,
         guard: impl Fn(&Access<'_>) -> Result<(), HandlerError> + Send + Sync + 'static,
@@ -47,10 +48,10 @@ impl Registry {
         self.guard = Some(Guard::new(guard));
     }
 
-    /// What the guard says; without one everybody may do everything.
+    /// Asks the guard about an access. Without a guard every access is allowed.
     ///
     /// # Errors
-    /// Why not.
+    /// The guard's reason to refuse.
     pub(in crate::server) fn admits(&self, access: &Access<'_>) -> Result<(), HandlerError> {
         let guard = self.guard.as_ref();
         guard.map_or(Ok(()), |guard| guard.check(access))
@@ -60,8 +61,8 @@ impl Registry {
         self.guard.is_some()
     }
 
-    /// That each of these is a tool, so that nobody believes to look at calls of one that has another name;
-    /// `*` is every tool. Where tools may come later, anything goes.
+    /// Checks that a tool exists for each name, so that a mistyped name does not leave a tool
+    /// unguarded. `*` stands for all tools. If the lists may change, every name is accepted.
     ///
     /// # Errors
     /// [`RegistryError::UnknownTool`].

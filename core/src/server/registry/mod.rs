@@ -1,8 +1,9 @@
-//! The registry of a server: what it offers, found by name and listed from bytes encoded once.
+//! The registry of a server: its definitions, looked up by name and listed from JSON encoded once.
 
 mod beyond;
 mod checks;
 mod declared;
+mod error;
 mod extend;
 mod pages;
 mod remarks;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use self::checks::Schemas;
 pub(super) use self::checks::quoted;
+pub use self::error::RegistryError;
 use self::extend::ExtensionMethod;
 pub(super) use self::pages::{Pages, Paging, cursor, page};
 use self::remarks::Remarks;
@@ -27,72 +29,14 @@ use super::numbered::Numbered;
 #[cfg(feature = "skills")]
 use super::skills::Skills;
 use super::tasks::Tasks;
-use super::template::{InvalidTemplate, Template};
-use crate::connection::References;
+use super::template::{self, CheckedUri, Template};
+use crate::connection::{Budget, References};
 use crate::handler::{HandlerError, Operation};
 use crate::mcp::{LogLevel, Profile, Revision, TaskSupport};
 use crate::policy::{Permissions, Policy};
-use crate::schema::{InvalidSchema, Schema};
+use crate::schema::Schema;
 
-/// Why something cannot be registered.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum RegistryError {
-    /// The name, or the URI, is taken.
-    Duplicate(String),
-    /// A name is empty.
-    EmptyName,
-    /// A member, named second, of a definition is no JSON, or not of the shape it must have.
-    Json(String, &'static str),
-    /// An `x-mcp-header` in a tool's schema is not where, or what, it may be.
-    Header(String, &'static str),
-    /// A tool's schema is not valid.
-    Schema(String, InvalidSchema),
-    /// A URI template is not valid.
-    Template(InvalidTemplate),
-    /// A skill cannot be offered.
-    #[cfg(feature = "skills")]
-    Skill(super::skills::InvalidSkill),
-    /// The extension's name has no prefix, or its settings are no JSON object.
-    Extension(String),
-    /// Calls of that tool are to be looked at first, but there is none, and none may come.
-    UnknownTool(String),
-    /// Clients were not told that there may be changes.
-    Fixed,
-    /// Every number has been given, hundreds of millions of them.
-    Exhausted,
-}
-
-impl std::fmt::Display for RegistryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
-            Self::EmptyName => f.write_str("a name is empty"),
-            Self::Json(name, member) => {
-                write!(f, "the {member} of {name:?}: not the JSON it must be")
-            }
-            Self::Extension(id) => write!(
-                f,
-                "{id:?} cannot name an extension, or its settings are no object"
-            ),
-            Self::Header(tool, fault) => write!(f, "the schema of tool {tool:?}: {fault}"),
-            Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
-            Self::Template(error) => write!(f, "{error}"),
-            #[cfg(feature = "skills")]
-            Self::Skill(error) => write!(f, "{error}"),
-            Self::UnknownTool(name) => write!(
-                f,
-                "no tool is called {name:?}, whose calls are to be approved or sanitised"
-            ),
-            Self::Fixed => f.write_str("the server was built without list_changes"),
-            Self::Exhausted => f.write_str("there are no numbers left"),
-        }
-    }
-}
-
-impl std::error::Error for RegistryError {}
-
-/// What a server offers.
+/// The definitions that a server offers: tools, resources, templates, prompts and extensions.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     tools: Numbered<(Tool, Arc<Schemas>)>,
@@ -101,19 +45,21 @@ pub struct Registry {
     prompts: Numbered<Prompt>,
     tool_names: HashMap<String, u32>,
     resource_uris: HashMap<String, u32>,
+    /// Length in bytes of the longest resource URI so far; longer URIs are not looked up.
+    longest_uri: usize,
     prompt_names: HashMap<String, u32>,
     pub(super) completes: bool,
     pub(super) subscribes: bool,
-    /// Resources are offered even if there are none.
+    /// The resources capability is declared even while there are none.
     embeds: bool,
-    /// Tools are, too.
+    /// The tools capability is declared even while there are none.
     promises_tools: bool,
     profile: Profile,
     pub(super) policy: Option<Arc<Policy>>,
-    /// What is declared as `experimental`, by name.
+    /// The `experimental` capabilities, by name.
     experimental: BTreeMap<String, String>,
     may_change: bool,
-    /// Some tool opted in.
+    /// At least one tool supports tasks.
     has_tasks: bool,
     tasks: Arc<Tasks>,
     extensions: BTreeMap<String, String>,
@@ -125,20 +71,22 @@ pub struct Registry {
     /// Methods of extensions, by number and by name.
     methods: Numbered<ExtensionMethod>,
     method_names: HashMap<String, u32>,
-    /// What was noticed while it served.
+    /// Warnings noticed while serving.
     pub(super) remarks: Arc<Remarks>,
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
-    /// The schemas that the action dialect shows.
+    /// The pages of `mcp.get_schema` in the action dialect.
     actions: OnceLock<Arc<Pages>>,
-    /// Whether the server is well, if it can say so.
+    /// The health check, if the program set one.
     pub(super) health: Option<Health>,
-    /// Where data of actions are that are too long for an answer.
+    /// The store for action data that is too long for an answer.
     pub(super) references: Option<Arc<References>>,
+    /// The budget of all connections together.
+    pub(super) budget: Arc<Budget>,
 }
 
-/// Changes so far, by kind.
+/// Number of changes so far, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Edits {
     tools: u64,
@@ -156,20 +104,24 @@ pub(super) struct Lists {
 }
 
 impl Registry {
-    /// An empty one.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tool; gives its number.
+    /// Adds a tool and returns its number.
     ///
     /// # Errors
-    /// When the name is taken or empty, or a schema is not valid (R-SCH-11).
+    /// When the name is taken or empty, a schema is not valid (R-SCH-11), a JSON member is
+    /// malformed, or a GET may run the tool but it is not read-only.
     pub fn add_tool(&mut self, tool: Tool) -> Result<u32, RegistryError> {
         let invalid = |error| RegistryError::Schema(tool.name.clone(), error);
         let input = Schema::input(&tool.input_schema).map_err(invalid)?;
         if let Some(member) = tool.fault() {
             return Err(RegistryError::Json(tool.name, member));
+        }
+        if tool.on_get && !tool.is_read_only() {
+            return Err(RegistryError::NotReadOnly(tool.name));
         }
         let headers = match tool.header_params() {
             Ok(headers) => headers,
@@ -190,10 +142,10 @@ impl Registry {
         Ok(number)
     }
 
-    /// Adds a resource; gives its number.
+    /// Adds a resource and returns its number.
     ///
     /// # Errors
-    /// When the URI is taken or empty, or a member is not the JSON it must be.
+    /// When the URI is taken or empty, or a JSON member is malformed.
     pub fn add_resource(&mut self, resource: Resource) -> Result<u32, RegistryError> {
         if let Some(member) = resource.fault() {
             return Err(RegistryError::Json(resource.uri, member));
@@ -203,17 +155,18 @@ impl Registry {
             &resource.uri,
             self.resources.next(),
         )?;
+        self.longest_uri = self.longest_uri.max(resource.uri.len());
         self.resources.push(resource);
         self.edits.resources += 1;
         self.changed();
         Ok(number)
     }
 
-    /// Adds resources by template (the `uri` is one of RFC 6570, levels 1 to 3); gives its
-    /// number.
+    /// Adds resources by URI template and returns its number. The `uri` is a template of RFC 6570,
+    /// levels 1 to 3.
     ///
     /// # Errors
-    /// When the template is not valid, or a member is not the JSON it must be.
+    /// When the template is not valid, or a JSON member is malformed.
     pub fn add_template(&mut self, resource: Resource) -> Result<u32, RegistryError> {
         if let Some(member) = resource.fault() {
             return Err(RegistryError::Json(resource.uri, member));
@@ -226,10 +179,10 @@ impl Registry {
         Ok(number)
     }
 
-    /// Adds a prompt; gives its number.
+    /// Adds a prompt and returns its number.
     ///
     /// # Errors
-    /// When the name is taken or empty, or a member is not the JSON it must be.
+    /// When the name is taken or empty, or a JSON member is malformed.
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<u32, RegistryError> {
         if let Some(member) = prompt.fault() {
             return Err(RegistryError::Json(prompt.name, member));
@@ -241,7 +194,7 @@ impl Registry {
         Ok(number)
     }
 
-    /// Takes a tool away; whether there was one. Its number is not given again.
+    /// Removes a tool and returns whether it existed. Its number is not reused.
     pub fn remove_tool(&mut self, name: &str) -> bool {
         let Some(number) = self.tool_names.remove(name) else {
             return false;
@@ -252,7 +205,7 @@ impl Registry {
         true
     }
 
-    /// Takes a resource away; whether there was one. Its number is not given again.
+    /// Removes a resource and returns whether it existed. Its number is not reused.
     pub fn remove_resource(&mut self, uri: &str) -> bool {
         let Some(number) = self.resource_uris.remove(uri) else {
             return false;
@@ -263,8 +216,8 @@ impl Registry {
         true
     }
 
-    /// Takes the templates of exactly that URI template away; whether there was one. Their numbers
-    /// are not given again.
+    /// Removes every template with exactly this URI template and returns whether there was one.
+    /// Their numbers are not reused.
     pub fn remove_template(&mut self, template: &str) -> bool {
         let own = |(_, (resource, _)): &(u32, &(Resource, Template))| resource.uri == template;
         let gone: Vec<_> = self.templates.iter().filter(own).map(|(n, _)| n).collect();
@@ -276,7 +229,7 @@ impl Registry {
         !gone.is_empty()
     }
 
-    /// Takes a prompt away; whether there was one. Its number is not given again.
+    /// Removes a prompt and returns whether it existed. Its number is not reused.
     pub fn remove_prompt(&mut self, name: &str) -> bool {
         let Some(number) = self.prompt_names.remove(name) else {
             return false;
@@ -287,13 +240,13 @@ impl Registry {
         true
     }
 
-    /// Announces that the lists may change: tools, resources and prompts are offered, if only as
-    /// empty lists.
+    /// Announces that the lists may change. Tools, resources and prompts are then declared even if
+    /// their lists are empty.
     pub fn announce_changes(&mut self) {
         self.may_change = true;
     }
 
-    /// Whether changes are announced.
+    /// Returns whether the lists are announced to change.
     pub fn may_change(&self) -> bool {
         self.may_change
     }
@@ -303,38 +256,38 @@ impl Registry {
         self.subscribes = true;
     }
 
-    /// Offers resources even if there are none, for tools that embed some in what they give back
-    /// (R-TOL-13).
+    /// Declares the resources capability even while there are none, for tools that embed resources
+    /// in their results (R-TOL-13).
     pub fn offer_resources(&mut self) {
         self.embeds = true;
     }
 
-    /// Offers tools even if there are none.
+    /// Declares the tools capability even while there are none.
     pub fn offer_tools(&mut self) {
         self.promises_tools = true;
     }
 
-    /// Speaks as that profile has it, up to 2025-11-25.
+    /// Speaks this profile of the protocol, up to revision 2025-11-25.
     pub fn set_profile(&mut self, profile: Profile) {
         self.profile = profile;
     }
 
-    /// Holds everything against `policy`: see
+    /// Applies `policy` to requests and answers: see
     /// [`Builder::policy`](crate::server::Builder::policy).
     pub fn set_policy(&mut self, policy: Arc<Policy>) {
         self.policy = Some(policy);
         self.changed();
     }
 
-    /// What everything is held against, for a [`Hosting`](crate::server::Hosting) of one's own.
+    /// Returns the policy, for a custom [`Hosting`](crate::server::Hosting).
     pub fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
     }
 
-    /// Declares something as `experimental`, with these settings, a JSON object.
+    /// Declares an `experimental` capability with these settings, a JSON object.
     ///
     /// # Errors
-    /// When the settings are no object.
+    /// When the settings are no JSON object.
     pub fn add_experimental(&mut self, name: &str, settings: &str) -> Result<(), RegistryError> {
         let valid = crate::json::validate(settings.as_bytes(), 64).is_ok();
         if !valid || !settings.trim_start().starts_with('{') {
@@ -345,18 +298,18 @@ impl Registry {
         Ok(())
     }
 
-    /// What was declared as `experimental` under that name.
+    /// Returns the settings of the `experimental` capability with this name.
     pub(super) fn experimental(&self, name: &str) -> Option<&str> {
         self.experimental.get(name).map(String::as_str)
     }
 
-    /// Tells the clients on all connections that something is another now: every one of a list,
-    /// those who subscribed of a resource.
+    /// Notifies clients on all connections of a change: every client of a changed list, subscribers
+    /// of a changed resource.
     pub fn tell(&self, change: Change<'_>) {
         self.audience.tell(change);
     }
 
-    /// Which lists are others than before.
+    /// Returns the lists that differ from those of `before`.
     pub(super) fn changes_since(&self, before: &Self) -> Vec<Change<'static>> {
         let (now, before) = (self.edits, before.edits);
         let kinds = [
@@ -370,18 +323,18 @@ impl Registry {
             .collect()
     }
 
-    /// Offers to complete arguments: [`Operation::Complete`](crate::handler::Operation).
+    /// Declares completion of arguments: [`Operation::Complete`](crate::handler::Operation).
     pub fn offer_completion(&mut self) {
         self.completes = true;
     }
 
-    /// Has lists given out in pages of so many items. Without it there is one page.
+    /// Splits lists into pages of `items` entries. Default: one page per list.
     pub fn set_page_size(&mut self, items: NonZeroUsize) {
         self.page_size = Some(items);
         self.changed();
     }
 
-    /// Lets clients keep the lists for so long (2026-07-28): all pages of all lists (R-CCH-06).
+    /// Lets clients cache all pages of all lists for `ttl` (2026-07-28, R-CCH-06).
     pub fn set_list_cache(&mut self, ttl: Duration, scope: CacheScope) {
         self.cache = CacheHint { ttl, scope };
         self.changed();
@@ -412,7 +365,7 @@ impl Registry {
         self.prompts.values().collect()
     }
 
-    /// Whether there is something under that number, so that who carries it out is needed yet.
+    /// Returns whether the entry still exists, so that its handler is still needed.
     pub fn has(&self, operation: Operation) -> bool {
         match operation {
             Operation::CallTool(number) => self.tools.get(number).is_some(),
@@ -424,14 +377,14 @@ impl Registry {
         }
     }
 
-    /// The arguments of a prompt.
+    /// Returns the arguments of a prompt.
     pub(super) fn prompt_arguments(&self, number: u32) -> &[PromptArgument] {
         let prompt = self.prompts.get(number);
         prompt.map_or(&[], |prompt| &prompt.arguments)
     }
 
-    /// Whether what is to be completed has an argument of that name; `None` when there is no such
-    /// thing.
+    /// Returns whether the target of a completion has an argument of this name; `None` if the
+    /// target does not exist.
     pub(super) fn has_argument(&self, target: &CompletionTarget, argument: &str) -> Option<bool> {
         match target {
             CompletionTarget::Prompt(name) => {
@@ -442,55 +395,64 @@ impl Registry {
                 let mut all = self.templates.values();
                 match all.find(|(resource, _)| resource.uri == *uri) {
                     Some((_, template)) => Some(template.has_variable(argument)),
-                    // A resource by itself has no variables.
+                    // A resource without a template has no variables.
                     None => self.resource(uri).map(|_| false),
                 }
             }
         }
     }
 
-    /// The number of a tool.
+    /// Returns the number of a tool.
     pub fn tool(&self, name: &str) -> Option<u32> {
         self.tool_names.get(name).copied()
     }
 
-    /// The tool of a number.
+    /// Returns the tool with this number.
     pub(crate) fn tool_at(&self, number: u32) -> Option<&Tool> {
         self.tools.get(number).map(|(tool, _)| tool)
     }
 
-    /// The number of a resource.
+    /// Returns the number of a resource.
     pub fn resource(&self, uri: &str) -> Option<u32> {
-        self.resource_uris.get(uri).copied()
+        let may_be = uri.len() <= self.longest_uri;
+        may_be.then(|| self.resource_uris.get(uri).copied())?
     }
 
-    /// The number of the first template that a URI matches, and its variables in order.
+    /// Returns the number of the first template that the URI matches, and its variables in order.
     pub fn template(&self, uri: &str) -> Option<(u32, Vec<(String, String)>)> {
-        let matched = |(number, (_, template)): (u32, &(Resource, Template))| {
-            let variables = template.match_uri(uri);
-            variables.map(|variables| (number, variables))
-        };
-        self.templates.iter().find_map(matched)
+        let (number, values) = self.matched(uri)?;
+        Some((number, template::owned(values)))
     }
 
-    /// Whether there is something to read at that URI, by itself or by a template.
+    /// Returns the number of the first template that the URI matches.
+    pub(super) fn template_number(&self, uri: &str) -> Option<u32> {
+        self.matched(uri).map(|(number, _)| number)
+    }
+
+    fn matched<'a>(&'a self, uri: &'a str) -> Option<(u32, template::Values<'a>)> {
+        let uri = CheckedUri::new(uri)?;
+        let mut all = self.templates.iter();
+        all.find_map(|(number, (_, template))| Some((number, template.match_checked(uri)?)))
+    }
+
+    /// Returns whether a resource or a template matches the URI.
     pub(super) fn reads(&self, uri: &str) -> bool {
-        self.resource(uri).is_some() || self.template(uri).is_some()
+        self.resource(uri).is_some() || self.template_number(uri).is_some()
     }
 
-    /// The number of a prompt.
+    /// Returns the number of a prompt.
     pub fn prompt(&self, name: &str) -> Option<u32> {
         self.prompt_names.get(name).copied()
     }
 
-    /// The permissions, where lists do not show what they deny (R-PER-05).
+    /// The permissions, if lists hide what they deny (R-PER-05).
     fn hidden_by(&self, revision: Revision) -> Option<&Permissions> {
         let told = self.profile.in_revision(revision).overlay().tells_denied;
         let policy = self.policy.as_ref().filter(|_| !told);
         policy.and_then(|policy| policy.allowed())
     }
 
-    /// What `mcp.get_schema` answers with: the schemas of all actions (R-ACT-12).
+    /// The `mcp.get_schema` pages: the schemas of all actions (R-ACT-12).
     pub(super) fn action_schemas(&self) -> &Pages {
         self.actions.get_or_init(|| {
             let mut tools = self.tools();
@@ -501,7 +463,7 @@ impl Registry {
         })
     }
 
-    /// Whether a policy asks who asks.
+    /// Returns whether the policy has a verifier of credentials.
     pub(super) fn verifies(&self) -> bool {
         self.policy
             .as_ref()
@@ -512,18 +474,19 @@ impl Registry {
         self.page_size.map_or(usize::MAX, NonZeroUsize::get)
     }
 
-    /// Whether clients of the action dialect are shown that tool: not what permissions deny.
+    /// Returns whether `mcp.get_schema` shows this tool; tools that permissions deny are hidden.
     pub(super) fn shows_action(&self, tool: &str) -> bool {
         let permissions = self.policy.as_ref().and_then(|policy| policy.allowed());
         permissions.is_none_or(|permissions| permissions.may_call(tool))
     }
 
-    /// Has answers of actions refer to data of more than so many bytes, kept for so long.
+    /// Answers actions with a reference to data longer than `max_bytes`, which is stored for `ttl`:
+    /// see [`Builder::references`](crate::server::Builder::references).
     pub fn set_references(&mut self, max_bytes: usize, ttl: Duration) {
         self.references = Some(Arc::new(References::new(max_bytes, ttl)));
     }
 
-    /// Has `mcp.health_check` ask `health`.
+    /// Sets the check that `mcp.health_check` runs.
     pub fn set_health(
         &mut self,
         health: impl Fn() -> Result<(), HandlerError> + Send + Sync + 'static,
@@ -565,7 +528,7 @@ impl Registry {
     }
 }
 
-/// Gives `name` the number of the next entry.
+/// Assigns the number `next` to `name`.
 fn take(
     names: &mut HashMap<String, u32>,
     name: &str,

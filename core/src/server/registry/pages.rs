@@ -1,16 +1,16 @@
-//! Lists cut into pages, encoded once.
+//! Lists split into pages, each encoded once.
 
-/// The members of one list's results, a page each.
+/// The result members of one list, one string per page.
 pub(in crate::server) type Pages = Box<[Box<str>]>;
 
-/// How lists are cut and what each page carries beside its items.
+/// The page size, and the members that each page carries besides its items.
 pub(in crate::server) struct Paging<'a> {
     pub size: usize,
     pub hints: &'a str,
 }
 
 impl Paging<'_> {
-    /// The pages of one list; an empty list has one, too.
+    /// Encodes the pages of one list; an empty list has one page.
     pub fn of<T>(&self, key: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Pages {
         let count = items.len().div_ceil(self.size).max(1);
         let page = |number: usize| {
@@ -34,19 +34,19 @@ impl Paging<'_> {
     }
 }
 
-/// The cursor of a page.
+/// The cursor of the page with this number.
 pub(in crate::server) fn cursor(number: usize) -> String {
     format!("page-{number}")
 }
 
-/// The page that a request asks for, by its raw `cursor`; the first without one (R-PAG-07).
+/// Returns the page that a raw `cursor` names; without a cursor the first (R-PAG-07).
 pub(in crate::server) fn page<'a>(pages: &'a Pages, raw: Option<&str>) -> Option<&'a str> {
     let number = match raw {
         None | Some("null") => 0,
         Some(raw) => {
             let text = crate::json::reader::as_str(raw)?;
             let number = text.strip_prefix("page-")?.parse().ok()?;
-            // One spelling for each page, and none for the first (R-PAG-06).
+            // Each page has exactly one valid cursor, and the first page has none (R-PAG-06).
             (number > 0 && cursor(number) == text).then_some(number)?
         }
     };

@@ -1,4 +1,5 @@
-//! What a server does against good advice: told to its author, never held against a client.
+//! Warnings to the server's author about departures from recommended practice. They never affect
+//! clients.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Registry, quoted};
 use crate::server::content::{Content, ToolResult};
 
-/// Most remarks that are kept.
+/// Maximum number of warnings kept.
 const MAX_REMARKS: usize = 100;
 
-/// What was noticed while a server served. Shared by the versions of a registry.
+/// Warnings noticed while serving. Shared by all versions of a registry.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Remarks(Mutex<BTreeSet<String>>);
 
@@ -27,7 +28,7 @@ impl Remarks {
 }
 
 impl Registry {
-    /// What is offered against good advice, a sentence each: see
+    /// Lists departures from recommended practice, one sentence each: see
     /// [`Server::warnings`](crate::server::Server::warnings).
     pub fn warnings(&self) -> Vec<String> {
         let tools = self
@@ -52,7 +53,7 @@ impl Registry {
         names.chain(fetched).chain(noticed).collect()
     }
 
-    /// Looks at what a tool gave back (R-TOL-13).
+    /// Records a warning if a tool embeds resources but the server declares none (R-TOL-13).
     pub(in crate::server) fn notice(&self, number: u32, result: &ToolResult) {
         let is_resource = |content: &Content| matches!(content, Content::Resource(_));
         if !self.has_resources()

@@ -1,4 +1,4 @@
-//! Skills that a server offers: folders of instructions for models, answered from memory.
+//! Skills that a server offers: folders of instructions for models, served from memory.
 
 mod requests;
 
@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use crate::mcp::skill::{MANIFEST, digest, folder, frontmatter, is_name};
 use crate::server::Resource;
 
-/// Most files of one skill.
+/// Maximum number of files in a skill.
 const MAX_FILES: usize = 512;
-/// Most bytes of one skill.
+/// Maximum size of a skill in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// A skill: a manifest, `SKILL.md`, and the files that it refers to.
+/// A skill: a manifest, `SKILL.md`, and the files it refers to.
 ///
 /// ```
 /// use mcpbolt::server::{Server, Skill};
@@ -31,11 +31,11 @@ pub struct Skill {
     name: String,
     frontmatter: Map<String, Value>,
     parent: String,
-    /// By path within the skill.
+    /// Files by path within the skill.
     files: BTreeMap<String, File>,
 }
 
-/// Why a skill cannot be offered.
+/// Why a skill is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSkill(&'static str);
 
@@ -54,11 +54,12 @@ pub(super) struct File {
 }
 
 impl Skill {
-    /// A skill of that manifest: Markdown behind YAML frontmatter that has at least a `name` and a
-    /// `description`.
+    /// Creates a skill from its manifest: Markdown after YAML frontmatter with at least a `name`
+    /// and a `description`.
     ///
     /// # Errors
-    /// When it has no such frontmatter, or the name is none: small letters, digits and hyphens.
+    /// When there is no such frontmatter, or the name is not 1 to 64 lower-case letters, digits and
+    /// single hyphens.
     pub fn new(manifest: &str) -> Result<Self, InvalidSkill> {
         let found = frontmatter(manifest);
         let frontmatter = found.ok_or(InvalidSkill("a manifest begins with frontmatter"))?;
@@ -84,7 +85,8 @@ impl Skill {
         })
     }
 
-    /// Adds a file at a path within the skill; its text if its MIME type is one of text.
+    /// Adds a file at a path within the skill. UTF-8 contents with a text MIME type are served as
+    /// text.
     #[must_use]
     pub fn file(
         mut self,
@@ -100,7 +102,7 @@ impl Skill {
         self
     }
 
-    /// Puts it into a folder, for example `team`, which becomes part of its URI.
+    /// Puts the skill into a folder, for example `team`, which becomes part of its URI.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
         self.parent = format!("skill://{}/", parent.trim_matches('/'));
@@ -111,7 +113,7 @@ impl Skill {
         format!("{}{}", self.parent, self.name)
     }
 
-    /// The URI of its manifest.
+    /// The URI of the manifest.
     pub fn uri(&self) -> String {
         format!("{}/{MANIFEST}", self.root())
     }
@@ -151,7 +153,7 @@ impl Skill {
 /// The skills of one server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skills {
-    /// What is said of each, and its manifest as a resource, by the manifest's URI.
+    /// The encoded entry of each skill and its manifest as a resource, by the manifest's URI.
     entries: BTreeMap<String, (String, Resource)>,
     files: BTreeMap<String, File>,
 }
@@ -161,10 +163,10 @@ impl Skills {
         self.entries.is_empty()
     }
 
-    /// Adds one.
+    /// Adds a skill.
     ///
     /// # Errors
-    /// When there is one of that URI, it is too large or a file lies outside of it.
+    /// When a skill with this URI exists, it is too large, or a file path leads out of it.
     pub fn add(&mut self, skill: Skill) -> Result<(), InvalidSkill> {
         let uri = skill.uri();
         if let Some(fault) = skill.fault() {
@@ -185,7 +187,7 @@ impl Skills {
         Ok(())
     }
 
-    /// What is said of each.
+    /// The encoded entries, one per skill.
     pub fn entries(&self) -> Vec<&str> {
         self.entries
             .values()
@@ -198,13 +200,13 @@ impl Skills {
         self.entries.values().map(|(_, manifest)| manifest)
     }
 
-    /// The file at that URI.
+    /// Returns the file at this URI.
     pub fn file(&self, uri: &str) -> Option<&File> {
         self.files.get(uri)
     }
 
-    /// What lies directly in a folder: each one's name, and its file if it is no folder. `None` when
-    /// that is no folder.
+    /// Returns the direct children of a folder by name: a file, or `None` for a folder. `None` when
+    /// `uri` is no folder.
     fn children(&self, uri: &str) -> Option<BTreeMap<&str, Option<&File>>> {
         let begin = format!("{}/", uri.trim_end_matches('/'));
         let mut children = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What clients ask about skills, answered from memory.
+//! Requests of clients about skills, answered from memory.
 
 use std::num::NonZeroUsize;
 
@@ -12,7 +12,7 @@ use crate::server::definition::ObjectWriter;
 use crate::server::registry::{Paging, page};
 
 impl Skills {
-    /// Answers a method of skills; `hints` says how long that may be kept.
+    /// Answers a method of the skills extension; `hints` holds the cache hints.
     pub fn answer(
         &self,
         method: Method,
@@ -54,7 +54,7 @@ impl Skills {
         }
     }
 
-    /// Answers the reading of a file of a skill.
+    /// Answers a read of a skill's file.
     pub fn read(uri: &str, file: &File, answer: Answer<'_>) -> Disposition {
         let text = std::str::from_utf8(&file.bytes).ok();
         let contents = match text.filter(|_| is_text(&file.mime_type)) {
@@ -79,7 +79,7 @@ fn is_text(mime_type: &str) -> bool {
     mime_type.starts_with("text/") || others.iter().any(|other| mime_type.starts_with(other))
 }
 
-/// One file or folder, as a resource.
+/// Writes a file or folder as a resource.
 fn child(out: &mut Vec<u8>, folder: &str, name: &str, file: Option<&File>) {
     let mut object = ObjectWriter::begin(out);
     object.string("uri", &format!("{folder}/{name}"));
@@ -94,7 +94,7 @@ fn child(out: &mut Vec<u8>, folder: &str, name: &str, file: Option<&File>) {
     object.end();
 }
 
-/// The URI that a request to read names, if a file of a skill lies there.
+/// Returns the URI of a read request and the skill file there, if there is one.
 pub(in crate::server) fn file_of<'a>(
     skills: &'a Skills,
     request: &Incoming<'_>,

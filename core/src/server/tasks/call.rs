@@ -1,17 +1,18 @@
-//! A call that may go on as a task.
+//! A call that may continue as a task.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::Asker;
 use super::task::{Outcome, Task};
-use crate::connection::{Call, Handle, ReplyTo, ResultWriter, answer_object};
+use crate::connection::{Call, Handle, Principal, ReplyTo, ResultWriter, answer_object};
 use crate::correlate::CancelToken;
 use crate::json::{number, reader};
 use crate::mcp::{ErrorKind, Method, TaskForm, extension};
 use crate::message::Field;
 use crate::server::registry::Registry;
 
-/// A call of a tool that opted in. For executors; handlers have
+/// A call of a tool that opted in to tasks. For executors; handlers use
 /// [`Context::begin_task`](crate::server::Context::begin_task).
 #[derive(Debug)]
 pub struct TaskCall {
@@ -20,22 +21,22 @@ pub struct TaskCall {
     reply: ReplyTo,
     cancel: CancelToken,
     form: TaskForm,
-    /// How long the client wants the task kept; or it wants none.
+    /// The lifetime that the client wants, if it asked for a task and named one.
     asked: Option<Option<Duration>>,
     task: OnceLock<Arc<Task>>,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(in crate::server) enum Ended<W> {
-    /// With a result, and whether it reports an error.
+    /// A result, and whether it reports an error.
     Result(W, bool),
     Error(ErrorKind, String),
     Cancelled,
 }
 
 impl TaskCall {
-    /// `None` when the call of tool `number` cannot become a task: the tool did not opt in, or its
-    /// client cannot follow it.
+    /// Creates the task side of a call. `None` when the call of tool `number` cannot become a task:
+    /// the tool did not opt in, or the client cannot follow tasks.
     pub fn new(
         registry: &Arc<Registry>,
         number: u32,
@@ -72,18 +73,26 @@ impl TaskCall {
         }))
     }
 
-    /// Whether the client asked for a task, so that the call is to become one at once.
+    fn owner(&self) -> Asker<'_> {
+        let proven = self.reply.principal().map(Principal::as_str);
+        Asker {
+            handle: &self.handle,
+            principal: proven.or_else(|| self.handle.principal()),
+        }
+    }
+
+    /// Returns whether the client asked for a task, so that the call must become one at once.
     pub fn is_asked(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Whether it is a task.
+    /// Returns whether the call has become a task.
     pub fn is_task(&self) -> bool {
         self.task.get().is_some()
     }
 
-    /// Makes it a task: the client is answered, and the call goes on. `false` when there is no room
-    /// for it; it stays a call then.
+    /// Makes the call a task: the client is answered, and the handler continues. Returns `false`
+    /// when the task limits are reached; the call then stays a call.
     pub fn begin(&self) -> bool {
         if self.is_task() {
             return true;
@@ -91,7 +100,7 @@ impl TaskCall {
         let tasks = self.registry.tasks();
         let begun = tasks.begin(
             self.reply.revision(),
-            &self.handle,
+            self.owner(),
             self.asked.flatten(),
             self.cancel.clone(),
         );
@@ -113,20 +122,21 @@ impl TaskCall {
         true
     }
 
-    /// Says in a sentence how far the task is, to who looks or listens. Does nothing when it is none.
+    /// Sets the task's status message, its progress in one sentence, for clients that poll or
+    /// listen. Does nothing if the call is no task.
     pub fn say(&self, message: &str) {
         if self.task.get().is_some_and(|task| task.say(message)) {
             self.tell();
         }
     }
 
-    /// Ends the task with a result, if it is one. `is_error` says whether the result reports an
-    /// error.
+    /// Ends the task with a result. `is_error` tells whether the result reports an error. Returns
+    /// `false` if the call is no task.
     pub fn end_with(&self, is_error: bool, write: impl FnOnce(&mut ResultWriter<'_>)) -> bool {
         self.end(Ended::Result(write, is_error))
     }
 
-    /// Ends the task with an error of the protocol, if it is one.
+    /// Ends the task with a protocol error. Returns `false` if the call is no task.
     pub fn fail(&self, kind: ErrorKind, text: &str) -> bool {
         self.end(Ended::<fn(&mut ResultWriter<'_>)>::Error(
             kind,
@@ -134,7 +144,7 @@ impl TaskCall {
         ))
     }
 
-    /// The same. `false` when it is no task: then the call is to be answered.
+    /// Ends the task. Returns `false` if the call is no task; the call must then be answered.
     pub(in crate::server) fn end(&self, ended: Ended<impl FnOnce(&mut ResultWriter<'_>)>) -> bool {
         let Some(task) = self.task.get() else {
             return false;
@@ -147,21 +157,23 @@ impl TaskCall {
             Ended::Error(kind, text) => (Some(Outcome::Error(kind, text.into())), true),
             Ended::Cancelled => (None, false),
         };
-        if self.registry.tasks().end(task, outcome, is_error) {
+        let budget = &self.handle.config().budget;
+        let tasks = self.registry.tasks();
+        if tasks.end(task, outcome, is_error, budget) {
             self.tell();
         }
         true
     }
 
-    /// Tells how far it is, to who wants to hear it.
+    /// Notifies the task's listeners of its state.
     fn tell(&self) {
         if let Some(task) = self.task.get() {
             self.registry.tell_task(task);
         }
     }
 
-    /// Asks the client through the task, where it sends no requests: the raw answer. `None` when
-    /// it is to be asked otherwise.
+    /// Asks the client through the task, in the revisions with the tasks extension, and returns the
+    /// raw answer. `None` when the client must be asked otherwise.
     pub(in crate::server) async fn ask(
         &self,
         method: Method,
@@ -174,7 +186,8 @@ impl TaskCall {
         Some(task.ask(method, params, || self.tell()).await)
     }
 
-    /// While a request of this side waits for its answer; `None` when it is no task.
+    /// Shows the task as waiting for input until the result is dropped; `None` when the call is no
+    /// task.
     pub(in crate::server) fn waits(self: &Arc<Self>) -> Option<Waits> {
         let task = self.task.get()?;
         if task.set_waiting(true) {
@@ -183,14 +196,14 @@ impl TaskCall {
         Some(Waits(self.clone()))
     }
 
-    /// How messages that belong to the task are marked.
+    /// The `_meta` of messages that belong to the task.
     pub(in crate::server) fn related(&self) -> Option<String> {
         let task = self.task.get().filter(|_| self.form == TaskForm::Core)?;
         Some(task.related())
     }
 }
 
-/// The task waits for the client until this is dropped (R-TSK-13).
+/// Shows the task as waiting for the client's input until dropped (R-TSK-13).
 pub(in crate::server) struct Waits(Arc<TaskCall>);
 
 impl Drop for Waits {

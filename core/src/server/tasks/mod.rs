@@ -1,9 +1,9 @@
-//! Calls that go on after they were answered, in both forms that the protocol has for them.
+//! Tasks: calls that continue after they were answered, in both forms that the protocol defines.
 //!
-//! A tool opts in ([`Tool::task_support`](super::Tool::task_support)). In 2025-11-25 the client asks
-//! for a task and gets one at once; from 2026-07-28 on the handler makes its call a task where it
-//! sees fit ([`Context::begin_task`](super::Context::begin_task)). The tasks of a server are kept here, ended
-//! or not, bounded by their number, their bytes and their age.
+//! A tool opts in ([`Tool::task_support`](super::Tool::task_support)). In 2025-11-25 the client
+//! asks for a task and gets it at once; from 2026-07-28 on the handler decides to make its call a
+//! task ([`Context::begin_task`](super::Context::begin_task)). The server stores running and ended
+//! tasks here, within limits on their number, bytes and age.
 
 mod call;
 mod requests;
@@ -20,9 +20,11 @@ pub use self::call::TaskCall;
 pub(super) use self::requests::{RESULT, Rule, declares, missing_extension};
 pub(super) use self::task::Task;
 use self::task::{Outcome, State};
-use crate::connection::Handle;
+use crate::connection::{Budget, Handle, Held, Source};
 use crate::correlate::CancelToken;
-use crate::limits::{MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, TASK_POLL_INTERVAL};
+use crate::limits::{
+    MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER, TASK_POLL_INTERVAL,
+};
 use crate::mcp::{ErrorKind, Revision, TaskForm};
 use crate::unguessable;
 
@@ -33,7 +35,7 @@ pub(super) struct Tasks {
     limits: TaskLimits,
 }
 
-/// How much of its tasks a server keeps.
+/// Limits of a server's stored tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,13 +47,18 @@ pub(super) struct Tasks {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskLimits {
-    /// Most tasks, the ended ones included; further calls are refused, or run without one.
+    /// Maximum number of tasks, including ended ones. Beyond it, calls that the client asked to run
+    /// as tasks are refused, and others run without one.
     pub tasks: usize,
-    /// Most bytes of all results; what would exceed it becomes an error.
+    /// Maximum number of tasks per owner. An owner is a principal or, without verification, an
+    /// address (an IPv6 /64 network); all clients without an address are one owner. The results of
+    /// one owner may take the same share of `bytes`: by default a quarter.
+    pub per_owner: usize,
+    /// Maximum bytes of all results; a result that exceeds it is replaced by an error.
     pub bytes: usize,
-    /// How long a task is kept from its creation, at most.
+    /// Maximum lifetime of a task from its creation.
     pub ttl: Duration,
-    /// How often clients are told to ask how far a task is.
+    /// The polling interval that clients are told.
     pub poll_interval: Duration,
 }
 
@@ -59,6 +66,7 @@ impl Default for TaskLimits {
     fn default() -> Self {
         Self {
             tasks: MAX_TASKS,
+            per_owner: MAX_TASKS_PER_OWNER,
             bytes: MAX_TASK_BYTES,
             ttl: MAX_TASK_TTL,
             poll_interval: TASK_POLL_INTERVAL,
@@ -66,7 +74,33 @@ impl Default for TaskLimits {
     }
 }
 
-/// By the order of their creation.
+impl TaskLimits {
+    /// Maximum bytes of the results of one owner.
+    fn bytes_per_owner(&self) -> usize {
+        let share = self.bytes as u128 * self.per_owner.min(self.tasks) as u128;
+        // At most `bytes`.
+        (share / self.tasks.max(1) as u128) as usize
+    }
+}
+
+/// The client that asks for a task.
+#[derive(Clone, Copy)]
+pub(super) struct Asker<'a> {
+    pub handle: &'a Handle,
+    pub principal: Option<&'a str>,
+}
+
+impl Asker<'_> {
+    /// The owner whose share of the tasks counts.
+    fn source(&self) -> Source {
+        match self.principal {
+            Some(principal) => Source::Principal(principal.into()),
+            None => self.handle.source(),
+        }
+    }
+}
+
+/// Tasks in order of creation.
 #[derive(Debug, Default)]
 struct Kept {
     tasks: BTreeMap<u64, Arc<Task>>,
@@ -91,11 +125,11 @@ impl Tasks {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new task, to be found from now on (R-TSX-07); `None` when there is no room.
+    /// Creates and stores a task (R-TSX-07); `None` when the limits are reached.
     pub fn begin(
         &self,
         revision: Revision,
-        owner: &Handle,
+        owner: Asker<'_>,
         asked: Option<Duration>,
         cancel: CancelToken,
     ) -> Option<Arc<Task>> {
@@ -104,7 +138,10 @@ impl Tasks {
         let (now, clock) = (Instant::now(), SystemTime::now());
         let mut kept = self.kept();
         kept.tasks.retain(|_, task| keeps(task, now));
-        if kept.tasks.len() >= self.limits.tasks {
+        let own = kept.tasks.values();
+        let source = owner.source();
+        let own = own.filter(|task| task.source == source);
+        if kept.tasks.len() >= self.limits.tasks || own.count() >= self.limits.per_owner {
             return None;
         }
         kept.last += 1;
@@ -114,7 +151,9 @@ impl Tasks {
         let task = Arc::new(Task {
             id: format!("{number}-{name}").into(),
             revision,
-            owner: is_core.then(|| owner.clone()),
+            connection: is_core.then(|| owner.handle.clone()),
+            principal: owner.principal.map(Into::into),
+            source,
             cancel,
             ends: crate::limits::later(now, ttl),
             ttl,
@@ -126,28 +165,46 @@ impl Tasks {
         Some(task)
     }
 
-    /// Whether there is a task of that id which belongs to no connection.
-    pub fn has(&self, id: &str) -> bool {
+    /// Returns whether this principal has a task with this id that belongs to no connection.
+    pub fn has(&self, id: &str, principal: Option<&str>) -> bool {
         let number = id
             .split_once('-')
             .and_then(|(number, _)| number.parse().ok());
         let kept = self.kept();
         let task = number.and_then(|number: u64| kept.tasks.get(&number));
-        task.is_some_and(|task| *task.id == *id && task.owner.is_none())
+        task.is_some_and(|task| {
+            let is_own = task.principal.as_deref() == principal;
+            *task.id == *id && task.connection.is_none() && is_own
+        })
     }
 
-    /// The task of that id, for who asks on that connection in that revision (R-TSK-17, R-TSX-23).
-    fn find(&self, id: &str, asks: &Handle, revision: Revision) -> Option<Arc<Task>> {
+    /// Returns the task with this id, if it belongs to the asker and the revision (R-TSK-17,
+    /// R-TSX-23).
+    fn find(&self, id: &str, asks: Asker<'_>, revision: Revision) -> Option<Arc<Task>> {
         let number = id.split_once('-')?.0.parse().ok()?;
         let task = self.kept().tasks.get(&number).cloned()?;
         let is_own = *task.id == *id && belongs(&task, asks, revision);
         (is_own && keeps(&task, Instant::now())).then_some(task)
     }
 
-    /// Ends a task, within the bounds. Whether it had not ended.
-    fn end(&self, task: &Task, outcome: Option<Outcome>, is_error: bool) -> bool {
-        let held: usize = self.kept().tasks.values().map(|task| task.size()).sum();
-        let too_much = |outcome: &Outcome| matches!(outcome, Outcome::Result(json) if held + json.len() > self.limits.bytes);
+    /// Ends a task; a result beyond the limits becomes an error. Returns `false` if it had already
+    /// ended.
+    fn end(
+        &self,
+        task: &Task,
+        outcome: Option<Outcome>,
+        is_error: bool,
+        budget: &Arc<Budget>,
+    ) -> bool {
+        let (mut held, mut own) = (0, 0);
+        for other in self.kept().tasks.values() {
+            let size = other.size();
+            held += size;
+            own += size * usize::from(other.source == task.source);
+        }
+        let (most, most_own) = (self.limits.bytes, self.limits.bytes_per_owner());
+        let mut account = Held::of(budget);
+        let mut too_much = |outcome: &Outcome| matches!(outcome, Outcome::Result(json) if held + json.len() > most || own + json.len() > most_own || !account.try_keep(json.len()));
         let outcome = outcome.map(|outcome| match too_much(&outcome) {
             true => Outcome::Error(
                 ErrorKind::Overloaded,
@@ -155,12 +212,19 @@ impl Tasks {
             ),
             false => outcome,
         });
-        task.end(outcome, is_error)
+        let ended = task.end(outcome, is_error);
+        if ended {
+            task.count(account);
+        }
+        ended
     }
 
-    /// A connection has ended, and so have its tasks: nobody can ask for them any more.
+    /// Ends and drops the tasks of a closed connection: nobody can ask for them any more.
     pub fn leave(&self, gone: &Handle) {
-        let is_theirs = |task: &Arc<Task>| task.owner.as_ref().is_some_and(|own| own.is_same(gone));
+        let is_theirs = |task: &Arc<Task>| {
+            let own = task.connection.as_ref();
+            own.is_some_and(|own| own.is_same(gone))
+        };
         let mut kept = self.kept();
         let numbers: Vec<_> = kept
             .tasks
@@ -180,12 +244,14 @@ impl Tasks {
     }
 }
 
-fn belongs(task: &Task, asks: &Handle, revision: Revision) -> bool {
-    let owner = task.owner.as_ref();
-    task.revision == revision && owner.is_none_or(|owner| owner.is_same(asks))
+fn belongs(task: &Task, asks: Asker<'_>, revision: Revision) -> bool {
+    let connection = task.connection.as_ref();
+    task.revision == revision
+        && task.principal.as_deref() == asks.principal
+        && connection.is_none_or(|own| own.is_same(asks.handle))
 }
 
-/// Whether its time is not up; if it is, nobody waits for it any more.
+/// Returns whether the task has not expired. Cancels the call of an expired task.
 fn keeps(task: &Task, now: Instant) -> bool {
     let keeps = task.ends > now;
     if !keeps && !task.is_terminal() {

@@ -1,26 +1,26 @@
-//! What clients ask about tasks, answered from the store.
+//! Requests of clients about tasks.
 
 use std::time::Instant;
 
-use super::{Task, Tasks, belongs, keeps};
-use crate::connection::{Answer, Disposition, Handle, Incoming};
+use super::{Asker, Task, Tasks, belongs, keeps};
+use crate::connection::{Answer, Disposition, Handle, Incoming, Principal};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, TaskForm, TaskSupport, extension};
 use crate::message::Field;
 use crate::server::registry::Registry;
 
-/// Marks a request that waits for the end of a task: no operation has this number.
+/// Marks a deferred `tasks/result` that waits for the end of a task; no operation has this number.
 pub(in crate::server) const RESULT: u32 = u32::MAX - 1;
 
-/// Tasks on one page of a list.
+/// Number of tasks on one page of a list.
 const PAGE: usize = 100;
 
-/// What the tasks of a tool say of a call.
+/// Whether a tool's task support permits a call.
 pub(in crate::server) enum Rule {
     Goes,
-    /// It must be a task, or must not (R-TSK-04).
+    /// The call must ask for a task, or must not (R-TSK-04).
     Mismatch(&'static str),
-    /// The client cannot follow what must be a task (R-TSX-04).
+    /// The tool requires a task, and the client cannot follow tasks (R-TSX-04).
     Missing,
 }
 
@@ -47,7 +47,7 @@ impl Rule {
     }
 }
 
-/// Whether the client declared the extension of that id on this request (R-TSX-20).
+/// Returns whether the client declared this extension on the request (R-TSX-20).
 pub(in crate::server) fn declares(request: &Incoming<'_>, id: &str) -> bool {
     let declared = request
         .message
@@ -56,7 +56,7 @@ pub(in crate::server) fn declares(request: &Incoming<'_>, id: &str) -> bool {
     extension::declared(declared, id).is_some()
 }
 
-/// The answer to a request that needs the extension of that id (R-ERR-16, R-TSX-05).
+/// Refuses a request that needs this extension (R-ERR-16, R-TSX-05).
 pub(in crate::server) fn missing_extension(answer: Answer<'_>, id: &str) -> Disposition {
     let data = format!("{{\"requiredCapabilities\":{{\"extensions\":{{\"{id}\":{{}}}}}}}}");
     let why = format!("this needs the extension {id}");
@@ -64,10 +64,10 @@ pub(in crate::server) fn missing_extension(answer: Answer<'_>, id: &str) -> Disp
 }
 
 impl Tasks {
-    /// Answers a method of tasks.
+    /// Answers a task method.
     pub fn answer(
         &self,
-        (registry, handle): (&Registry, &Handle),
+        (registry, asks): (&Registry, Asker<'_>),
         method: Method,
         request: &Incoming<'_>,
         answer: Answer<'_>,
@@ -78,11 +78,11 @@ impl Tasks {
             return missing_extension(answer, extension::TASKS);
         }
         if method == Method::ListTasks {
-            return self.list(handle, request, answer);
+            return self.list(asks, request, answer);
         }
         let params = request.message.params().unwrap_or("{}");
         let id = reader::find(params, "taskId").and_then(reader::as_str);
-        let task = id.and_then(|id| self.find(&id, handle, revision));
+        let task = id.and_then(|id| self.find(&id, asks, revision));
         let Some(task) = task else {
             // R-TSK-15, R-TSX-13
             return answer.error(ErrorKind::InvalidParams, "no such task", None);
@@ -90,7 +90,7 @@ impl Tasks {
         match method {
             Method::TaskResult => Disposition::Deferred(RESULT),
             Method::CancelTask => {
-                let had_ended = !self.end(&task, None, false);
+                let had_ended = !self.end(&task, None, false, &registry.budget);
                 task.cancel.cancel(Some("the task was cancelled"));
                 if !had_ended {
                     registry.tell_task(&task);
@@ -124,7 +124,7 @@ impl Tasks {
     }
 
     /// R-TSK-20
-    fn list(&self, handle: &Handle, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn list(&self, asks: Asker<'_>, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
         let after = match request.message.raw(Field::Cursor) {
             None | Some("null") => Some(0),
             Some(raw) => reader::as_str(raw).and_then(|text| text.parse().ok()),
@@ -134,7 +134,7 @@ impl Tasks {
         };
         let now = Instant::now();
         let kept = self.kept();
-        let mine = |task: &Task| belongs(task, handle, request.revision) && keeps(task, now);
+        let mine = |task: &Task| belongs(task, asks, request.revision) && keeps(task, now);
         let mut rest = kept.tasks.range(after + 1..).filter(|(_, task)| mine(task));
         let page: Vec<_> = rest.by_ref().take(PAGE).collect();
         let next = rest
@@ -157,7 +157,12 @@ impl Tasks {
     pub fn answer_at_end(&self, handle: &Handle, call: crate::connection::Call) {
         let params = call.message.as_ref().params().unwrap_or("{}");
         let id = reader::find(params, "taskId").and_then(reader::as_str);
-        let task = id.and_then(|id| self.find(&id, handle, call.reply.revision()));
+        let proven = call.reply.principal().map(Principal::as_str);
+        let asks = Asker {
+            handle,
+            principal: proven.or_else(|| handle.principal()),
+        };
+        let task = id.and_then(|id| self.find(&id, asks, call.reply.revision()));
         match task {
             Some(task) => task.answer_at_end(handle, call),
             None => {

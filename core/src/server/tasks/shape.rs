@@ -1,4 +1,4 @@
-//! What is said of a task, in the words of its form.
+//! The JSON of a task, in both forms.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::json::string;
 use crate::mcp::{TaskForm, TaskStatus, meta};
 
 impl Task {
-    /// The members that every form of it has (R-TSK-09, R-TSX-22).
+    /// The members that every task has, with the names of its form (R-TSK-09, R-TSX-22).
     fn fields(&self, state: &State) -> String {
         let mut out = b"\"taskId\":".to_vec();
         string::append(&mut out, &self.id);
@@ -36,12 +36,12 @@ impl Task {
         out
     }
 
-    /// The same without what comes of it.
+    /// The members without questions and outcome.
     pub fn summary(&self) -> String {
         self.fields(&self.state())
     }
 
-    /// With what it asks or what came of it, where that is told in one piece (R-TSX-09).
+    /// The members with the open questions or the outcome, where the form includes them (R-TSX-09).
     pub fn detail(&self) -> String {
         let state = self.state();
         let mut out = self.fields(&state);
@@ -75,7 +75,7 @@ impl Task {
         out
     }
 
-    /// The `_meta` of messages that belong to it (R-MET-12).
+    /// The `_meta` of messages that belong to the task (R-MET-12).
     pub fn related(&self) -> String {
         let mut id = Vec::new();
         string::append(&mut id, &self.id);

@@ -1,4 +1,4 @@
-//! One task: its status, what it asks, what comes of it.
+//! One task: its status, open questions and outcome.
 //!
 //! ```text
 //!   working ⇄ input_required ─▶ completed | failed | cancelled, for good (R-TSK-08)
@@ -10,19 +10,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::connection::{Call, Handle, ReplyTo};
+use crate::connection::{Call, Handle, Held, ReplyTo, Source};
 use crate::correlate::CancelToken;
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, Revision, TaskForm, TaskStatus};
 
-/// A call that goes on after it was answered.
+/// A call that continues after it was answered.
 #[derive(Debug)]
 pub(in crate::server) struct Task {
     pub id: Box<str>,
     pub revision: Revision,
-    /// Whose it is, where tasks belong to connections.
-    pub owner: Option<Handle>,
-    /// The token of the call.
+    /// The owning connection, in revisions where tasks belong to connections.
+    pub connection: Option<Handle>,
+    /// The owning principal, if it was verified.
+    pub principal: Option<Box<str>>,
+    /// The owner whose share of the tasks counts.
+    pub source: Source,
+    /// The cancellation token of the call.
     pub cancel: CancelToken,
     pub ends: Instant,
     pub ttl: Duration,
@@ -37,22 +41,24 @@ pub(in crate::server) struct State {
     pub(super) message: Option<Box<str>>,
     pub(super) updated: SystemTime,
     pub(super) outcome: Option<Outcome>,
-    /// What is asked and not answered: key, method, params.
+    /// Counts the outcome's bytes in the server's budget.
+    account: Option<Held>,
+    /// Open questions: key, method, params.
     pub(super) open: Vec<(String, Method, Option<String>)>,
     answers: HashMap<String, Box<str>>,
-    /// How much was asked in all: no key is given twice (R-TSX-10).
+    /// Number of questions so far, so that no key is used twice (R-TSX-10).
     asked: usize,
     wakers: Vec<Waker>,
-    /// Requests that wait for the end.
+    /// `tasks/result` requests that wait for the end.
     waiting: Vec<(Handle, Call)>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(in crate::server) enum Outcome {
     /// A result, as an object.
     Result(Box<str>),
-    /// An error of the protocol.
+    /// A protocol error.
     Error(ErrorKind, Box<str>),
 }
 
@@ -71,6 +77,7 @@ impl State {
             message: None,
             updated: now,
             outcome: None,
+            account: None,
             open: Vec::new(),
             answers: HashMap::new(),
             asked: 0,
@@ -79,7 +86,7 @@ impl State {
         }
     }
 
-    /// Whether it was possible.
+    /// Changes the status. Returns `false` if the task has ended or already has this status.
     fn become_(&mut self, status: TaskStatus, message: Option<&str>) -> bool {
         if self.status.is_terminal() || self.status == status {
             return false;
@@ -100,16 +107,21 @@ impl Task {
         self.revision.rules().tasks.unwrap_or(TaskForm::Core)
     }
 
-    /// Bytes that it keeps.
+    /// Size of the stored outcome in bytes.
     pub fn size(&self) -> usize {
         self.state().outcome.as_ref().map_or(0, Outcome::size)
+    }
+
+    /// Keeps the account that counts the outcome, as long as the task is stored.
+    pub fn count(&self, account: Held) {
+        self.state().account = Some(account);
     }
 
     pub fn is_terminal(&self) -> bool {
         self.state().status.is_terminal()
     }
 
-    /// The call has ended. `false` when the task had before.
+    /// Ends the task. Returns `false` if it had already ended.
     pub fn end(&self, outcome: Option<Outcome>, is_error: bool) -> bool {
         let mut state = self.state();
         let (status, message) = match &outcome {
@@ -134,7 +146,7 @@ impl Task {
         true
     }
 
-    /// Answers `tasks/result` when the task ends, which may be now (R-TSK-10).
+    /// Answers `tasks/result` when the task ends, or now if it has ended (R-TSK-10).
     pub fn answer_at_end(&self, handle: &Handle, call: Call) {
         let mut state = self.state();
         if state.status.is_terminal() {
@@ -161,7 +173,7 @@ impl Task {
         }
     }
 
-    /// Says in a sentence how far it is. `false` when it has ended.
+    /// Sets the status message. Returns `false` if the task has ended.
     pub fn say(&self, message: &str) -> bool {
         let mut state = self.state();
         if state.status.is_terminal() {
@@ -172,7 +184,7 @@ impl Task {
         true
     }
 
-    /// It waits for the client, or not any more. Whether that is news.
+    /// Sets whether the task waits for the client. Returns whether the status changed.
     pub fn set_waiting(&self, waits: bool) -> bool {
         let status = match waits {
             true => TaskStatus::InputRequired,
@@ -181,7 +193,7 @@ impl Task {
         self.state().become_(status, None)
     }
 
-    /// Asks the client, who finds the question in the task; `told` tells that there is one.
+    /// Asks the client, which finds the question in the task. `told` notifies the listeners of it.
     pub async fn ask(&self, method: Method, params: Option<String>, told: impl Fn()) -> Box<str> {
         let key = self.put(method, params);
         told();
@@ -200,7 +212,7 @@ impl Task {
         .await
     }
 
-    /// Adds a question; its key.
+    /// Adds a question and returns its key.
     fn put(&self, method: Method, params: Option<String>) -> String {
         let mut state = self.state();
         state.asked += 1;
@@ -210,7 +222,8 @@ impl Task {
         key
     }
 
-    /// Takes answers to what it asks; others are ignored (R-TSX-11). Whether there were any.
+    /// Stores answers to open questions and ignores others (R-TSX-11). Returns whether any was
+    /// stored.
     pub fn take_answers(&self, responses: &str) -> bool {
         let mut state = self.state();
         let before = state.open.len();

@@ -1,4 +1,4 @@
-//! Instants as tasks write them: ISO 8601 in UTC, to the millisecond.
+//! Timestamps of tasks: ISO 8601 in UTC, with milliseconds.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,8 +12,8 @@ pub(super) fn iso_8601(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Days since 1970-01-01 as year, month and day; the year begins in March, so that the leap day
-/// ends it (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Converts days since 1970-01-01 to year, month and day. The year begins in March, so that the
+/// leap day comes last (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

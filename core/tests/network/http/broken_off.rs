@@ -49,8 +49,11 @@ fn counting(policy: Option<Policy>, seen: &Seen) -> Server {
             Json(json!({"counted": asked["to"]}))
         }
     };
-    let builder = Server::builder("counting", "1").tool(
-        Tool::new("count").input_schema(json!({"type": "object", "properties": numbers})),
+    let builder = Server::builder("counting", "1").actions(true).tool(
+        Tool::new("count")
+            .input_schema(json!({"type": "object", "properties": numbers}))
+            .annotations(json!({"readOnlyHint": true}))
+            .on_get(),
         count,
     );
     match policy {

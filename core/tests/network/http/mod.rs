@@ -11,9 +11,11 @@ mod broken_off;
 #[cfg(feature = "compression")]
 mod compression;
 mod credentials;
+mod gate;
 mod hostile;
 mod metrics;
 mod sessions;
+mod shares;
 mod standing;
 mod wire;
 

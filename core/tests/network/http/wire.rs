@@ -51,6 +51,18 @@ impl Wire {
         Self(BufReader::new(stream))
     }
 
+    /// From one of this machine's own addresses: another source than the usual one.
+    pub fn open_from(from: [u8; 4], to: SocketAddr) -> Self {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&stream, &SocketAddr::from((from, 0))).unwrap();
+        connect(&stream, &to).unwrap();
+        let stream = TcpStream::from(stream);
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(BufReader::new(stream))
+    }
+
     pub fn send(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).unwrap();
     }

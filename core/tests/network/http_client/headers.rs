@@ -172,12 +172,43 @@ fn secrets_are_not_shown() {
     }
 }
 
+/// A message is not sent to another origin unless the program names it; a request without a body is.
+#[test]
+fn messages_do_not_follow_to_an_origin_that_is_not_named() {
+    for status in [301, 302, 307, 308] {
+        let other = Scripted::stateless(echo);
+        let to = other.url();
+        let server = Scripted::serve(move |_, wire| {
+            wire.answer(status, &format!("Location: {to}\r\n"), "");
+        });
+        for redirect_origins in [vec![], vec!["http://127.0.0.1:1".to_owned()]] {
+            let options = HttpClientOptions {
+                redirect_origins,
+                ..HttpClientOptions::default()
+            };
+            let opened = block_on(builder(Revision::V2026_07_28).http(&server.url(), options));
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains("redirect_origins"), "{error}");
+        }
+        assert!(other.seen().is_empty());
+    }
+    for wrong in ["mcp.example.com", "ftp://mcp.example.com", ""] {
+        let options = HttpClientOptions {
+            redirect_origins: vec![wrong.into()],
+            ..HttpClientOptions::default()
+        };
+        let opened = block_on(builder(Revision::V2026_07_28).http("http://127.0.0.1:1", options));
+        assert!(opened.unwrap_err().to_string().contains("redirect_origins"));
+    }
+}
+
 /// What a redirect may lead to, and with what.
 #[test]
 fn credentials_do_not_follow_to_another_origin() {
-    let options = || HttpClientOptions {
+    let options = |redirect_origins| HttpClientOptions {
         auth: Auth::api_key("k"),
         headers: vec![("X-Tenant".into(), "7".into())],
+        redirect_origins,
         ..HttpClientOptions::default()
     };
     for status in [301, 302, 307, 308] {
@@ -188,7 +219,7 @@ fn credentials_do_not_follow_to_another_origin() {
                 "supportedVersions": ["2026-07-28"], "capabilities": {},
             }))),
         });
-        server.with(builder(Revision::V2026_07_28), options());
+        server.with(builder(Revision::V2026_07_28), options(vec![]));
         let seen = server.seen();
         assert_eq!(seen.len(), 2);
         assert_eq!(seen[0].body, seen[1].body);
@@ -200,10 +231,11 @@ fn credentials_do_not_follow_to_another_origin() {
         // To another origin: another port is one.
         let other = Scripted::stateless(echo);
         let to = other.url();
+        let named = vec![format!("http://{}", other.address)];
         let server = Scripted::serve(move |_, wire| {
             wire.answer(status, &format!("Location: {to}\r\n"), "");
         });
-        let client = server.with(builder(Revision::V2026_07_28), options());
+        let client = server.with(builder(Revision::V2026_07_28), options(named));
         client.call_tool("any", &json!({})).wait().unwrap();
         assert_eq!(other.seen().len(), 2);
         for request in other.seen() {

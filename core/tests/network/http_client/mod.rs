@@ -8,6 +8,7 @@
 mod beginning;
 mod faults;
 mod headers;
+mod hostile;
 mod older;
 mod relay;
 mod scripted;

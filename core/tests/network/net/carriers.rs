@@ -5,7 +5,7 @@ use mcpbolt::io::{Address, ConnectOptions, ServeOptions};
 use mcpbolt::mcp::{Elicited, Revision};
 use serde_json::json;
 
-use crate::net::{Folder, Served};
+use crate::net::{Folder, Served, server};
 
 /// What a server listens on, and what a client calls that.
 fn carriers(folder: &Folder) -> Vec<(String, String)> {
@@ -79,4 +79,43 @@ fn exchange(client: &Client, address: &Address) {
     }
     let tools = block_on(client.list_tools()).unwrap();
     assert_eq!(tools.len(), 4, "{address}");
+}
+
+/// R-HTP-07: without a verifier a server is not reached from other machines, unless it is told to.
+#[test]
+fn a_server_that_anybody_may_use_stays_on_its_machine() {
+    let open = server(&Default::default());
+    for address in [
+        "tcp:0.0.0.0:0",
+        "tcp:[::]:0?framing=length",
+        "http://0.0.0.0:0/mcp",
+        "http://[::]:0/mcp",
+        "ws://0.0.0.0:0/mcp",
+        "http://[::ffff:0.0.0.0]:0/mcp",
+    ] {
+        let told = open.serve(&address.parse().unwrap(), ServeOptions::default());
+        let error = told.unwrap_err();
+        assert_eq!(
+            error.kind(),
+            std::io::ErrorKind::PermissionDenied,
+            "{address}: {error}"
+        );
+        assert!(error.to_string().contains("`anonymous`"), "{error}");
+    }
+    for address in [
+        "tcp:127.0.0.2:0",
+        "http://localhost:0/mcp",
+        "ws://127.0.0.3:0/mcp",
+    ] {
+        Served::begin(address, ServeOptions::default()).end();
+    }
+    let mut wrong = ServeOptions::default();
+    wrong.http.origins.push("app.example".into());
+    let told = open.serve(&"http://127.0.0.1:0/mcp".parse().unwrap(), wrong);
+    let error = told.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    assert!(
+        error.to_string().contains("origins: \"app.example\""),
+        "{error}"
+    );
 }

@@ -135,6 +135,7 @@ fn a_client_is_known_by_its_certificate() {
         context.principal().unwrap_or("nobody").to_owned()
     };
     let server = Server::builder("vault", "1")
+        .actions(true)
         .policy(policy)
         .tool(Tool::new("who.am_i"), who);
     let options = ServeOptions {

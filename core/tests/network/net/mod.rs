@@ -11,6 +11,7 @@ mod files;
 mod frames;
 mod openings;
 mod results;
+mod shares;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,12 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::io::{Address, ConnectOptions, ServeOptions};
 use serde_json::json;
 
+#[cfg(unix)]
+use crate::net::Folder;
 use crate::net::{PATIENCE, Served, server};
 
 /// Nothing, less than tells which HTTP it is, half a head, and HTTP/2 without a request.
@@ -88,5 +92,65 @@ fn a_websocket_is_asked_for_as_it_was_configured() {
         "x-tenant: seven\r\n",
     ] {
         assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+/// All that comes until the end, which may be a reset.
+#[cfg(unix)]
+fn answer(mut stream: impl Read + Write, said: &[u8]) -> Vec<u8> {
+    let mut answer = Vec::new();
+    let _ = stream.write_all(said);
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+/// What a page can have a browser send to any port, HTTP with a body of its choice or TLS with a
+/// ticket of its choice, is no beginning: nothing behind it is read.
+#[cfg(unix)]
+#[test]
+fn another_protocol_is_not_read_on() {
+    let folder = Folder::new();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": "sleep", "arguments": {}, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let socket = folder.address("other");
+    for address in ["tcp:127.0.0.1:0", "tcp:127.0.0.1:0?framing=detect", &socket] {
+        let served = Served::begin(address, ServeOptions::default());
+        let say = |said: &[u8]| {
+            let all = [said, format!("\n{call}\n").as_bytes()].concat();
+            match served.address() {
+                Address::Tcp { port, .. } => {
+                    let stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    answer(stream, &all)
+                }
+                Address::Unix { path, .. } => {
+                    let stream = UnixStream::connect(path).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    answer(stream, &all)
+                }
+                other => panic!("{other}"),
+            }
+        };
+        let begun = Instant::now();
+        for said in [
+            &b"POST / HTTP/1.1\r\nHost: localhost:7000\r\nContent-Type: text/plain\r\n\r\n"[..],
+            b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01",
+            b"SSH-2.0-x",
+            b"hello",
+        ] {
+            assert_eq!(say(said), b"", "{address}");
+        }
+        assert!(begun.elapsed() < PATIENCE, "{address}");
+        served.until_sleepers_are(0);
+        assert_eq!(served.serving.metrics().counts().calls, 0);
+        let client = served.client(Client::builder("test", "1"));
+        let echo = client.call_tool("echo", &json!({"text": "x"})).wait();
+        assert_eq!(echo.unwrap().text(), "x");
     }
 }

@@ -1,5 +1,5 @@
-//! Actions over HTTP: each a POST of its own, answered with JSON or with a stream of its parts. A stream
-//! that breaks off goes on with a GET, behind the last event that came (R-ACT-26).
+//! Actions over HTTP: each is a POST, answered with JSON or with a stream of its parts. A stream that
+//! breaks off is resumed with a GET, after the last event that arrived (R-ACT-26).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -35,11 +35,11 @@ pub struct Actions {
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// What all of them share.
+/// State that all actions share.
 struct Ways {
     engine: Engine,
     link: Link,
-    /// Where a stream goes on.
+    /// The URL at which a stream is resumed.
     stream: Url,
     options: HttpClientOptions,
 }
@@ -89,7 +89,7 @@ impl Actions {
     }
 }
 
-/// One action, from its request to its answer.
+/// Carries one action, from its request to its answer.
 async fn carry(ways: Arc<Ways>, request: Bytes) {
     let text = std::str::from_utf8(&request).unwrap_or_default();
     let id = reader::find_path(text, &["metadata", "request_id"]);
@@ -115,7 +115,7 @@ impl Ways {
             Kind::Events => return self.follow(id, response, max_len).await,
             Kind::Json => {
                 let answer = body(&mut response, max_len).await?.concat();
-                // The body says what became of it, whatever the status (R-ACT-22).
+                // The body tells the outcome, whatever the status (R-ACT-22).
                 let is_answer =
                     reader::find(std::str::from_utf8(&answer).unwrap_or("{}"), "status");
                 if is_answer.is_none() {
@@ -174,7 +174,7 @@ impl Ways {
     }
 }
 
-/// What every request says.
+/// The headers of every request.
 fn headers(accept: HeaderValue) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, accept);
@@ -185,8 +185,8 @@ fn headers(accept: HeaderValue) -> HeaderMap {
     headers
 }
 
-/// An answer under the id of its request, for which its exchange vouches: not every server echoes
-/// ids where it need not (R-ACT-04).
+/// An answer with the id of its request. The exchange shows which request it answers: not every server
+/// echoes ids where that is optional (R-ACT-04).
 fn named(answer: &[u8], id: u64) -> Vec<u8> {
     let text = std::str::from_utf8(answer).unwrap_or_default().trim();
     if reader::find_path(text, &["metadata", "request_id"]).is_some() {

@@ -1,4 +1,4 @@
-//! What comes back: an answer in JSON, a stream of events, or a status that is neither.
+//! Reads responses: a JSON answer, a stream of events, or an error status.
 
 use bytes::Bytes;
 use reqwest::Response;
@@ -9,21 +9,21 @@ use super::link::{failure, refused};
 use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
 
-/// Longest body of a refusal that is read, in bytes.
+/// Longest body of an error response that is read, in bytes.
 pub const REFUSAL_BYTES: usize = 64 << 10;
 
-/// How a body is to be read.
+/// The format of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One message, or several in an array.
     Json,
     /// A stream of events.
     Events,
-    /// Neither.
+    /// Any other format.
     Other,
 }
 
-/// What the head of an answer says of its body (R-HTP-04).
+/// The format of a body, according to its `Content-Type` (R-HTP-04).
 pub fn kind(response: &Response) -> Kind {
     let Some(kind) = response.headers().get(CONTENT_TYPE) else {
         return Kind::Other;
@@ -37,7 +37,7 @@ pub fn kind(response: &Response) -> Kind {
     }
 }
 
-/// The whole body, in the pieces in which it came.
+/// Reads the whole body, in the pieces in which it arrived.
 ///
 /// # Errors
 /// When it is longer than `max_len` or breaks off.
@@ -59,21 +59,21 @@ pub async fn body(response: &mut Response, max_len: usize) -> Result<Vec<Bytes>,
     Ok(pieces)
 }
 
-/// A status that is no success, and what the body says of it.
+/// An error response, with the contents of its body.
 pub struct Refusal {
-    /// What became of the request.
+    /// The failure of the request.
     pub error: CarrierError,
-    /// The error in the body, if it is one of the protocol.
+    /// The JSON-RPC error in the body, if there is one.
     pub peer: Option<PeerError>,
-    /// The request that the body names, if it names one.
+    /// The id of the request that the body names, if any.
     pub id: Option<u64>,
 }
 
 impl Refusal {
-    /// Reads what is left of it.
+    /// Reads the rest of an error response.
     pub async fn read(mut response: Response) -> Self {
         let json = kind(&response) == Kind::Json;
-        // A body that breaks off says nothing, which the status does not need.
+        // If the body breaks off, the status is enough.
         let body = body(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
         let body = body.concat();
         let said: Value = match json {
@@ -93,7 +93,7 @@ impl Refusal {
     }
 }
 
-/// The error that a message is.
+/// The error in a JSON-RPC message.
 fn peer(message: &Value) -> Option<PeerError> {
     let error = message.get("error")?;
     Some(PeerError {

@@ -1,4 +1,4 @@
-//! What all the tasks of one client share, and the requests of HTTP that they send.
+//! State that all tasks of one client share, and the HTTP requests that they send.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,22 +19,22 @@ pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 pub const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 pub const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What all the tasks of one client share.
+/// State that all tasks of one client share.
 pub struct Carrier {
     pub link: Link,
     pub engine: Engine,
     pub options: HttpClientOptions,
-    /// Knows the tools; holds nothing open.
+    /// Used to look up tools; does not keep the connection open.
     pub client: Client,
     session: Mutex<Arc<Session>>,
 }
 
-/// The session of the moment.
+/// The current session.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// Counts the sessions of this client.
+    /// The number of this session among the sessions of the client.
     pub generation: u64,
-    /// Its name; none where the server gave none, and from 2026-07-28 on.
+    /// The session id; `None` if the server gave none, and always from 2026-07-28 on.
     pub id: Option<HeaderValue>,
 }
 
@@ -54,14 +54,14 @@ impl Carrier {
         session.clone()
     }
 
-    /// The session that the answer to `initialize` begins, which may give it a name (R-SES-01).
+    /// The session that an answer to `initialize` begins; the server may give it an id (R-SES-01).
     pub fn next_session(&self, head: &HeaderMap) -> Session {
         let id = named(head);
         let generation = self.session().generation + 1;
         Session { generation, id }
     }
 
-    /// From here on, everything is said within that session.
+    /// Makes a session the current one.
     pub fn begin_session(&self, begins: Session) {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         *session = Arc::new(begins);
@@ -71,7 +71,7 @@ impl Carrier {
         self.engine.handle().config().limits.max_message_bytes
     }
 
-    /// What every request within a session says.
+    /// The headers of every request of a session.
     pub fn headers(&self, session: &Session) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(id) = &session.id {
@@ -88,7 +88,7 @@ impl Carrier {
     /// Posts a message (R-HTP-02, R-HTP-03).
     ///
     /// # Errors
-    /// What failed before there was an answer.
+    /// What failed before there was a response.
     pub async fn post(
         &self,
         url: &Url,
@@ -117,17 +117,17 @@ impl Carrier {
         self.link.post(url, headers, message).await
     }
 
-    /// Whether a message is one of the era without sessions.
+    /// Whether a message belongs to the era without sessions.
     pub fn is_stateless(&self, message: &Outgoing) -> bool {
         let revision = self.engine.handle().revision();
         message.method == Some(Method::Discover)
             || revision.is_some_and(|revision| revision.era() == Era::Stateless)
     }
 
-    /// Asks for a stream, from `position` on if there is one (R-SSE-04, R-HTP-11).
+    /// Requests a stream, from `position` on if there is one (R-SSE-04, R-HTP-11).
     ///
     /// # Errors
-    /// What failed before there was an answer.
+    /// What failed before there was a response.
     pub async fn get(
         &self,
         session: &Session,
@@ -143,7 +143,7 @@ impl Carrier {
     }
 }
 
-/// The name that an answer gives to the session, if it is one (R-SES-02).
+/// The session id in the headers of a response, if it is valid (R-SES-02).
 pub fn named(head: &HeaderMap) -> Option<HeaderValue> {
     let visible = |id: &&HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
     let id = head.get(SESSION).filter(|id| !id.is_empty());

@@ -1,4 +1,4 @@
-//! Who has which turn: what the engine has to send, and the tasks that carry it.
+//! Polls the parts of a client in turn: the engine's output, and the tasks that carry it.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ use crate::io::wait::{Alarm, Bell};
 use crate::limits::Limits;
 use crate::mcp::{Era, Method};
 
-/// How long the last words of a connection may take.
+/// How long sending the last messages of a connection may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Drives the connection of one client.
@@ -34,42 +34,42 @@ pub struct Driver {
     alarm: Alarm,
     way: Way,
     tasks: FuturesUnordered<Task>,
-    /// The requests under way.
+    /// The requests in flight.
     requests: HashMap<u64, Request>,
-    /// How many of them count.
+    /// How many of them count toward `max_concurrent`.
     busy: usize,
     /// Requests that wait for others to end.
     waiting: VecDeque<Outgoing>,
-    /// What else is to be said, and how much of it is being said.
+    /// Notifications and answers that wait to be sent, and the number being sent.
     words: VecDeque<Outgoing>,
     speaking: usize,
-    /// Bytes of the requests that wait, and of the words.
+    /// Bytes of the requests that wait, and of `words`.
     waiting_bytes: usize,
     word_bytes: usize,
-    /// Calls that wait for the list of tools, and how often it has come because of such.
+    /// Calls that wait for the list of tools, and how often it was fetched for such calls.
     stale: Vec<Outgoing>,
     listings: u64,
-    /// A session begins: everything else waits.
+    /// A session is being begun: everything else waits.
     beginning: bool,
     opening: Opening,
 }
 
-/// How messages travel.
+/// How messages are sent.
 enum Way {
     Streamable,
-    /// Posted here; what comes back comes on a stream of its own (2024-11-05).
+    /// Messages are POSTed to this URI; answers arrive on a separate stream (2024-11-05).
     Pair(Url),
 }
 
 struct Request {
     abort: AbortHandle,
-    /// Whether it takes one of the places there are for requests.
+    /// Whether the request counts toward `max_concurrent`.
     counts: bool,
 }
 
 type Task = Abortable<Pin<Box<dyn Future<Output = Done> + Send>>>;
 
-/// A task has ended.
+/// The result of a task.
 enum Done {
     Request(u64, Outcome),
     Said(Outcome),
@@ -103,21 +103,21 @@ impl Driver {
         }
     }
 
-    /// Drives the connection to its end, and says goodbye.
+    /// Drives the connection to its end, then sends what is left and ends the session.
     pub async fn run(mut self) {
         poll_fn(|cx| self.poll(cx)).await;
-        // What is under way is given up: over 2026-07-28 that alone cancels it (R-CAN-05).
+        // Requests in flight are dropped: over 2026-07-28, that is how they are cancelled (R-CAN-05).
         self.tasks.clear();
         let _ = timeout(FAREWELL, self.leave()).await;
     }
 
-    /// What was still to be said, and that the session is not needed any more (R-SES-06).
+    /// Sends the remaining messages, and ends the session (R-SES-06).
     async fn leave(&mut self) {
-        // Such a server has noticed by the end of its stream.
+        // A server of 2024-11-05 notices by the end of its stream.
         if matches!(self.way, Way::Pair(_)) {
             return;
         }
-        // In a session that has not begun there is nothing to say; but it is there.
+        // In a session that has not begun there is nothing to send, but it must be ended.
         if !self.beginning {
             self.take();
             let words: FuturesUnordered<_> = self
@@ -150,7 +150,7 @@ impl Driver {
                 Poll::Ready(Some(Err(_aborted))) => continue,
                 Poll::Ready(None) | Poll::Pending => {}
             }
-            // What arrived meanwhile may have been answered, and may have changed what is due.
+            // Messages that arrived meanwhile may have produced output, or changed the timers.
             if self.may_take() && self.carrier.engine.has_output() {
                 continue;
             }
@@ -166,8 +166,9 @@ impl Driver {
         &self.carrier.engine.handle().config().limits
     }
 
-    /// Whether more of what the engine has to send may wait here. What may not meets its limits.
-    /// Requests that wait hold back nothing: what they wait for may itself wait for words.
+    /// Whether more of the engine's output may be queued here; otherwise it stays in the engine and is
+    /// subject to its limits. Waiting requests do not count: they may wait for notifications or answers
+    /// in `words`.
     fn may_take(&self) -> bool {
         self.word_bytes <= self.limits().output_mark_bytes
     }
@@ -196,7 +197,7 @@ impl Driver {
         }
         self.opening.note(&message);
         if message.method == Some(Method::Initialize) {
-            // Nothing is behind it but a probe whose time is up.
+            // Only a probe that has timed out can precede it.
             for (_, request) in self.requests.drain() {
                 request.abort.abort();
             }
@@ -204,7 +205,7 @@ impl Driver {
         }
         match message.method {
             _ if message.id.is_none() => self.say(message),
-            // It stays for long, and there are few.
+            // It stays open for long, and there are few of them.
             Some(Method::Listen) => self.request(message, false),
             _ => self.wait(message),
         }
@@ -229,7 +230,7 @@ impl Driver {
         Some(message)
     }
 
-    /// Nobody waits for that request any more.
+    /// Handles the cancellation of a request.
     fn cancelled(&mut self, id: u64, message: Outgoing) {
         let is_it = |each: &Outgoing| each.id == Some(id);
         if let Some(at) = self.waiting.iter().position(is_it) {
@@ -258,9 +259,9 @@ impl Driver {
         Some(request)
     }
 
-    /// Begins what may begin.
+    /// Starts the tasks that may run.
     fn start(&mut self) {
-        // What the server waits for never waits for what it is to do; but it has to take it.
+        // Notifications and answers never wait for requests, but they have the same limit of their own.
         let most = self.carrier.options.max_concurrent.max(1);
         while !self.beginning
             && self.speaking < most
@@ -366,7 +367,7 @@ impl Driver {
                 self.wait(message);
             }
             Done::Paired(message, first, Err(error)) => {
-                // That it is no such server says less than what it said first.
+                // Unless it redirected, the first error says more than the failure to open a stream.
                 let telling = error.fault == CarrierFault::Redirected;
                 self.lose(&message, if telling { error } else { first });
             }
@@ -388,7 +389,7 @@ impl Driver {
                     message.renewed = true;
                     self.wait(message);
                 }
-                // Whoever finds out first renews it for all (R-SES-05).
+                // Whichever task finds out first renews the session for all (R-SES-05).
                 if generation == self.carrier.session().generation && !self.beginning {
                     self.beginning = true;
                     let renewed = renew(self.carrier.clone(), self.opening.clone());
@@ -404,7 +405,7 @@ impl Driver {
                 if self.stale.len() == 1 {
                     let client = self.carrier.client.clone();
                     self.task(Box::pin(async move {
-                        // If that fails, the call fails for its headers.
+                        // If this fails, the call fails because of its headers.
                         let _ = client.list_tools_anew().await;
                         Done::Relisted
                     }));
@@ -420,7 +421,7 @@ impl Driver {
         }
     }
 
-    /// Asks for the stream of what belongs to no request.
+    /// Opens the stream of messages that belong to no request.
     fn stand(&mut self) {
         if self.carrier.options.standing_stream {
             let stream = stand(self.carrier.clone());

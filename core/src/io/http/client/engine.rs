@@ -1,4 +1,4 @@
-//! The connection of a client on HTTP, and what feeds it.
+//! The connection of a client on HTTP, and the functions that feed it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,12 +10,12 @@ use crate::client::ClientHost;
 use crate::connection::{Connection, Handle, StreamId};
 use crate::error::{ConnectionError, RequestError};
 
-/// The connection and its application. All that uses it runs in one task, so nobody ever waits
-/// for its lock.
+/// The connection and its application. Everything that uses the engine runs in one task, so its lock is
+/// never contended.
 pub struct Engine {
     state: Mutex<State>,
     handle: Handle,
-    /// There is room again for what answers produce.
+    /// Signals that there is room again for output.
     room: Notify,
 }
 
@@ -25,7 +25,7 @@ struct State {
 }
 
 impl Engine {
-    /// On a connection with one open stream.
+    /// Wraps a connection with one open stream.
     pub fn new(connection: Connection, host: ClientHost) -> Self {
         Self {
             handle: connection.handle(),
@@ -42,7 +42,7 @@ impl Engine {
         &self.handle
     }
 
-    /// Takes over what was submitted and lets time pass.
+    /// Handles submissions and expired timers.
     pub fn turn(&self, now: Instant) {
         let State { connection, host } = &mut *self.state();
         connection.handle_submissions(now, host);
@@ -51,25 +51,25 @@ impl Engine {
         }
     }
 
-    /// When time is to pass next.
+    /// When the next timer expires.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.state().connection.poll_timeout()
     }
 
-    /// Whether something waits to be sent.
+    /// Whether there is output to send.
     pub fn has_output(&self) -> bool {
         !self.state().connection.output(StreamId::FIRST).is_empty()
     }
 
-    /// What is to be sent, whole messages one a line.
+    /// Takes the output: one message per line.
     pub fn take_output(&self) -> impl Iterator<Item = Bytes> + use<> {
         let taken = self.state().connection.output(StreamId::FIRST).take();
         self.room.notify_waiters();
         taken
     }
 
-    /// Hands over one message of the server's. Waits while what this side has to say to it finds
-    /// no room.
+    /// Delivers one message of the server. Waits while the connection's output is too full to accept
+    /// more input.
     pub async fn deliver(&self, pieces: &[impl AsRef<[u8]>]) {
         loop {
             let room = self.room.notified();
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// Whether the message was taken, or nothing is taken any more.
+    /// Delivers the message if possible. Returns whether it was accepted, or the connection is closed.
     fn try_deliver(&self, pieces: &[impl AsRef<[u8]>]) -> bool {
         let State { connection, host } = &mut *self.state();
         if connection.is_closed() {
@@ -110,7 +110,7 @@ impl Engine {
         self.state().connection.awaits(id)
     }
 
-    /// Whoever waits for that request learns what became of it.
+    /// Fails a request with `error`.
     pub fn lose(&self, id: u64, error: impl Into<RequestError>) {
         let State { connection, host } = &mut *self.state();
         connection.lose(id, error.into(), Instant::now(), host);
@@ -126,8 +126,8 @@ impl Engine {
     }
 }
 
-/// A message becomes a line: outside of strings a tab is as good as a line end, and within them
-/// neither may be.
+/// Turns a message into one line. Outside of strings, a tab is equivalent to a line end; inside of
+/// strings both are invalid.
 fn one_line(message: &mut [u8]) {
     let mut from = 0;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', message.get(from..).unwrap_or_default()) {

@@ -1,23 +1,24 @@
-//! A stream of events, piece by piece as it arrives, and where it is to go on if it breaks off.
+//! Parses a stream of events as its pieces arrive, and keeps the position at which to resume it.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::HeaderValue;
 
+use crate::buffer::Input;
 use crate::error::{CarrierError, CarrierFault};
 use crate::frame::event_stream::{Data, EventStreamDeframer, StreamEvent};
 use crate::io::Backoff;
 
-/// Longest position that is kept, in bytes: it becomes a header.
+/// Longest event id that is kept, in bytes: it is sent as a header.
 const MAX_POSITION_BYTES: usize = 4096;
 
-/// One event that carries something.
+/// An event with content.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// A message, or what is to be one (R-SSE-01).
+    /// A JSON-RPC message, not validated (R-SSE-01).
     Message(&'a [u8]),
-    /// Where to post, in 2024-11-05 (R-LEG-02).
+    /// The URI to POST messages to, in revision 2024-11-05 (R-LEG-02).
     Endpoint(&'a [u8]),
 }
 
@@ -26,28 +27,28 @@ pub enum Found<'a> {
 pub struct Events {
     deframer: EventStreamDeframer,
     max_len: usize,
-    /// What arrived last, as it came, while nothing is held.
+    /// The piece that arrived last, used in place while `held` is empty.
     piece: Bytes,
-    /// What is not yet an event, from several pieces.
-    held: Vec<u8>,
+    /// Bytes of an incomplete event, from several pieces.
+    held: Input,
     /// The id of the last event that had one.
     position: Option<HeaderValue>,
-    /// How soon to come back, as the server said last.
+    /// How soon to reconnect, as the server last said.
     retry: Option<Duration>,
-    /// An event was longer than the limit, and somebody may wait for it.
+    /// An event was longer than the limit, and a request may be waiting for it.
     overlong: bool,
-    /// What is longer than the limit is passed over.
+    /// Whether events longer than the limit are skipped.
     skips: bool,
 }
 
 impl Events {
-    /// For events of up to `max_len` bytes.
+    /// Parses events of up to `max_len` bytes.
     pub fn new(max_len: usize) -> Self {
         Self {
             deframer: EventStreamDeframer::new(max_len),
             max_len,
             piece: Bytes::new(),
-            held: Vec::new(),
+            held: Input::new(),
             position: None,
             retry: None,
             overlong: false,
@@ -55,7 +56,7 @@ impl Events {
         }
     }
 
-    /// The same, for streams that go on behind an event that is longer than allowed.
+    /// Skips events that are longer than allowed, instead of failing.
     pub fn skipping(self) -> Self {
         Self {
             skips: true,
@@ -63,7 +64,7 @@ impl Events {
         }
     }
 
-    /// The same, to go on from where somebody else has read to.
+    /// Starts at a position that was reached earlier.
     pub fn from(self, position: HeaderValue) -> Self {
         Self {
             position: Some(position),
@@ -71,26 +72,26 @@ impl Events {
         }
     }
 
-    /// Why the stream is of no more use, if it has brought what could not be taken.
+    /// The error that makes the stream useless: an event was too long.
     pub fn fault(&self) -> Option<CarrierError> {
         let error = || CarrierError::new(CarrierFault::TooLong, "an event is longer than allowed");
         self.overlong.then(error)
     }
 
-    /// Another connection goes on with it: what had not become an event comes again.
+    /// Continues on another connection; an incomplete event arrives again.
     pub fn resume(&mut self) {
         self.deframer = EventStreamDeframer::new(self.max_len);
-        self.held.clear();
+        self.held = Input::new();
         self.piece = Bytes::new();
     }
 
-    /// Where to go on, if the server has said.
+    /// The position to resume from, if the server has named one.
     pub fn position(&self) -> Option<&HeaderValue> {
         self.position.as_ref()
     }
 
-    /// How long to wait before the stream is asked for again, after so many attempts in a row
-    /// that brought nothing (R-SSE-08).
+    /// How long to wait before the stream is requested again, after `failures` attempts in a row that
+    /// brought no event (R-SSE-08).
     pub fn wait(&self, failures: u32, backoff: &Backoff) -> Duration {
         let Some(retry) = self.retry else {
             return backoff.wait(failures + 1);
@@ -99,20 +100,20 @@ impl Events {
         doubled.min(backoff.longest.max(retry))
     }
 
-    /// Takes what has arrived. [`next`](Self::next) is to be asked until it finds nothing.
+    /// Adds a piece that has arrived. Call [`next`](Self::next) until it returns `None`.
     pub fn push(&mut self, piece: Bytes) {
         match self.held.is_empty() {
             true => self.piece = piece,
-            false => self.held.extend_from_slice(&piece),
+            false => self.held.extend(&piece),
         }
     }
 
-    /// The next event that carries something; `None` when more has to arrive.
+    /// The next event with content; `None` when more bytes must arrive.
     pub fn next(&mut self) -> Option<Found<'_>> {
         loop {
             let buf = match self.held.is_empty() {
                 true => &self.piece[..],
-                false => &self.held[..],
+                false => self.held.filled(),
             };
             let Some(event) = self.deframer.next(buf) else {
                 self.keep();
@@ -141,13 +142,13 @@ impl Events {
                 Some(b"endpoint") => true,
                 Some(_) => continue,
             };
-            // Borrowed anew, since what is borrowed here may be handed out.
+            // Borrowed again, since the borrow checker does not release `buf` where data is returned.
             let data = match data {
                 Data::None => continue,
                 Data::Line(line) if line.is_empty() => continue,
                 Data::Line(line) => match self.held.is_empty() {
                     true => self.piece.get(line),
-                    false => self.held.get(line),
+                    false => self.held.filled().get(line),
                 },
                 Data::Joined => {
                     let (joined, len) = self.deframer.joined();
@@ -162,16 +163,15 @@ impl Events {
         }
     }
 
-    /// Keeps what is not yet an event.
+    /// Keeps the bytes of an incomplete event.
     fn keep(&mut self) {
         let done = self.deframer.drain();
         match self.held.is_empty() {
             true => {
                 let piece = std::mem::take(&mut self.piece);
-                self.held
-                    .extend_from_slice(piece.get(done..).unwrap_or_default());
+                self.held.extend(piece.get(done..).unwrap_or_default());
             }
-            false => drop(self.held.drain(..done)),
+            false => self.held.consume(done),
         }
     }
 }

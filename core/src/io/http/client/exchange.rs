@@ -16,23 +16,23 @@ use crate::error::{CarrierError, CarrierFault, RequestError};
 use crate::mcp::Method;
 use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
 
-/// What became of a message, as far as somebody else has to go on with it.
+/// The outcome of a message, if the driver must act on it.
 pub enum Outcome {
-    /// It is over.
+    /// Nothing is left to do.
     Over,
-    /// The session of that number has ended. The message, if there is one, was not taken.
+    /// The session with that generation has ended. The message, if there is one, was not accepted.
     Gone(u64, Option<Outgoing>),
-    /// The tool wants other headers than its schema said when it was last seen (R-HDR-09).
+    /// The tool needs other headers than its last known schema says (R-HDR-09).
     Relist(Outgoing),
-    /// The server does not know what `initialize` is: it may be one of 2024-11-05.
+    /// The server does not understand `initialize`: it may speak 2024-11-05.
     Older(Outgoing, CarrierError),
 }
 
 /// Why an exchange has no answer.
 enum Failure {
-    /// Who waits for the request is told.
+    /// The request fails with this error.
     Lost(RequestError),
-    /// Somebody else goes on.
+    /// The driver goes on with this outcome.
     Passed(Outcome),
 }
 
@@ -43,7 +43,7 @@ impl From<CarrierError> for Failure {
 }
 
 impl Carrier {
-    /// Carries one request; whoever waits for it learns what comes of it.
+    /// Sends one request; its caller receives the answer or the error.
     pub async fn request(self: Arc<Self>, message: Outgoing) -> Outcome {
         let Some(id) = message.id else {
             return Outcome::Over;
@@ -77,7 +77,7 @@ impl Carrier {
                 }
             }
             Kind::Events => {
-                // That of `initialize` has only now begun.
+                // The session of `initialize` has only just begun.
                 let session = match message.method {
                     Some(Method::Initialize) => self.session(),
                     _ => session,
@@ -97,7 +97,7 @@ impl Carrier {
         }
     }
 
-    /// What a status that is no success means for a request.
+    /// Interprets an error status for a request.
     async fn refused(
         &self,
         id: u64,
@@ -118,7 +118,7 @@ impl Carrier {
             return Failure::Passed(Outcome::Gone(session.generation, Some(message)));
         }
         match (peer, message.method) {
-            // Who asks for credentials is not answering.
+            // A response that asks for credentials is not an answer.
             _ if status == 401 || error.authenticate.is_some() => error.into(),
             (Some(_), Some(Method::CallTool))
                 if code == Some(HEADER_MISMATCH) && !message.relisted =>
@@ -135,8 +135,8 @@ impl Carrier {
         }
     }
 
-    /// Reads a stream of events until the request is answered; where the revision has it so,
-    /// comes back for the rest of one that breaks off.
+    /// Reads a stream of events until the request is answered. If the stream breaks off, it is resumed
+    /// where the revision allows that.
     async fn follow(
         &self,
         id: u64,
@@ -158,8 +158,8 @@ impl Carrier {
         }
     }
 
-    /// Reads events to the end of their connection, until a while after `id` was answered, or
-    /// until one is too long. Whether there was any, and why there are no more.
+    /// Reads events to the end of the connection, until a while after `id` was answered, or until an
+    /// event is too long. Returns whether any event arrived, and why the reading ended.
     pub async fn read(
         &self,
         events: &mut Events,
@@ -178,27 +178,27 @@ impl Carrier {
         }
     }
 
-    /// How long the server may take to take a notification or an answer of this side: nobody else
-    /// watches over it, and while it lasts it has one of the places there are.
+    /// How long the server may take to accept a notification or an answer. Nothing else limits that
+    /// time, and the message occupies one of the concurrent requests.
     pub fn patience(&self, message: &Outgoing) -> Duration {
         let limits = &self.engine.handle().config().limits;
         match message.method {
-            // A step of the opening, which everything waits for.
+            // Part of the handshake, which everything waits for.
             Some(Method::Initialized) => limits.handshake_timeout,
             _ => limits.request_timeout,
         }
     }
 
-    /// Carries a notification or an answer of this side.
+    /// Sends a notification or an answer.
     pub async fn say(self: Arc<Self>, message: Outgoing) -> Outcome {
         let session = self.session();
         let post = self.post(self.link.url(), &session, &message);
         let Ok(Ok(response)) = timeout(self.patience(&message), post).await else {
-            // Whoever waits for its effect has a time of his own.
+            // Requests that depend on the message have their own timeout.
             return Outcome::Over;
         };
         match response.status().as_u16() {
-            // It was for that session: nobody has use for it in another.
+            // The message belonged to that session and is of no use in another.
             404 if session.id.is_some() => Outcome::Gone(session.generation, None),
             _ => Outcome::Over,
         }

@@ -1,4 +1,4 @@
-//! A stream of events that answers a request, over all the connections that it takes.
+//! Follows a stream of events that answers a request, over all the connections that it takes.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -15,24 +15,25 @@ use super::link::failure;
 use super::options::HttpClientOptions;
 use crate::error::{CarrierError, CarrierFault};
 
-/// How long a stream may stay open behind the answer: one that ends gives its connection back.
+/// How long a stream may stay open after the answer; if it ends by itself, its connection can be
+/// reused.
 pub const LINGER: Duration = Duration::from_secs(1);
 
-/// What reads a stream, and for whom.
+/// A stream, and the engine that receives its messages.
 pub struct Stream<'a> {
     pub engine: &'a Engine,
     pub options: &'a HttpClientOptions,
     pub events: &'a mut Events,
-    /// A message that answers that request, as the engine is to have it.
+    /// Prepares a message that answers the request of that id for the engine.
     pub taken: fn(&[u8], u64) -> Cow<'_, [u8]>,
 }
 
 impl Stream<'_> {
-    /// Reads until the request is answered, or nobody waits for it. One that breaks off is asked for
-    /// `again` behind the last event that came.
+    /// Reads until the request is answered, or nobody waits for it any more. A stream that breaks off
+    /// is requested through `again`, after the last event that arrived.
     ///
     /// # Errors
-    /// Why there is no answer: what failed last, or the server's refusal to go on.
+    /// Why there is no answer: the last failure, or the server's refusal to resume.
     pub async fn follow<F>(
         mut self,
         id: u64,
@@ -89,8 +90,8 @@ impl Stream<'_> {
         }
     }
 
-    /// Reads events to the end of their connection, until a while after `id` was answered, or
-    /// until one is too long. Whether there was any, and why there are no more.
+    /// Reads events to the end of the connection, until [`LINGER`] after `id` was answered, or until an
+    /// event is too long. Returns whether any event arrived, and why the reading ended.
     pub async fn read(&mut self, mut response: Response, id: Option<u64>) -> (bool, CarrierError) {
         let (mut came, mut end) = (false, None);
         loop {

@@ -1,4 +1,4 @@
-//! Requests of HTTP to one server: its URL, the credentials, redirects, and what failed.
+//! HTTP requests to one server: its URL, the credentials, redirects and failures.
 
 use std::error::Error;
 use std::io;
@@ -14,33 +14,37 @@ use reqwest::{Client, Method, Request, Response, Url};
 use super::options::{HttpClientOptions, Proxy};
 use super::outgoing::Outgoing;
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::{Auth, trust};
+use crate::io::{Auth, ClientCertificate, trust};
 
-/// Names the session of the handshake era (R-SES-03).
+/// The header that names the session of the handshake era (R-SES-03).
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The protocols that the two sides may agree on behind TLS.
+/// The protocols offered in the TLS handshake.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// What is said when no body says why, at most so many characters of a body that does.
+/// Maximum number of characters of a response body that an error quotes.
 const WHY_CHARS: usize = 200;
 
-/// Requests to one server.
+/// Sends requests to one server.
 pub struct Link {
     http: Client,
+    /// A client without the certificate, for other origins; `None` if no certificate is set.
+    bare: Option<Client>,
     url: Url,
-    /// Headers for no other origin: credentials, and what the program adds.
+    /// Headers sent only to the server's own origin: credentials, and those that the program adds.
     own: HeaderMap,
     max_redirects: usize,
-    /// No other origin is sent anything.
+    /// The origins to which a request with a body may be redirected.
+    trusted: Vec<Url>,
+    /// Whether redirects to any other origin are refused.
     stays: bool,
 }
 
 impl Link {
     /// # Errors
-    /// When the URL is none of HTTP, or an option cannot be.
+    /// When the URL is not an HTTP URL, or an option is not valid.
     pub fn new(url: &str, options: &HttpClientOptions) -> io::Result<Self> {
-        // The parser's own words may hold the URL, and that a password.
+        // The parser's error might contain the URL, and with it a password.
         let mut url = Url::parse(url).map_err(|_| invalid("this is no URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid("the URL is one of http or https"));
@@ -63,42 +67,20 @@ impl Link {
             value.set_sensitive(true);
             own.append(name, value);
         }
-        let shown = options.certificate.as_ref();
-        let tls = trust::config(&options.root_certificates, shown, &PROTOCOLS)?;
-        let http = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(Policy::none())
-            .connect_timeout(options.connect_timeout)
-            .pool_idle_timeout(options.idle_timeout)
-            .user_agent(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
-        let http = match options.read_timeout {
-            Some(timeout) => http.read_timeout(timeout),
-            None => http,
-        };
-        let http = match &options.proxy {
-            Proxy::Environment => http,
-            Proxy::None => http.no_proxy(),
-            Proxy::At(url) => {
-                let proxy = reqwest::Proxy::all(url.as_str());
-                http.proxy(proxy.map_err(|_| invalid("no URL of a proxy"))?)
-            }
-        };
-        let http = match options.http2_prior_knowledge {
-            true => http.http2_prior_knowledge(),
-            false => http,
-        };
+        let certificate = options.certificate.as_ref();
+        let bare = certificate.map(|_| client(options, None)).transpose()?;
         Ok(Self {
-            http: http
-                .build()
-                .map_err(|error| io::Error::other(error.without_url()))?,
+            http: client(options, certificate)?,
+            bare,
             url,
             own,
             max_redirects: options.max_redirects,
+            trusted: origins(&options.redirect_origins)?,
             stays: false,
         })
     }
 
-    /// The same, with no redirect followed to another origin: for headers that may be secrets.
+    /// Refuses redirects to other origins, for headers that may be secrets.
     pub fn staying(self) -> Self {
         Self {
             stays: true,
@@ -106,21 +88,25 @@ impl Link {
         }
     }
 
-    /// Where the server is.
+    /// The URL of the server.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Whether that is where the credentials belong.
+    /// Whether a URL has the server's own origin, where credentials may be sent.
     pub fn is_own(&self, url: &Url) -> bool {
         url.origin() == self.url.origin()
     }
 
-    /// Posts a message; once more where the connection broke off under one that may come twice, since
-    /// a server that ends a connection may not have seen what was just sent on it.
+    fn trusts(&self, url: &Url) -> bool {
+        self.trusted.iter().any(|own| own.origin() == url.origin())
+    }
+
+    /// Posts a message. If the connection breaks off and the message may be repeated, it is posted once
+    /// more: a server that closes a connection may not have seen the request that was just sent on it.
     ///
     /// # Errors
-    /// What failed before there was an answer.
+    /// What failed before there was a response.
     pub async fn post(
         &self,
         url: &Url,
@@ -143,11 +129,12 @@ impl Link {
         }
     }
 
-    /// Sends one request and waits for the head of its answer, whatever its status. Redirects are
-    /// followed with the same method and body; to another origin without credentials.
+    /// Sends one request and waits for the head of its response, whatever its status. Redirects are
+    /// followed with the same method and body: with a body, only to the server's own origin and those
+    /// in `redirect_origins`; without one, to any origin, but without credentials.
     ///
     /// # Errors
-    /// What failed before there was an answer.
+    /// What failed before there was a response.
     pub async fn send(
         &self,
         method: Method,
@@ -160,7 +147,8 @@ impl Link {
         loop {
             let mut request = Request::new(method.clone(), url.clone());
             *request.headers_mut() = headers.clone();
-            if self.is_own(&url) {
+            let is_own = self.is_own(&url);
+            if is_own {
                 request
                     .headers_mut()
                     .extend(self.own.iter().map(|(n, v)| (n.clone(), v.clone())));
@@ -168,7 +156,11 @@ impl Link {
                 request.headers_mut().remove(SESSION);
             }
             *request.body_mut() = body.clone().map(Into::into);
-            let response = self.http.execute(request).await.map_err(failure)?;
+            let http = match &self.bare {
+                Some(bare) if !is_own => bare,
+                _ => &self.http,
+            };
+            let response = http.execute(request).await.map_err(failure)?;
             let status = response.status().as_u16();
             let redirected = matches!(status, 301 | 302 | 307 | 308);
             let Some(to) = redirected
@@ -187,8 +179,14 @@ impl Link {
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
             }
-            if self.stays && !self.is_own(&to) {
-                return Err(refused("the server redirects to another origin"));
+            if !self.is_own(&to) && (self.stays || body.is_some() && !self.trusts(&to)) {
+                let origin = to.origin().ascii_serialization();
+                return Err(refused(&match self.stays {
+                    true => "the server redirects to another origin".to_owned(),
+                    false => format!(
+                        "the server redirects a message to another origin, {origin}: name it in redirect_origins to allow that"
+                    ),
+                }));
             }
             if redirects == self.max_redirects {
                 return Err(refused("the server redirects on and on"));
@@ -199,12 +197,55 @@ impl Link {
     }
 }
 
-/// Why a request has no answer, or an answer no end.
+/// An HTTP client that shows `certificate`, if there is one.
+fn client(
+    options: &HttpClientOptions,
+    certificate: Option<&ClientCertificate>,
+) -> io::Result<Client> {
+    let tls = trust::config(&options.root_certificates, certificate, &PROTOCOLS)?;
+    let http = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::none())
+        .connect_timeout(options.connect_timeout)
+        .pool_idle_timeout(options.idle_timeout)
+        .user_agent(concat!("mcpbolt/", env!("CARGO_PKG_VERSION")));
+    let http = match options.read_timeout {
+        Some(timeout) => http.read_timeout(timeout),
+        None => http,
+    };
+    let http = match &options.proxy {
+        Proxy::Environment => http,
+        Proxy::None => http.no_proxy(),
+        Proxy::At(url) => {
+            let proxy = reqwest::Proxy::all(url.as_str());
+            http.proxy(proxy.map_err(|_| invalid("no URL of a proxy"))?)
+        }
+    };
+    let http = match options.http2_prior_knowledge {
+        true => http.http2_prior_knowledge(),
+        false => http,
+    };
+    let http = http.build();
+    http.map_err(|error| io::Error::other(error.without_url()))
+}
+
+fn origins(named: &[String]) -> io::Result<Vec<Url>> {
+    let origin = |text: &String| {
+        let url = Url::parse(text).ok()?;
+        matches!(url.scheme(), "http" | "https").then_some(url)
+    };
+    let all: Option<Vec<_>> = named.iter().map(origin).collect();
+    all.ok_or_else(|| {
+        invalid("redirect_origins: an origin is a URL such as https://mcp.example.com")
+    })
+}
+
+/// Why there is no response, or why its body broke off.
 pub fn failure(error: reqwest::Error) -> CarrierError {
     let connecting = error.is_connect();
     let timed_out = error.is_timeout();
     let error = error.without_url();
-    // The innermost reason says most.
+    // The innermost cause says most.
     let mut source: &dyn Error = &error;
     let mut tls = false;
     while let Some(inner) = cause(source) {
@@ -227,7 +268,8 @@ pub fn failure(error: reqwest::Error) -> CarrierError {
     CarrierError::new(fault, format!("{what}: {source}"))
 }
 
-/// What is behind an error; the source of one of I/O is that of the error within.
+/// The cause of an error. `source` of an I/O error skips the error inside it, so that one is returned
+/// first.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let io = error
         .downcast_ref::<io::Error>()
@@ -238,7 +280,7 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
-/// What an answer's status says, and its body in words if it has any.
+/// The error for a response with an error status; quotes its body if it is not empty.
 pub fn refused(response: &Response, body: &str) -> CarrierError {
     let status = response.status();
     let authenticate = response.headers().get(WWW_AUTHENTICATE);
@@ -263,7 +305,7 @@ pub fn refused(response: &Response, body: &str) -> CarrierError {
     }
 }
 
-/// A part of a URL as it was before it was percent-encoded.
+/// Percent-decodes a part of a URL.
 fn decoded(part: &str) -> io::Result<String> {
     let wrong = || invalid("the name or password in the URL is not well formed");
     let mut bytes = Vec::with_capacity(part.len());

@@ -1,4 +1,4 @@
-//! What a message of 2026-07-28 says of itself, said again in headers (R-HDR).
+//! Repeats fields of a message of 2026-07-28 in headers (R-HDR).
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The largest integer that every peer reads as it is (R-HDR-07).
+/// The largest integer that every peer represents exactly (R-HDR-07).
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Says a message's method, and the name of what it asks for (R-HDR-01, R-HDR-12).
+/// Adds headers for the method of a message, and for the name of its target (R-HDR-01, R-HDR-12).
 pub fn say(headers: &mut HeaderMap, message: &Outgoing) {
     if let Some(method) = message.method_name() {
         insert(headers, METHOD, method);
@@ -28,7 +28,7 @@ pub fn say(headers: &mut HeaderMap, message: &Outgoing) {
     }
 }
 
-/// What a request asks for by name.
+/// The name of the tool, prompt, resource or task that a request targets.
 pub fn name(message: &Outgoing) -> Option<String> {
     match message.method? {
         Method::CallTool | Method::GetPrompt => message.param(&["name"]),
@@ -39,7 +39,7 @@ pub fn name(message: &Outgoing) -> Option<String> {
     }
 }
 
-/// Says those arguments that the tool's schema wants in headers (R-HDR-05).
+/// Adds headers for the arguments that the tool's schema wants in headers (R-HDR-05).
 pub fn say_arguments(headers: &mut HeaderMap, params: &[HeaderParam], arguments: &str) {
     for param in params {
         let path: Vec<_> = param.path.iter().map(String::as_str).collect();
@@ -50,7 +50,7 @@ pub fn say_arguments(headers: &mut HeaderMap, params: &[HeaderParam], arguments:
     }
 }
 
-/// The value of an argument in words; `None` for `null` and for what is no plain value.
+/// The header text of an argument; `None` for `null`, objects and arrays.
 fn text(value: &str) -> Option<Cow<'_, str>> {
     match value.as_bytes().first()? {
         b'"' => reader::as_str(value),
@@ -58,7 +58,7 @@ fn text(value: &str) -> Option<Cow<'_, str>> {
         b'-' | b'0'..=b'9' => {
             let number = number::as_f64(value)?;
             match number.fract() == 0.0 && number.abs() <= MAX_INTEGER {
-                // 42.0 and 4.2e1 are 42.
+                // 42.0 and 4.2e1 are written as 42.
                 true => Some(format!("{number:.0}").into()),
                 false => Some(value.into()),
             }
@@ -73,8 +73,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// A value as it may stand in a header: in base64 where it would not come through as it is
-/// (R-HDR-03).
+/// Encodes a value in base64 if a header would not preserve it (R-HDR-03).
 fn wrapped(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let edged = value.starts_with(' ') || value.ends_with(' ');

@@ -1,29 +1,29 @@
-//! Clients on HTTP: Streamable HTTP of every revision, and the pair of 2024-11-05.
+//! Clients on HTTP: Streamable HTTP of every revision, and the two endpoints of 2024-11-05.
 //!
 //! ```text
-//!   handles ─▶ Connection ─▶ driver ─┬─▶ exchange: one message, its answer as JSON or events,
-//!                 ▲                  │             resumed where the revision has it
-//!                 │                  ├─▶ standing: what belongs to no request   (handshake era)
-//!                 │                  ├─▶ renewal: another session for one that has ended
-//!                 ╰── what came ─────┴─▶ pair: one stream for all answers       (2024-11-05)
+//!   handles ─▶ Connection ─▶ driver ─┬─▶ exchange: one message, answered as JSON or events,
+//!                 ▲                  │             resumed where the revision allows it
+//!                 │                  ├─▶ standing: messages of no request       (handshake era)
+//!                 │                  ├─▶ renewal: a new session for one that has ended
+//!                 ╰── messages ──────┴─▶ pair: one stream for all answers       (2024-11-05)
 //! ```
 //!
 //! Everything of one client runs in one task: the connection is driven where its answers arrive.
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `options` | what a program may say of all this |
-//! | `link` | requests of HTTP: credentials, redirects, and what failed |
-//! | `outgoing`, `mirror` | one message, and what is said of it in headers |
-//! | `events`, `answer` | what comes back |
-//! | `follow` | a stream that answers a request, resumed where it breaks off |
-//! | `engine` | the connection, and what feeds it |
-//! | `carrier` | what all tasks share |
+//! | `options` | the options of a client |
+//! | `link` | HTTP requests: credentials, redirects and failures |
+//! | `outgoing`, `mirror` | one outgoing message, and the headers that repeat its fields |
+//! | `events`, `answer` | parsing of responses |
+//! | `follow` | a stream that answers a request, resumed when it breaks off |
+//! | `engine` | the connection, and the queue of messages that feeds it |
+//! | `carrier` | the state that all tasks share |
 //! | `exchange`, `standing`, `renewal`, `pair` | the tasks of the drawing |
-//! | `driver` | who has which turn |
-//! | `actions` | the same for the action dialect, whose requests stand alone |
-//! | `known` | servers that were found to open with a handshake |
-//! | `relay` | all of it for somebody else's client: no connection of the engine's |
+//! | `driver` | polls the parts in turn |
+//! | `actions` | the driver of the action dialect, in which each request stands alone |
+//! | `known` | servers that are known to begin with a handshake |
+//! | `relay` | the same transport for another program's client, without an engine connection |
 //! | `open` | [`ClientBuilder::http`](crate::client::ClientBuilder::http) |
 
 mod actions;

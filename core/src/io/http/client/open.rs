@@ -1,4 +1,4 @@
-//! A client on HTTP in one line.
+//! Opens a client on HTTP.
 
 use std::io;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::io::trace::traced;
 use crate::io::wait::Bell;
 
 impl ClientBuilder {
-    /// Opens a connection to a server on HTTP and waits until it is open. Which revision the
-    /// server speaks, and whether it is one of the older pair of endpoints, is found out
-    /// (R-ERA-09, R-ERA-11); that it opens with a handshake is remembered for an hour (R-ERA-10).
+    /// Opens a connection to a server on HTTP and waits until it is open. The client finds out which
+    /// revision the server speaks, and whether it has the two endpoints of 2024-11-05 (R-ERA-09,
+    /// R-ERA-11). That a server opens with a handshake is remembered for an hour (R-ERA-10).
     ///
-    /// Every message is a request of its own, so a failure ends that one message with
-    /// [`RequestError::Carrier`](crate::error::RequestError::Carrier), and the connection goes on.
-    /// A session that the server has ended is begun anew, once for all who find out; what was
-    /// refused because of that is sent again, since it was not taken, with subscriptions and the
-    /// log level as they were. Requests whose answers were under way are lost. A server that comes
-    /// back with another revision ends the connection.
+    /// Every message is an HTTP request of its own, so a failure fails only that message, with
+    /// [`RequestError::Carrier`](crate::error::RequestError::Carrier), and the connection goes on. If
+    /// the server has ended the session, one new session is begun for all requests, with the same
+    /// subscriptions and log level. Messages that were refused because of that are sent again, since
+    /// the server did not accept them; requests whose answers were on their way are lost. If the server
+    /// then speaks another revision, the connection ends.
     ///
-    /// When the last clone of the client is dropped, what is under way is given up, and the
-    /// session ended in the background: who ends right after waits with
+    /// When the last clone of the client is dropped, requests in flight are dropped, and the session is
+    /// ended in the background. A program that exits right after should wait with
     /// [`farewell`](crate::io::farewell).
     ///
     /// ```no_run
@@ -49,8 +49,8 @@ impl ClientBuilder {
     /// ```
     ///
     /// # Errors
-    /// When the URL or an option is not valid, or why the connection could not be opened, a
-    /// [`RequestError`](crate::error::RequestError) within.
+    /// When the URL or an option is not valid, or the connection cannot be opened; the latter contains
+    /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
         let link = Link::new(url, &options)?;
         let (mut config, prepared) = self.prepare().map_err(invalid)?;

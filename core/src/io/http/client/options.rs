@@ -1,4 +1,4 @@
-//! What a program may say of a client on HTTP.
+//! Options of a client on HTTP.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,68 +6,74 @@ use std::time::Duration;
 use crate::error::CarrierError;
 use crate::io::{Auth, Backoff, ClientCertificate};
 
-/// Longest `Retry-After` that is heeded.
+/// Longest `Retry-After` that is honoured.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
 
-/// How a client goes about HTTP. The defaults suit servers of this machine and across a network.
+/// Options of a client on HTTP. The defaults suit servers on this machine and across a network.
 #[derive(Clone)]
 pub struct HttpClientOptions {
-    /// Further headers of every request, by name. Like the credentials, they are not sent to
-    /// another origin than that of the URL.
+    /// Additional headers of every request, by name. Like the credentials, they are sent only to the
+    /// origin of the URL.
     pub headers: Vec<(String, String)>,
-    /// The credentials of every request.
+    /// The credentials sent with every request.
     pub auth: Auth,
-    /// How long a connection may take to be there, TLS included.
+    /// How long establishing a connection may take, including TLS.
     pub connect_timeout: Duration,
-    /// How long a server may say nothing at all in the middle of an answer; for ever when `None`,
-    /// since a stream of events may well be silent: how long a call may take is its own affair.
+    /// How long a server may be silent in the middle of an answer; `None` means no limit, since a
+    /// stream of events may be silent for long. The timeout of a call is independent of this one.
     pub read_timeout: Option<Duration>,
-    /// How long a connection is kept that nothing uses: less than servers do, five seconds being
-    /// usual, since what is sent while the server ends a connection is lost.
+    /// How long an unused connection is kept. Keep it below the idle timeout of servers, which is often
+    /// five seconds: a request sent while the server closes the connection is lost.
     pub idle_timeout: Duration,
-    /// Who is asked to pass the requests on.
+    /// The proxy that requests are sent through.
     pub proxy: Proxy,
-    /// How many redirects of one request are followed.
+    /// Maximum number of redirects that are followed for one request.
     pub max_redirects: usize,
-    /// HTTP/2 without TLS, for servers that are known to speak it. With TLS, the two sides agree
-    /// on it by themselves.
+    /// The origins, such as `https://mcp.example.com`, to which a message may be redirected. A redirect
+    /// of a message to any other origin than that of the URL is refused as
+    /// [`Redirected`](crate::error::CarrierFault::Redirected); requests without a body are redirected
+    /// to any origin. Credentials, `headers` and the certificate are never sent to another origin. None
+    /// by default.
+    pub redirect_origins: Vec<String>,
+    /// Uses HTTP/2 without TLS, for servers that are known to speak it. With TLS, HTTP/2 is negotiated
+    /// automatically.
     pub http2_prior_knowledge: bool,
-    /// How many requests may be under way at a time; more wait their turn. What servers wait for
-    /// themselves, answers and notifications, never waits.
+    /// Maximum number of requests in flight; further requests wait. Notifications and answers, which the
+    /// server may be waiting for, do not count, and are limited to the same number of their own.
     pub max_concurrent: usize,
-    /// How soon, and how often, a stream that broke off is asked for again, where the server does
-    /// not say so itself (R-SSE-08), with `Retry-After` for example. What answers a message is
-    /// never sent again by itself: who waits for it finds the time in
+    /// How soon and how often a broken stream is requested again, where the server does not say so
+    /// itself (R-SSE-08), for example with `Retry-After`. Requests that carry a message are never
+    /// retried automatically; the caller finds the time to wait in
     /// [`CarrierError::retry_after`](crate::error::CarrierError).
     pub resume: Backoff,
-    /// Whether servers of the handshake era are asked for a stream of what belongs to no request
-    /// (R-HTP-11).
+    /// Whether to open the standing stream of servers of the handshake era, which carries messages that
+    /// belong to no request (R-HTP-11).
     pub standing_stream: bool,
-    /// Certificates that are trusted beside those of the system: PEM, one or several.
+    /// Certificates that are trusted in addition to those of the system: PEM, one or several per entry.
     pub root_certificates: Vec<Vec<u8>>,
-    /// What is shown to a server that asks for a certificate (R-AUX-03); unlike the credentials,
-    /// also to one of another origin to which it redirects.
+    /// The client certificate, for a server that asks for one (R-AUX-03); never shown to another
+    /// origin.
     pub certificate: Option<ClientCertificate>,
 }
 
 impl HttpClientOptions {
-    /// How long a server that is asked for a stream again wants to be left alone, as far as that
-    /// is heeded.
+    /// How long to wait before requesting a stream again, as the server asked in `Retry-After`; capped
+    /// at [`LONGEST_ASKED`].
     pub(super) fn left_alone(&self, error: &CarrierError) -> Duration {
         error.retry_after.unwrap_or_default().min(LONGEST_ASKED)
     }
 }
 
-/// Who passes requests on.
+/// Which proxy requests are sent through.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Proxy {
-    /// Whom the environment names: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`.
+    /// The proxy that the environment names: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`.
     #[default]
     Environment,
-    /// Nobody.
+    /// No proxy.
     None,
-    /// Whoever is at this URL.
+    /// The proxy at this URL.
     At(String),
 }
 
@@ -81,6 +87,7 @@ impl Default for HttpClientOptions {
             idle_timeout: Duration::from_secs(4),
             proxy: Proxy::Environment,
             max_redirects: 5,
+            redirect_origins: Vec::new(),
             http2_prior_knowledge: false,
             max_concurrent: 128,
             resume: Backoff {
@@ -95,7 +102,7 @@ impl Default for HttpClientOptions {
     }
 }
 
-/// Without the values of headers, which may be secrets.
+/// Omits the values of headers, which may be secrets.
 impl fmt::Debug for HttpClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -107,6 +114,7 @@ impl fmt::Debug for HttpClientOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("proxy", &self.proxy)
             .field("max_redirects", &self.max_redirects)
+            .field("redirect_origins", &self.redirect_origins)
             .field("http2_prior_knowledge", &self.http2_prior_knowledge)
             .field("max_concurrent", &self.max_concurrent)
             .field("resume", &self.resume)
@@ -117,7 +125,7 @@ impl fmt::Debug for HttpClientOptions {
     }
 }
 
-/// Without its URL, which may hold a password.
+/// Omits the URL, which may contain a password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

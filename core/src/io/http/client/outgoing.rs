@@ -1,4 +1,4 @@
-//! One message on its way to the server, as far as its carrier has to know it.
+//! One outgoing message, with the fields that the transport needs.
 
 use bytes::Bytes;
 
@@ -9,17 +9,17 @@ use crate::mcp::{Method, meta};
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     pub body: Bytes,
-    /// The id of a request of this side; `None` for a notification and for an answer.
+    /// The id of a request; `None` for a notification or an answer.
     pub id: Option<u64>,
-    /// The method, if it is one that some revision defines.
+    /// The method, if some revision defines it.
     pub method: Option<Method>,
     /// The method of a request or notification, as a JSON string.
     method_name: Option<Box<str>>,
-    /// It was refused once because its session had ended.
+    /// Whether the message was refused before because its session had ended.
     pub renewed: bool,
-    /// It was refused once because of its headers.
+    /// Whether the message was refused before because of its headers.
     pub relisted: bool,
-    /// How often the list of tools had been asked for because of that when it was sent.
+    /// How often tools had been listed again for that reason when the message was sent.
     pub listings: u64,
 }
 
@@ -27,7 +27,7 @@ impl Outgoing {
     pub fn new(body: Bytes) -> Self {
         let (mut id, mut name) = (None, None);
         let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");
-        // Both stand in front of what may be long.
+        // Both come before the members that may be long.
         for (member, value) in reader::members(text) {
             match member.raw() {
                 "id" => id = Some(value),
@@ -54,7 +54,7 @@ impl Outgoing {
         self.method_name.as_deref()
     }
 
-    /// Whether it may be sent again when it is not known whether it arrived.
+    /// Whether the message may be sent again if it is not known whether it arrived.
     pub fn is_repeatable(&self) -> bool {
         self.method.is_some_and(Method::is_repeatable)
     }
@@ -73,7 +73,7 @@ impl Outgoing {
         reader::as_str(value).map(Into::into)
     }
 
-    /// The arguments of the call of a tool, a JSON object.
+    /// The arguments of a tool call, as a JSON object.
     pub fn arguments(&self) -> &str {
         reader::find(self.params(), "arguments").unwrap_or("{}")
     }
@@ -83,12 +83,12 @@ impl Outgoing {
         self.param(&["_meta", meta::PROTOCOL_VERSION])
     }
 
-    /// Which request of this side a `notifications/cancelled` gives up.
+    /// The id of the request that a `notifications/cancelled` cancels.
     pub fn cancels(&self) -> Option<u64> {
         self.cancels_token().and_then(number::as_u64)
     }
 
-    /// The same, as the id is spelled.
+    /// The same id as JSON text.
     pub fn cancels_token(&self) -> Option<&str> {
         if self.method != Some(Method::Cancelled) || self.id.is_some() {
             return None;
@@ -96,7 +96,7 @@ impl Outgoing {
         reader::find(self.params(), "requestId")
     }
 
-    /// The id of a request as it is spelled, which need not be one of this engine's.
+    /// The id of a request as JSON text; it need not be an id of this engine.
     pub fn token(&self) -> Option<&str> {
         self.method_name()?;
         reader::find(self.text(), "id").filter(|id| *id != "null")

@@ -1,4 +1,4 @@
-//! Servers of 2024-11-05: one stream for all that they say, and a place to post (R-LEG).
+//! Servers of 2024-11-05: one stream for all messages of the server, and a URI to POST to (R-LEG).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::link::failure;
 use super::outgoing::Outgoing;
 use crate::error::{CarrierError, CarrierFault, ConnectionError};
 
-/// The stream of such a server, and what it has said so far.
+/// The stream of such a server, and the URI that it has named.
 pub struct Pair {
     pub post: Url,
     response: Response,
@@ -21,10 +21,10 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Asks for the stream, and waits until it says where to post.
+    /// Opens the stream, and waits until it names the URI to POST to.
     ///
     /// # Errors
-    /// When there is no such stream, or it sends elsewhere.
+    /// When there is no such stream, or the URI has another origin.
     pub async fn open(carrier: &Carrier) -> Result<Self, CarrierError> {
         let mut response = carrier.get(&carrier.session(), None).await?;
         if !response.status().is_success() || kind(&response) != Kind::Events {
@@ -57,7 +57,7 @@ impl Pair {
         Err(CarrierError::new(CarrierFault::Broken, why))
     }
 
-    /// Reads the stream to its end, which is that of the connection, and why (R-LEG-06).
+    /// Reads the stream to its end, which ends the connection, and returns the reason (R-LEG-06).
     pub async fn read(mut self, carrier: &Carrier) -> ConnectionError {
         while let Some(found) = self.events.next() {
             if let Found::Message(message) = found {
@@ -67,7 +67,7 @@ impl Pair {
         if self.events.fault().is_none() {
             carrier.read(&mut self.events, self.response, None).await;
         }
-        // Whose answer was too long cannot be known.
+        // It is not known which request the overlong answer belongs to.
         match self.events.fault() {
             Some(fault) => ConnectionError::Carrier(Box::new(fault)),
             None => ConnectionError::ClosedByPeer,
@@ -75,12 +75,12 @@ impl Pair {
     }
 }
 
-/// Posts a message, whose answer comes on the stream (R-LEG-04).
+/// Posts a message, whose answer arrives on the stream (R-LEG-04).
 pub async fn post(carrier: Arc<Carrier>, url: Url, message: Outgoing) -> Outcome {
     let session = carrier.session();
     let post = carrier.post(&url, &session, &message);
     let posted = match message.id {
-        // Whoever waits for the answer gives it up.
+        // The caller's timeout limits this.
         Some(_) => post.await,
         None => match timeout(carrier.patience(&message), post).await {
             Ok(posted) => posted,

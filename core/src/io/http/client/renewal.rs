@@ -1,4 +1,4 @@
-//! Another session in place of one that has ended (R-SES-05).
+//! Begins a new session in place of one that has ended (R-SES-05).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ use crate::json::{number, reader};
 use crate::limits::MAX_SUBSCRIPTIONS;
 use crate::mcp::Method;
 
-/// What a session begins with, as it was said the first time, and what its server was told to
-/// keep in mind since.
+/// The messages that began the session, and the settings made since: log level and subscriptions.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     initialize: Option<Outgoing>,
@@ -27,7 +26,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Notes a message that another session has to begin with, too.
+    /// Records a message that a new session must repeat.
     pub fn note(&mut self, message: &Outgoing) {
         let of = |place: &mut Option<Outgoing>| *place = Some(message.clone());
         match message.method {
@@ -51,19 +50,19 @@ impl Opening {
     }
 }
 
-/// Why there is no other session.
+/// Why there is no new session.
 pub enum Unrenewed {
     /// It may be tried again.
     Failed(CarrierError),
-    /// The server has become another one: nothing that was agreed on holds.
+    /// The server now speaks another revision, so nothing that was negotiated holds.
     Changed,
 }
 
-/// Begins another session as the first was begun, in the time that a step of the handshake has,
-/// since everything waits for it. What was agreed on has to stay as it was.
+/// Begins a new session as the first one was begun, within the handshake timeout, since everything
+/// waits for it. The negotiated revision must stay the same.
 ///
 /// # Errors
-/// Why it could not be.
+/// Why there is no new session.
 pub async fn renew(carrier: Arc<Carrier>, opening: Opening) -> Result<(), Unrenewed> {
     let patience = carrier.engine.handle().config().limits.handshake_timeout;
     let renewed = timeout(patience, begin_anew(carrier, opening)).await;
@@ -109,17 +108,18 @@ async fn begin_anew(carrier: Arc<Carrier>, opening: Opening) -> Result<(), Unren
     for message in [initialized].into_iter().chain(again) {
         let told = carrier.post(url, &session, &message).await;
         let told = told.map_err(Unrenewed::Failed)?;
-        // That it cannot be subscribed to any more, for example, is no reason to give up.
+        // A setting that fails, such as a subscription that is no longer possible, is no reason to give
+        // up.
         if message.id.is_none() && !told.status().is_success() {
             return Err(Unrenewed::Failed(Refusal::read(told).await.error));
         }
     }
-    // Only one that has begun as a whole is used.
+    // A session is used only once it has begun completely.
     carrier.begin_session(session);
     Ok(())
 }
 
-/// The answer to that request, however it comes, as JSON that was checked.
+/// The answer to a request, from JSON or events, as validated JSON.
 async fn answer(response: &mut Response, id: u64, max_len: usize) -> Result<String, CarrierError> {
     let none = || CarrierError::new(CarrierFault::NoAnswer, "initialize was not answered");
     match kind(response) {
@@ -150,7 +150,7 @@ async fn answer(response: &mut Response, id: u64, max_len: usize) -> Result<Stri
     }
 }
 
-/// A message, if it is whole and answers that request.
+/// The message, if it is valid JSON and answers that request.
 fn checked(message: &[u8], id: u64) -> Option<String> {
     let text = std::str::from_utf8(message).ok()?;
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;

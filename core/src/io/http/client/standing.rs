@@ -1,4 +1,4 @@
-//! The stream of what belongs to no request, in the handshake era (R-HTP-11).
+//! The stream of messages that belong to no request, in the handshake era (R-HTP-11).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::events::Events;
 use super::exchange::Outcome;
 use super::link::refused;
 
-/// Reads it as long as the session lasts; ends at once where the server has none.
+/// Reads the stream as long as the session lasts; returns at once if the server has none.
 pub async fn stand(carrier: Arc<Carrier>) -> Outcome {
     let session = carrier.session();
-    // Nobody here waits for what is too long.
+    // No request waits for an event that is too long.
     let mut events = Events::new(carrier.max_len()).skipping();
     let (mut failures, mut stood) = (0, false);
     loop {
@@ -35,8 +35,8 @@ pub async fn stand(carrier: Arc<Carrier>) -> Outcome {
                     failures += 1;
                     asked = carrier.options.left_alone(&refused(&response, ""));
                 }
-                // 405: it has none; 404 from the first: it does not route that verb at all, which
-                // says nothing of the session.
+                // 405: the server has no such stream. 404 at the first attempt: it does not route GET
+                // at all, which says nothing about the session.
                 _ => return Outcome::Over,
             },
         }

@@ -1,4 +1,4 @@
-//! Who has which turn: requests beside each other, notifications one after the other.
+//! Runs the tasks of a relay: requests concurrently, notifications one after the other.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use crate::error::CarrierError;
 use crate::io::http::client::outgoing::Outgoing;
 use crate::mcp::Method;
 
-/// How long the last words may take.
+/// How long sending the last messages may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What the host wants.
+/// A command of the host.
 #[derive(Debug)]
 pub enum Command {
     Send(Box<Sent>),
@@ -30,13 +30,13 @@ pub enum Command {
 /// A message as the host gave it.
 pub type Sent = (u64, Outgoing, Along, Unsent);
 
-/// The same on its way.
+/// A message that is queued or being sent.
 pub struct Sending {
     pub of: u64,
     pub message: Outgoing,
     pub headers: Headers,
     pub resume: Option<String>,
-    /// Whether it was sent in the era without sessions.
+    /// Whether the message was sent in the era without sessions.
     pub is_stateless: bool,
     pub unsent: Unsent,
 }
@@ -44,14 +44,14 @@ pub struct Sending {
 pub struct Driver {
     shared: Arc<Shared>,
     tasks: FuturesUnordered<Task>,
-    /// The requests under way, by their ids as they are spelled.
+    /// The requests in flight, by their ids as JSON text.
     requests: HashMap<Box<str>, Request>,
-    /// How many of them count.
+    /// How many of them count toward `max_concurrent`.
     busy: usize,
     waiting: VecDeque<Sending>,
     words: VecDeque<Sending>,
     is_speaking: bool,
-    /// How many `notifications/initialized` have not been taken: requests wait for that.
+    /// How many `notifications/initialized` have not been accepted yet: requests wait for them.
     beginnings: usize,
     standing: Option<AbortHandle>,
 }
@@ -87,7 +87,7 @@ impl Driver {
         }
     }
 
-    /// Carries until it is closed.
+    /// Runs until the relay is closed.
     pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
         loop {
             self.start();
@@ -101,7 +101,7 @@ impl Driver {
                     Some(Command::Close) | None => break,
                 },
                 Some(done) = self.tasks.next() => {
-                    // One that was given up has been told of.
+                    // A task that was aborted has been reported already.
                     if let Ok(done) = done {
                         self.done(done);
                     }
@@ -113,7 +113,7 @@ impl Driver {
         self.shared.tell(Arrived::Ended);
     }
 
-    /// What was still to be said, and that the session is not needed any more.
+    /// Sends the remaining notifications, and ends the session.
     async fn leave(&mut self) {
         for word in self.words.drain(..).collect::<Vec<_>>() {
             let _ = self.shared.say(&word).await;
@@ -136,7 +136,7 @@ impl Driver {
         };
         if let Some(id) = sending.message.cancels_token() {
             let cancelled = self.cancelled(id);
-            // Closing its stream is what says so there, and the only thing that may (R-CAN-05).
+            // In that era, closing the stream is the only way to cancel a request (R-CAN-05).
             if cancelled.unwrap_or(is_stateless) {
                 return self.over(&sending, Ok(()));
             }
@@ -148,20 +148,20 @@ impl Driver {
             }
             Some(Method::Listen) if self.beginnings == 0 => self.request(sending),
             _ if sending.message.token().is_some() => self.waiting.push_back(sending),
-            // An answer of the client's: who waits for it may be what others wait for.
+            // An answer of the client: the server may need it before it answers other requests.
             _ if sending.message.method_name().is_none() => self.say(sending),
             _ => self.words.push_back(sending),
         }
     }
 
-    /// Nobody waits for that request any more: whether it was one of the era without sessions, if it is
-    /// under way.
+    /// Cancels a request. Returns whether it belongs to the era without sessions; `None` if it is not
+    /// in flight.
     fn cancelled(&mut self, id: &str) -> Option<bool> {
         let is_it = |each: &Sending| each.message.token() == Some(id);
         if let Some(at) = self.waiting.iter().position(is_it) {
             let gone = self.waiting.remove(at)?;
             self.over(&gone, Ok(()));
-            // The server has not heard of it.
+            // The server has not received it.
             return Some(true);
         }
         let request = self.requests.remove(id)?;
@@ -175,7 +175,7 @@ impl Driver {
         Some(request.is_stateless)
     }
 
-    /// Begins what may begin.
+    /// Starts the tasks that may run.
     fn start(&mut self) {
         if !self.is_speaking
             && let Some(word) = self.words.pop_front()
@@ -204,7 +204,7 @@ impl Driver {
         let Some(id) = sending.message.token().map(Box::from) else {
             return;
         };
-        // It stays for long, and there are few.
+        // It stays open for long, and there are few of them.
         let counts = sending.message.method != Some(Method::Listen);
         let (of, is_stateless) = (sending.of, sending.is_stateless);
         let shared = self.shared.clone();
@@ -220,7 +220,7 @@ impl Driver {
             is_stateless,
         };
         if let Some(before) = self.requests.insert(id, request) {
-            // Two of one id: who answers the first would answer the second.
+            // Two requests have the same id: an answer to the first would answer the second.
             self.busy -= usize::from(before.counts);
             before.abort.abort();
             let of = before.of;
@@ -269,7 +269,7 @@ impl Driver {
         self.shared.tell(Arrived::Done { of, outcome });
     }
 
-    /// Asks for the stream of what belongs to no request.
+    /// Opens the stream of messages that belong to no request.
     fn stand(&mut self, headers: Headers) {
         if let Some(before) = self.standing.take() {
             before.abort();

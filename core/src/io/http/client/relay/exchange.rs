@@ -1,4 +1,4 @@
-//! One message, from its POST to the end of its answer; and the stream of what belongs to none.
+//! One message, from its POST to the end of its answer; and the stream of messages of no request.
 
 use std::fmt;
 use std::io;
@@ -28,29 +28,29 @@ use crate::message::{Envelope, Kind, Message, batch, decode};
 
 const MAX_DEPTH: usize = Limits::STDIO.max_depth;
 
-/// What all the messages of one relay share.
+/// State that all messages of one relay share.
 pub struct Shared {
     link: Link,
     pub options: RelayOptions,
     tell: Tell,
     session: Mutex<Session>,
     pub room: Room,
-    /// Bytes of messages that the server has not taken.
+    /// Bytes of messages that the server has not accepted yet.
     pub unsent: Arc<AtomicUsize>,
 }
 
-/// What is said of every message.
+/// The fields that every message's headers carry.
 #[derive(Default)]
 struct Session {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
-    /// `initialize` has not been answered.
+    /// `initialize` has not been answered yet.
     is_opening: bool,
-    /// The host's own, as they came with the beginning.
+    /// The host's own headers, as given with `notifications/initialized`.
     headers: Headers,
 }
 
-/// Headers of the host's.
+/// Headers given by the host.
 #[derive(Clone, Default)]
 pub struct Headers(HeaderMap);
 
@@ -95,12 +95,12 @@ impl Shared {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a message says of those that follow it, as it is sent; whether its revision is of the
-    /// era without sessions.
+    /// Remembers what a message determines for later ones, as it is sent. Returns whether its revision
+    /// belongs to the era without sessions.
     pub fn note(&self, message: &Outgoing, headers: &Headers) -> bool {
         let mut session = self.session();
         if message.method == Some(Method::Initialize) {
-            // What was tried before says nothing of this.
+            // An earlier attempt says nothing about this one.
             session.version = None;
             session.is_opening = true;
         } else if let Some(version) = headers.0.get(mirror::VERSION) {
@@ -161,7 +161,7 @@ impl Shared {
             .await
     }
 
-    /// Carries a notification, or an answer of the client's.
+    /// Sends a notification, or an answer of the client.
     pub async fn say(&self, sending: &Sending) -> Result<(), CarrierError> {
         let response = self.post(sending).await?;
         match response.status().is_success() {
@@ -180,7 +180,8 @@ impl Shared {
         let url = self.link.url();
         let response = self.link.send(Verb::DELETE, url, headers, None).await?;
         match response.status().as_u16() {
-            // It has none, or lets nobody end one.
+            // 404: there is no such session any more. 405: the server does not let clients end
+            // sessions.
             200..300 | 404 | 405 => {
                 self.session().id = None;
                 Ok(())
@@ -189,7 +190,7 @@ impl Shared {
         }
     }
 
-    /// Carries a request, and all that answers it.
+    /// Sends a request and receives everything that answers it.
     pub async fn request(&self, sending: &Sending) -> Result<(), CarrierError> {
         let of = sending.of;
         if let Some(position) = &sending.resume {
@@ -238,13 +239,13 @@ impl Shared {
         }
     }
 
-    /// What a status that is no success means for a request: the error in its body, if there is one.
+    /// Interprets an error status for a request: an error in the body answers it.
     async fn refused(&self, of: u64, mut response: Response) -> Result<(), CarrierError> {
         let is_json = kind(&response) == Body::Json;
         let body = body(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
         let body = body.concat();
         let error = refused(&response, &String::from_utf8_lossy(&body));
-        // Who asks for credentials is not answering.
+        // A response that asks for credentials is not an answer.
         let asks = error.status == Some(401) || error.authenticate.is_some();
         if is_json
             && !asks
@@ -257,7 +258,7 @@ impl Shared {
         Err(self.lost(error))
     }
 
-    /// A refusal, which may be that the session has ended.
+    /// The error for a refusal; it may mean that the session has ended.
     fn lost(&self, mut error: CarrierError) -> CarrierError {
         if error.status == Some(404) && self.session().id.is_some() {
             error.fault = CarrierFault::SessionLost;
@@ -265,16 +266,16 @@ impl Shared {
         error
     }
 
-    /// Asks for the stream of what belongs to no request, and reads it as long as there is one.
+    /// Opens the stream of messages that belong to no request, and reads it as long as there is one.
     pub async fn stand(&self, headers: &Headers) {
-        // Nobody here waits for what is too long.
+        // No request waits for an event that is too long.
         let events = Events::new(self.options.max_event_bytes).skipping();
-        // That there is none is nobody's concern.
+        // A server need not have such a stream.
         let _ = self.follow(None, None, events, true, headers).await;
     }
 
-    /// Reads a stream until its request is answered, and comes back for the rest of one that breaks
-    /// off where the server says how; that of no request in any case.
+    /// Reads a stream until its request is answered. If it breaks off, it is resumed where the server
+    /// has given a position; the stream that belongs to no request is always requested again.
     async fn follow(
         &self,
         of: Option<u64>,
@@ -328,8 +329,8 @@ impl Shared {
         }
     }
 
-    /// Reads events to the end of their connection, or a while beyond the answer. Whether there was
-    /// any, and why there are no more.
+    /// Reads events to the end of the connection, or until a while after the answer. Returns whether
+    /// any event arrived, and why the reading ended.
     async fn read(
         &self,
         events: &mut Events,
@@ -387,8 +388,8 @@ impl Shared {
         }
     }
 
-    /// Hands over what came; whether it answers the request that it belongs to. What is no JSON is the
-    /// end of its request, and for nobody's it is told.
+    /// Passes a message to the host. Returns whether it answers the request that it belongs to. Invalid
+    /// JSON fails that request; if it belongs to none, it is reported as [`Arrived::Bad`].
     fn deliver(&self, of: Option<u64>, message: &[u8]) -> Result<bool, CarrierError> {
         match Message::parse(message, MAX_DEPTH) {
             Ok(message) => Ok(self.hand_over(of, message)),
@@ -411,7 +412,7 @@ impl Shared {
         answers
     }
 
-    /// The revision that was agreed on, if this is what `initialize` was answered with.
+    /// Stores the negotiated revision, if this message answers `initialize`.
     fn learn_version(&self, message: &Message) {
         let mut session = self.session();
         if !std::mem::take(&mut session.is_opening) {
@@ -434,7 +435,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Whether a message is an answer, or has one in it.
+/// Whether a message is an answer, or a batch that contains one.
 fn answers(message: &Message) -> bool {
     let is_answer = |kind| matches!(kind, Kind::Response | Kind::Error);
     let kind = message.as_ref().kind();
@@ -451,7 +452,7 @@ fn no_answer(why: impl Into<Box<str>>) -> CarrierError {
     CarrierError::new(CarrierFault::NoAnswer, why)
 }
 
-/// Counts the bytes of one message for as long as the server has not taken them.
+/// Counts the bytes of one message until the server has accepted them.
 #[derive(Debug)]
 pub struct Unsent {
     bytes: AtomicUsize,
@@ -480,7 +481,7 @@ impl Drop for Unsent {
     }
 }
 
-/// Bytes that the host has yet to look at.
+/// Counts the bytes that the host has not read yet.
 #[derive(Debug)]
 pub struct Room {
     taken: AtomicUsize,
@@ -509,7 +510,7 @@ impl Room {
         self.given.notify_waiters();
     }
 
-    /// Waits until there is some.
+    /// Waits until there is room.
     async fn wait(&self) {
         loop {
             let given = self.given.notified();

@@ -1,9 +1,9 @@
-//! Messages of a client that has a protocol of its own, carried over Streamable HTTP as they are.
+//! Carries the messages of another protocol implementation over Streamable HTTP, unchanged.
 //!
 //! ```text
 //!   host ─▶ send ─▶ driver ─┬─▶ exchange: one message, and the stream that answers it, resumed
-//!    ▲                      ├─▶ exchange: the stream of what belongs to no request
-//!    ╰── tell(Arrived) ─────┴── what came, with the number of what it answers
+//!    ▲                      ├─▶ exchange: the stream of messages that belong to no request
+//!    ╰── tell(Arrived) ─────┴── messages, with the number of the message that they answer
 //! ```
 //!
 //! What is said in headers is said here: the session, the revision, and from 2026-07-28 on what a
@@ -60,22 +60,22 @@ pub struct Relay {
     shared: Arc<Shared>,
 }
 
-/// How a [`Relay`] goes about it.
+/// Options of a [`Relay`].
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// How it goes about HTTP. Redirects to other origins are refused: headers that come along with a
-    /// message may be secrets.
+    /// Options of HTTP. Redirects to other origins are refused: headers sent along with a message may
+    /// be secrets.
     pub http: HttpClientOptions,
     /// Longest message, in bytes.
     pub max_message_bytes: usize,
-    /// Longest event of a stream, in bytes; not above the above.
+    /// Longest event of a stream, in bytes; not above `max_message_bytes`.
     pub max_event_bytes: usize,
-    /// Bytes of messages that the host has yet to [look at](Relay::was_read), above which no more are
-    /// read.
+    /// Bytes of messages that the host has not [read](Relay::was_read) yet, above which the relay stops
+    /// reading from the server.
     pub unread_bytes: usize,
-    /// The name of a session that has begun elsewhere.
+    /// The id of a session that was begun elsewhere.
     pub session: Option<String>,
-    /// Whether the session is ended when the relay is closed (R-SES-06).
+    /// Whether closing the relay ends the session (R-SES-06).
     pub ends_session: bool,
 }
 
@@ -93,19 +93,19 @@ impl Default for RelayOptions {
     }
 }
 
-/// What goes along with one message.
+/// Headers and position for one message.
 #[derive(Clone, Default)]
 pub struct Along {
-    /// Headers of its requests, in place of those that would be sent under these names. What names the
-    /// revision is remembered for what has none; those of `notifications/initialized` are also those
-    /// of the stream that follows it. A header that cannot be is left out.
+    /// Headers of the message's HTTP requests, which replace headers of the same names. A revision
+    /// header is remembered for later messages without one. Headers of `notifications/initialized` are
+    /// also used for the stream that it opens. An invalid header is left out.
     pub headers: Vec<(String, String)>,
-    /// The position in the stream of an earlier request, whose rest is asked for in place of sending
-    /// the message (R-SSE-04).
+    /// A position in the stream of an earlier request. Instead of sending the message, the relay
+    /// requests the rest of that stream (R-SSE-04).
     pub resume: Option<String>,
 }
 
-/// Without the values of headers, which may be secrets.
+/// Omits the values of headers, which may be secrets.
 impl fmt::Debug for Along {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -116,44 +116,44 @@ impl fmt::Debug for Along {
     }
 }
 
-/// What a [`Relay`] tells its host, in the order in which it came. `of` is the number of the message to
-/// which it belongs; `None` for what came on the stream of what belongs to no request.
+/// Events that a [`Relay`] reports to its host, in the order in which they arrive. `of` is the number
+/// of the message that an event belongs to; `None` on the stream of messages that belong to no request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Arrived {
-    /// A message of the server's, validated. One that came with a status that is no success is the
-    /// error that answers the request, whatever id it names.
+    /// A message of the server, validated. One with an error status is the error that answers the
+    /// request, whatever id it names.
     Message {
-        /// What it belongs to.
+        /// The message that it belongs to.
         of: Option<u64>,
-        /// The message, which may be a batch or no message of JSON-RPC.
+        /// The message, which may be a batch or not be JSON-RPC.
         message: Box<Message>,
     },
-    /// What is no JSON came on the stream of what belongs to no request.
+    /// Invalid JSON arrived on the stream of messages that belong to no request.
     Bad(DecodeError),
-    /// The stream has been read up to here: where it can be [resumed](Along::resume).
+    /// The stream has been read up to here: it can be [resumed](Along::resume) at this position.
     Position {
-        /// What the stream belongs to.
+        /// The message that the stream belongs to.
         of: Option<u64>,
         /// The id of the event.
         position: String,
     },
-    /// The answer to `initialize` came, and gave the session this name.
+    /// `initialize` was answered; the session has this id, if any.
     Session(Option<String>),
-    /// Nothing more comes of that message: it was answered, taken or given up, or why not.
+    /// Nothing more arrives for that message: it was answered, accepted or cancelled, or it failed.
     Done {
-        /// The message.
+        /// The number of the message.
         of: u64,
         /// [`SessionLost`](crate::error::CarrierFault::SessionLost) when its session has ended.
         outcome: Result<(), CarrierError>,
     },
-    /// The relay was closed, and has said all that it had to.
+    /// The relay was closed, and has sent everything it had to.
     Ended,
 }
 
 impl Relay {
-    /// Makes ready to carry messages to the server at `url`; nothing is sent yet. `tell` learns what
-    /// comes, on threads of the engine's that are not to be held up.
+    /// Creates a relay to the server at `url`; nothing is sent yet. `tell` is called with each event,
+    /// on threads of this crate, which it must not block.
     ///
     /// # Errors
     /// When the URL or an option is not valid.
@@ -173,11 +173,12 @@ impl Relay {
         })
     }
 
-    /// Sends a message, and gives its number. A request is under way until it is answered, and a
-    /// `notifications/cancelled` ends the one that it names: over 2026-07-28 that alone says so
-    /// (R-CAN-05). Requests beyond [`max_concurrent`](HttpClientOptions::max_concurrent) wait their
-    /// turn, all but `subscriptions/listen`; notifications go one after the other, and nothing
-    /// overtakes `notifications/initialized`. What is no request is carried as a notification.
+    /// Sends a message and returns its number. A request is in flight until it is answered; a
+    /// `notifications/cancelled` ends the request that it names, which over 2026-07-28 is the only
+    /// signal sent (R-CAN-05). Requests beyond [`max_concurrent`](HttpClientOptions::max_concurrent)
+    /// wait, except `subscriptions/listen`. Notifications are sent one after the other; requests wait
+    /// until the server has accepted `notifications/initialized`. Answers, and messages of any other
+    /// kind, are sent at once.
     pub fn send(&self, message: impl Into<Bytes>, along: Along) -> u64 {
         let of = self.numbers.fetch_add(1, Ordering::Relaxed);
         let message = Outgoing::new(message.into());
@@ -186,35 +187,36 @@ impl Relay {
         of
     }
 
-    /// Bytes of messages that the server has not taken: who sends requests beyond some megabytes is to
-    /// wait for some to be [done](Arrived::Done).
+    /// Bytes of messages that the server has not accepted yet. With more than some megabytes, a host
+    /// should wait until messages are [done](Arrived::Done) before it sends further requests.
     pub fn unsent_bytes(&self) -> usize {
         self.shared.unsent.load(Ordering::Acquire)
     }
 
-    /// The host has looked at messages of that many bytes.
+    /// Tells the relay that the host has processed messages of that many bytes.
     pub fn was_read(&self, bytes: usize) {
         self.shared.room.give(bytes);
     }
 
-    /// Ends the session on the server (R-SES-06), and gives this message's number.
+    /// Ends the session on the server (R-SES-06); returns the number of this operation.
     pub fn end_session(&self) -> u64 {
         let of = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.command(Command::EndSession(of));
         of
     }
 
-    /// Gives up what is under way, says the notifications that wait, and ends the session if that was
-    /// asked for; [`Arrived::Ended`] tells when that is done, after a few seconds at most.
+    /// Drops requests in flight, sends the notifications that wait, and ends the session if
+    /// [`ends_session`](RelayOptions::ends_session) is set. [`Arrived::Ended`] reports when that is
+    /// done, after a few seconds at most.
     pub fn close(&self) {
         self.command(Command::Close);
     }
 
     fn command(&self, command: Command) {
-        // Nobody takes it any more when it is closed.
+        // Fails only when the relay is closed.
         let _ = self.commands.send(command);
     }
 }
 
-/// Whom it tells.
+/// The host's callback.
 type Tell = Box<dyn Fn(Arrived) + Send + Sync>;

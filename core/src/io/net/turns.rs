@@ -1,0 +1,457 @@
+//! Fair turns: which connections run first when more is ready than a server's network threads can do.
+//!
+//! ```text
+//!   a task is ready ─▶ less than SLICE was used in this round, and no task waits ─▶ it runs
+//!                   └▶ otherwise it waits ─▶ each round: one after the other, until SLICE is used;
+//!                                            the one that has used least is first
+//! ```
+//!
+//! Every task of a connection is wrapped in [`Fair`], which measures how long each poll takes and
+//! charges it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
+//! source that has used least, and of its connections to the one that has used least. What was used
+//! counts half after each second. A new connection begins as if it had used [`NEWCOMER`], a new source
+//! [`STRANGER`]: a connection in use comes before one that somebody opens anew all the time.
+//!
+//! A poll is not interrupted, so work that takes long yields between its parts.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use pin_project_lite::pin_project;
+
+use super::least_used::{LeastUsed, Meter, Metered};
+use crate::connection::{BySource, Source};
+
+/// How long the tasks of a round run.
+const SLICE: Duration = Duration::from_millis(1);
+/// What counts as used when a connection begins.
+const NEWCOMER: Duration = Duration::from_millis(10);
+/// What counts as used when the first connection of a source begins.
+const STRANGER: Duration = Duration::from_millis(50);
+/// After so long, what was used counts half.
+const HALF_LIFE: Duration = Duration::from_secs(1);
+
+/// The turns of one server.
+#[derive(Debug)]
+pub struct Turns {
+    began: Instant,
+    /// Nanoseconds used in this round.
+    used: AtomicU64,
+    /// How many tasks wait, those included that are gone since; changes while `state` is locked.
+    waiting: AtomicUsize,
+    /// How many tasks have their turn at a time: one a thread.
+    lanes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The sources with tasks that wait.
+    queue: LeastUsed<Arc<Group>>,
+    /// The half-life of this round.
+    now: u64,
+    /// Whether a task gives out turns.
+    is_given_out: bool,
+    sources: BySource<Group>,
+}
+
+/// The connections of one source.
+#[derive(Debug)]
+struct Group {
+    meter: Meter,
+    /// The connections with tasks that wait. Locked while the state is.
+    queue: Mutex<LeastUsed<Arc<Line>>>,
+}
+
+/// The tasks of one connection.
+#[derive(Debug)]
+struct Line {
+    meter: Meter,
+    /// The tasks that wait, the first one first. Locked while the state is.
+    queue: Mutex<VecDeque<Arc<Ticket>>>,
+}
+
+impl Metered for Arc<Group> {
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+}
+
+impl Metered for Arc<Line> {
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+}
+
+/// One connection, with all its tasks.
+#[derive(Debug)]
+pub struct Flow {
+    turns: Arc<Turns>,
+    source: Arc<Group>,
+    own: Arc<Line>,
+}
+
+/// One task that waits for its turn.
+#[derive(Debug, Default)]
+struct Ticket {
+    has_turn: AtomicBool,
+    /// None when the task has its turn or is gone.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Ticket {
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        lock(&self.waker)
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Turns {
+    /// Turns on so many threads.
+    pub fn new(lanes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            lanes,
+            began: Instant::now(),
+            used: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            state: Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Another connection of that source.
+    pub fn flow(self: &Arc<Self>, source: &Source) -> Arc<Flow> {
+        let now = self.half_lives(Instant::now());
+        let stranger = || Group {
+            meter: Meter::new(nanos(STRANGER), now),
+            queue: Mutex::default(),
+        };
+        let source = self.state().sources.get_or_insert_with(source, stranger);
+        Arc::new(Flow {
+            turns: self.clone(),
+            source,
+            own: Arc::new(Line {
+                meter: Meter::new(nanos(NEWCOMER), now),
+                queue: Mutex::default(),
+            }),
+        })
+    }
+
+    /// How many half-lives these turns have lasted by then.
+    fn half_lives(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.began).as_secs() / HALF_LIFE.as_secs()
+    }
+
+    /// Whether a task may run without waiting.
+    fn is_free(&self) -> bool {
+        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < nanos(SLICE)
+    }
+
+    fn wait(self: &Arc<Self>, flow: &Flow, ticket: Arc<Ticket>) {
+        let mut state = self.state();
+        let now = state.now;
+        let mut tasks = lock(&flow.own.queue);
+        tasks.push_back(ticket);
+        if tasks.len() == 1 {
+            let mut connections = lock(&flow.source.queue);
+            if connections.is_empty() {
+                state.queue.push(flow.source.clone(), now);
+            }
+            connections.push(flow.own.clone(), now);
+        }
+        drop(tasks);
+        self.waiting.fetch_add(1, Relaxed);
+        if !std::mem::replace(&mut state.is_given_out, true) {
+            drop(state);
+            tokio::spawn(give_out(Arc::downgrade(self)));
+        }
+    }
+
+    /// Takes out the next task that waits.
+    fn next(&self) -> Option<Arc<Ticket>> {
+        let mut state = self.state();
+        let now = state.now;
+        let source = state.queue.pop(now)?;
+        let mut connections = lock(&source.queue);
+        let connection = connections.pop(now)?;
+        let mut tasks = lock(&connection.queue);
+        let task = tasks.pop_front();
+        if !tasks.is_empty() {
+            connections.push(connection.clone(), now);
+        }
+        if !connections.is_empty() {
+            state.queue.push(source.clone(), now);
+        }
+        self.waiting.fetch_sub(1, Relaxed);
+        task
+    }
+
+    /// Begins another round; `false` when no task waits.
+    fn next_round(&self) -> bool {
+        self.used.store(0, Relaxed);
+        let mut state = self.state();
+        state.now = self.half_lives(Instant::now());
+        state.is_given_out = !state.queue.is_empty();
+        state.is_given_out
+    }
+
+    /// Gives the next task that waits its turn, unless the round is over.
+    fn hand_on(&self) {
+        while self.used.load(Relaxed) < nanos(SLICE) {
+            let Some(next) = self.next() else {
+                return;
+            };
+            next.has_turn.store(true, Relaxed);
+            let waker = next.waker().take();
+            if let Some(waker) = waker {
+                waker.wake();
+                return;
+            }
+        }
+    }
+}
+
+/// Begins rounds for as long as a task waits.
+async fn give_out(turns: Weak<Turns>) {
+    loop {
+        // Every task that is ready has asked for its turn before this goes on.
+        tokio::task::yield_now().await;
+        let Some(turns) = turns.upgrade() else {
+            return;
+        };
+        if !turns.next_round() {
+            return;
+        }
+        for _ in 0..turns.lanes {
+            turns.hand_on();
+        }
+    }
+}
+
+thread_local! {
+    /// The connection whose task this thread runs.
+    static CURRENT: RefCell<Option<Arc<Flow>>> = const { RefCell::new(None) };
+}
+
+pin_project! {
+    /// A task of a connection, which runs when it has its turn.
+    pub struct Fair<F> {
+        flow: Arc<Flow>,
+        wait: Wait,
+        #[pin]
+        work: F,
+    }
+}
+
+/// What a task waits by, if it does.
+struct Wait(Option<(Arc<Turns>, Arc<Ticket>)>);
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if let Some((turns, ticket)) = &self.0 {
+            let waits = ticket.waker().take().is_some();
+            if !waits {
+                // It was given a turn that it does not take.
+                turns.hand_on();
+            }
+        }
+    }
+}
+
+/// How a task has come to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Freely,
+    InTurn,
+    Later,
+}
+
+impl Wait {
+    /// Whether the task may run; otherwise it is woken when it may.
+    fn ask(&mut self, flow: &Arc<Flow>, cx: &mut Context<'_>) -> Runs {
+        let Some((_, ticket)) = &self.0 else {
+            if flow.turns.is_free() {
+                return Runs::Freely;
+            }
+            let ticket = Arc::new(Ticket::default());
+            *ticket.waker() = Some(cx.waker().clone());
+            self.0 = Some((flow.turns.clone(), ticket.clone()));
+            flow.turns.wait(flow, ticket);
+            return Runs::Later;
+        };
+        let mut waker = ticket.waker();
+        if let Some(waker) = &mut *waker {
+            waker.clone_from(cx.waker());
+        }
+        if !ticket.has_turn.load(Relaxed) {
+            return Runs::Later;
+        }
+        drop(waker);
+        self.0 = None;
+        Runs::InTurn
+    }
+}
+
+impl Flow {
+    /// Does something as a task of this connection.
+    pub fn task<F: Future>(self: &Arc<Self>, work: F) -> Fair<F> {
+        Fair {
+            flow: self.clone(),
+            wait: Wait(None),
+            work,
+        }
+    }
+
+    fn charge(&self, begin: Instant, end: Instant) {
+        let (took, now) = (nanos(end - begin), self.turns.half_lives(end));
+        self.turns.used.fetch_add(took, Relaxed);
+        self.source.meter.add(took, now);
+        self.own.meter.add(took, now);
+    }
+}
+
+impl<F: Future> Future for Fair<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let runs = this.wait.ask(this.flow, cx);
+        if runs == Runs::Later {
+            return Poll::Pending;
+        }
+        let (before, begin) = (CURRENT.replace(Some(this.flow.clone())), Instant::now());
+        let outcome = this.work.poll(cx);
+        this.flow.charge(begin, Instant::now());
+        CURRENT.set(before);
+        if runs == Runs::InTurn {
+            this.flow.turns.hand_on();
+        }
+        outcome
+    }
+}
+
+/// Spawns a task that belongs to the connection whose task this thread runs, if it runs one.
+pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    match CURRENT.with_borrow(Clone::clone) {
+        Some(flow) => drop(tokio::spawn(flow.task(work))),
+        None => drop(tokio::spawn(work)),
+    }
+}
+
+/// Has hyper spawn tasks of the connection that it serves.
+#[derive(Clone, Debug)]
+pub struct Executor;
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
+    fn execute(&self, work: F) {
+        spawn(work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::runtime::Builder;
+    use tokio::task::{JoinSet, yield_now};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    fn source(last: u8) -> Source {
+        Source::of_address([127, 0, 0, last].into())
+    }
+
+    /// Keeps the thread for so long.
+    fn work(length: Duration) {
+        let begin = Instant::now();
+        while begin.elapsed() < length {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// How many turns greedy tasks take for one of a modest task.
+    fn greedy_turns(greedy: u8, modest: u8, has_begun: bool) -> usize {
+        const CALLS: usize = 20;
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async move {
+            let turns = Turns::new(1);
+            let count = Arc::new(AtomicUsize::new(0));
+            let modest = turns.flow(&source(modest));
+            if has_begun {
+                // Its debt is forgotten after a while.
+                modest.own.meter.forget();
+            }
+            let mut tasks = JoinSet::new();
+            for _ in 0..400 {
+                let count = count.clone();
+                tasks.spawn(turns.flow(&source(greedy)).task(async move {
+                    loop {
+                        count.fetch_add(1, Relaxed);
+                        work(Duration::from_micros(100));
+                        yield_now().await;
+                    }
+                }));
+            }
+            let counted = count.clone();
+            let served = tokio::spawn(modest.task(async move {
+                for _ in 0..CALLS {
+                    sleep(Duration::from_millis(2)).await;
+                }
+                counted.load(Relaxed)
+            }));
+            let taken = served.await.expect("no panic");
+            drop(tasks);
+            taken / CALLS
+        })
+    }
+
+    #[test]
+    fn a_modest_source_does_not_wait_for_a_greedy_one() {
+        // Without turns each call waits for 400.
+        let taken = greedy_turns(1, 2, false);
+        assert!(taken < 200, "{taken}");
+    }
+
+    #[test]
+    fn a_connection_in_use_does_not_wait_for_new_ones_of_its_source() {
+        let taken = greedy_turns(1, 1, true);
+        assert!(taken < 200, "{taken}");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_tasks_that_are_gone() {
+        let runtime = Builder::new_current_thread().build();
+        runtime.expect("a runtime").block_on(async {
+            let turns = Turns::new(1);
+            turns.used.store(nanos(SLICE), Relaxed);
+            let (flow, other) = (turns.flow(&source(1)), turns.flow(&source(2)));
+            let mut gone = Box::pin(flow.task(async {}));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(gone.as_mut().poll(&mut context).is_pending());
+            drop(gone);
+            other.task(async {}).await;
+            yield_now().await;
+            let state = turns.state();
+            assert!(state.queue.is_empty() && !state.is_given_out);
+            assert_eq!(turns.waiting.load(Relaxed), 0);
+            drop(state);
+        });
+    }
+}

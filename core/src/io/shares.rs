@@ -1,0 +1,334 @@
+//! A bounded table that many sources share: which source gets a place, and which entry gives way.
+//!
+//! One source holds at most its limit, by default three quarters of the table; a further entry replaces
+//! one of its own. The last quarter is for sources that hold few. When there is no room for a new
+//! entry:
+//!
+//! 1. an entry whose handshake is not finished gives way, oldest first;
+//! 2. then, of the source that holds most, one that was never used, then the longest unused.
+//!
+//! No entry gives way to a source that holds more than the entry's own source.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::time::Instant;
+
+use crate::connection::Source;
+
+/// How many unfinished entries are checked for one whose source holds enough, so that a new entry costs
+/// bounded work.
+const LOOKS: usize = 64;
+
+/// How far an entry has come: a lower stage gives way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The handshake is not finished.
+    Unfinished,
+    /// Nothing was sent after the handshake.
+    Unused,
+    Used,
+}
+
+struct Entry<V> {
+    /// The number of its source.
+    holder: usize,
+    stage: Stage,
+    since: Instant,
+    value: V,
+}
+
+struct Holder<K> {
+    source: Source,
+    /// Entries in the order in which they give way.
+    held: BTreeSet<(Stage, Instant, K)>,
+}
+
+pub struct Shares<K, V> {
+    all: usize,
+    each: usize,
+    entries: HashMap<K, Entry<V>>,
+    /// The numbers of sources that hold entries. Numbers are reused.
+    sources: HashMap<Source, usize>,
+    /// Indexed by number. A holder whose number is free has no entries.
+    holders: Vec<Holder<K>>,
+    free: Vec<usize>,
+    /// Unfinished entries, each with the number of its source.
+    unfinished: BTreeSet<(Instant, K, usize)>,
+    /// How many entries each source holds, with its number: the source that holds most is last.
+    counts: BTreeSet<(usize, usize)>,
+}
+
+impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
+    /// A table of `all` places, of which one source may hold `each`; three quarters if `None`.
+    pub fn new(all: usize, each: Option<usize>) -> Self {
+        let all = all.max(1);
+        Self {
+            all,
+            each: each.unwrap_or(all - all / 4).clamp(1, all),
+            entries: HashMap::new(),
+            sources: HashMap::new(),
+            holders: Vec::new(),
+            free: Vec::new(),
+            unfinished: BTreeSet::new(),
+            counts: BTreeSet::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.values().map(|entry| &entry.value)
+    }
+
+    fn count(&self, source: &Source) -> usize {
+        let holder = self.sources.get(source);
+        holder.map_or(0, |holder| self.held_by(*holder))
+    }
+
+    fn held_by(&self, holder: usize) -> usize {
+        self.holders.get(holder).map_or(0, |one| one.held.len())
+    }
+
+    /// Whether one more entry of that source fits without another giving way.
+    pub fn has_room(&self, source: &Source) -> bool {
+        let (total, own) = (self.entries.len(), self.count(source));
+        if total >= self.all {
+            return false;
+        }
+        // Peers that cannot be told apart have no share of their own.
+        let few = (self.all / 100).max(1);
+        *source == Source::Unknown
+            || own < self.each && (total < self.all - self.all / 4 || own < few)
+    }
+
+    /// The entry that gives way to one more of that source, with its stage and the time of that stage;
+    /// `None` if no entry may.
+    pub fn yields(&self, source: &Source) -> Option<(Stage, Instant, K)> {
+        let own = self.count(source);
+        let first = |holder: &usize| self.holders.get(*holder)?.held.first().cloned();
+        if own >= self.each && *source != Source::Unknown {
+            return first(self.sources.get(source)?);
+        }
+        let mut oldest = self.unfinished.iter().take(LOOKS);
+        if let Some((since, key, _)) = oldest.find(|(.., holder)| self.held_by(*holder) >= own) {
+            return Some((Stage::Unfinished, *since, key.clone()));
+        }
+        let (most, holder) = self.counts.last()?;
+        (*most >= own).then(|| first(holder))?
+    }
+
+    pub fn insert(&mut self, key: K, source: Source, (stage, since): (Stage, Instant), value: V) {
+        let holder = self.number(source);
+        let entry = Entry {
+            holder,
+            stage,
+            since,
+            value,
+        };
+        self.counted(holder, |shares| shares.note(&key, &entry));
+        self.entries.insert(key, entry);
+    }
+
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let entry = self.entries.remove(key)?;
+        self.counted(entry.holder, |shares| shares.forget(key, &entry));
+        if self.held_by(entry.holder) == 0
+            && let Some(holder) = self.holders.get_mut(entry.holder)
+        {
+            self.sources.remove(&std::mem::take(&mut holder.source));
+            self.free.push(entry.holder);
+        }
+        // Gives memory back when few entries are left of many.
+        if self.entries.capacity() / 8 > self.entries.len() {
+            self.entries.shrink_to(self.entries.len() * 2);
+        }
+        Some(entry.value)
+    }
+
+    /// Sets the stage of an entry, and the time at which it was last used.
+    pub fn advance(&mut self, key: &K, stage: Stage, since: Instant) {
+        let Some(mut entry) = self.entries.remove(key) else {
+            return;
+        };
+        self.forget(key, &entry);
+        (entry.stage, entry.since) = (stage, since);
+        self.note(key, &entry);
+        self.entries.insert(key.clone(), entry);
+    }
+
+    /// The number of a source; a new one if the source holds nothing.
+    fn number(&mut self, source: Source) -> usize {
+        if let Some(number) = self.sources.get(&source) {
+            return *number;
+        }
+        let holder = Holder {
+            source: source.clone(),
+            held: BTreeSet::new(),
+        };
+        let number = self.free.pop().unwrap_or(self.holders.len());
+        match self.holders.get_mut(number) {
+            Some(place) => *place = holder,
+            None => self.holders.push(holder),
+        }
+        self.sources.insert(source, number);
+        number
+    }
+
+    /// Runs `work`, which changes how much a source holds, and updates `counts`.
+    fn counted(&mut self, holder: usize, work: impl FnOnce(&mut Self)) {
+        self.counts.remove(&(self.held_by(holder), holder));
+        work(self);
+        match self.held_by(holder) {
+            0 => {}
+            held => drop(self.counts.insert((held, holder))),
+        }
+    }
+
+    fn note(&mut self, key: &K, entry: &Entry<V>) {
+        let (holder, stage, since) = (entry.holder, entry.stage, entry.since);
+        if stage == Stage::Unfinished {
+            self.unfinished.insert((since, key.clone(), holder));
+        }
+        if let Some(holder) = self.holders.get_mut(holder) {
+            holder.held.insert((stage, since, key.clone()));
+        }
+    }
+
+    fn forget(&mut self, key: &K, entry: &Entry<V>) {
+        let (holder, stage, since) = (entry.holder, entry.stage, entry.since);
+        if stage == Stage::Unfinished {
+            self.unfinished.remove(&(since, key.clone(), holder));
+        }
+        if let Some(holder) = self.holders.get_mut(holder) {
+            holder.held.remove(&(stage, since, key.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn source(n: u8) -> Source {
+        Source::of_address([127, 0, 0, n].into())
+    }
+
+    struct Table(Shares<u32, ()>, Instant, u32);
+
+    impl Table {
+        fn new(all: usize, each: Option<usize>) -> Self {
+            Self(Shares::new(all, each), Instant::now(), 0)
+        }
+
+        /// Adds an entry of that source. Returns the entry that gave way, or an error if it was
+        /// refused.
+        fn open(&mut self, from: u8, stage: Stage) -> Result<Option<u32>, ()> {
+            let source = source(from);
+            let mut gone = None;
+            if !self.0.has_room(&source) {
+                let (stage, _, key) = self.0.yields(&source).ok_or(())?;
+                if stage == Stage::Used {
+                    return Err(());
+                }
+                self.0.remove(&key);
+                gone = Some(key);
+            }
+            self.2 += 1;
+            let since = self.1 + Duration::from_millis(self.2.into());
+            self.0.insert(self.2, source, (stage, since), ());
+            Ok(gone)
+        }
+    }
+
+    #[test]
+    fn what_is_unfinished_gives_way_first_the_oldest_first() {
+        let mut table = Table::new(4, Some(4));
+        for stage in [Stage::Used, Stage::Unused, Stage::Unfinished] {
+            table.open(1, stage).unwrap();
+        }
+        table.open(2, Stage::Unfinished).unwrap();
+        assert_eq!(table.open(2, Stage::Used), Ok(Some(3)));
+        assert_eq!(table.open(2, Stage::Used), Ok(Some(4)));
+        assert_eq!(table.open(1, Stage::Used), Err(()), "1 has no more than 2");
+    }
+
+    #[test]
+    fn nothing_gives_way_to_a_source_that_holds_more() {
+        let mut table = Table::new(100, None);
+        table.open(1, Stage::Unfinished).unwrap();
+        for _ in 0..1000 {
+            table.open(2, Stage::Unfinished).unwrap();
+        }
+        assert!(table.0.get(&1).is_some());
+        assert_eq!((table.0.count(&source(2)), table.0.len()), (74, 75));
+        for from in 3..=255 {
+            table.open(from, Stage::Unfinished).unwrap();
+        }
+        assert_eq!(table.0.len(), 100, "those who hold few come in");
+    }
+
+    #[test]
+    fn the_last_quarter_is_for_those_who_hold_few() {
+        let mut table = Table::new(100, None);
+        let taken = |table: &mut Table, from| {
+            let opened = (0..200).filter(|_| table.open(from, Stage::Used).is_ok());
+            opened.count()
+        };
+        assert_eq!(taken(&mut table, 1), 75);
+        assert_eq!((taken(&mut table, 2), taken(&mut table, 3)), (1, 1));
+        let mut bounded = Table::new(100, Some(10));
+        assert_eq!((taken(&mut bounded, 1), taken(&mut bounded, 2)), (10, 10));
+        let mut one = Table::new(100, None);
+        for n in 0..100 {
+            let room = one.0.has_room(&Source::Unknown);
+            assert!(room, "{n}: nobody else is there");
+            one.0.insert(n, Source::Unknown, (Stage::Used, one.1), ());
+        }
+        assert!(!one.0.has_room(&Source::Unknown));
+    }
+
+    /// Numbers of sources are reused, and then refer to the new source only.
+    #[test]
+    fn a_source_that_comes_back_holds_what_it_took_since() {
+        let mut table = Table::new(100, None);
+        for round in 0..3 {
+            for from in 1..=5 {
+                (0..from).for_each(|_| assert!(table.open(from + round, Stage::Used).is_ok()));
+            }
+            for from in 1..=5 {
+                let held = table.0.count(&source(from + round));
+                assert_eq!(held, usize::from(from));
+            }
+            let all: Vec<u32> = table.0.entries.keys().copied().collect();
+            all.iter()
+                .for_each(|key| assert!(table.0.remove(key).is_some()));
+        }
+        assert_eq!(table.0.holders.len(), 5);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_is_gone() {
+        let mut table = Table::new(10, None);
+        (1..=5).for_each(|from| assert!(table.open(from, Stage::Unfinished).is_ok()));
+        table.0.advance(&1, Stage::Used, table.1);
+        (1..=5).for_each(|key| assert!(table.0.remove(&key).is_some()));
+        let shares = &table.0;
+        assert!(shares.entries.is_empty() && shares.sources.is_empty());
+        assert!(shares.unfinished.is_empty() && shares.counts.is_empty());
+        assert!(shares.holders.iter().all(|holder| holder.held.is_empty()));
+        assert_eq!(shares.free.len(), shares.holders.len());
+    }
+}

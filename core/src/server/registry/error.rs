@@ -1,0 +1,69 @@
+//! Errors of registration.
+
+use crate::schema::InvalidSchema;
+use crate::server::template::InvalidTemplate;
+
+/// Why something cannot be registered.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The name or the URI is already registered.
+    Duplicate(String),
+    /// A name is empty.
+    EmptyName,
+    /// A JSON member of a definition is malformed: the definition's name, then the member's.
+    Json(String, &'static str),
+    /// An `x-mcp-header` in a tool's schema is misplaced or not valid.
+    Header(String, &'static str),
+    /// The tool may run on GET, but its annotations do not say that it is read-only.
+    NotReadOnly(String),
+    /// A tool's schema is not valid.
+    Schema(String, InvalidSchema),
+    /// A URI template is not valid.
+    Template(InvalidTemplate),
+    /// A skill cannot be offered.
+    #[cfg(feature = "skills")]
+    Skill(crate::server::skills::InvalidSkill),
+    /// The extension's name has no prefix, or its settings are no JSON object.
+    Extension(String),
+    /// Calls of this tool are to be approved or sanitised, but no tool has this name, and the lists
+    /// are not announced to change.
+    UnknownTool(String),
+    /// The lists cannot change, because changes were not announced to clients.
+    Fixed,
+    /// All entry numbers are used up, hundreds of millions of them.
+    Exhausted,
+}
+
+impl std::fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Duplicate(name) => write!(f, "{name:?} is registered already"),
+            Self::EmptyName => f.write_str("a name is empty"),
+            Self::Json(name, member) => {
+                write!(f, "the {member} of {name:?}: not the JSON it must be")
+            }
+            Self::Extension(id) => write!(
+                f,
+                "{id:?} cannot name an extension, or its settings are no object"
+            ),
+            Self::Header(tool, fault) => write!(f, "the schema of tool {tool:?}: {fault}"),
+            Self::NotReadOnly(tool) => write!(
+                f,
+                "tool {tool:?}: a GET may run only what is read-only: add readOnlyHint to its annotations"
+            ),
+            Self::Schema(tool, error) => write!(f, "the schema of tool {tool:?}: {error}"),
+            Self::Template(error) => write!(f, "{error}"),
+            #[cfg(feature = "skills")]
+            Self::Skill(error) => write!(f, "{error}"),
+            Self::UnknownTool(name) => write!(
+                f,
+                "no tool is called {name:?}, whose calls are to be approved or sanitised"
+            ),
+            Self::Fixed => f.write_str("the server was built without list_changes"),
+            Self::Exhausted => f.write_str("there are no numbers left"),
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {}
