@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,30 @@ async def test_an_audit_that_is_behind_is_waited_for_or_drops_or_has_requests_re
         await client.call_tool("look")
         await until(2)
     assert [one["name"] for one in seen] == ["erase", "look"]
+
+
+@coroutine
+async def test_an_audit_that_is_always_behind_holds_up_nobody_for_ever() -> None:
+    """Threads that wait for the audit hold nothing that a thread with the interpreter waits for."""
+    told = 0
+
+    def audit(event: dict[str, Any]) -> None:
+        nonlocal told
+        time.sleep(0.0005)
+        told += 1
+
+    server = offer(Server("disk", policy=Policy(audit=audit, audit_queue=1)))
+
+    @server.tool
+    async def task() -> str:
+        return "done"
+
+    async with Client(server) as client:
+        for _ in range(5):
+            calls = [client.call_tool(name, timeout=60) for name in ("erase", "task") * 50]
+            assert {result.text for result in await asyncio.gather(*calls)} == {"erased", "done"}
+        while told < 500:
+            await asyncio.sleep(0.01)
 
 
 @coroutine

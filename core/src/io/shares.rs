@@ -4,21 +4,30 @@
 //! one of its own. The last quarter is for sources that hold few. When there is no room for a new
 //! entry:
 //!
-//! 1. an entry whose handshake is not finished gives way, oldest first;
-//! 2. then, of the source that holds most, one that was never used, then the longest unused.
+//! 1. an entry whose handshake has been unfinished for a while gives way, oldest first;
+//! 2. then one of the source that holds most: of the new entry's own source, if none holds more.
+//!
+//! Of one source, an unfinished handshake gives way first, oldest first; then an entry that was never
+//! used, then the longest unused. A handshake that has just begun is spared if another entry of its
+//! source has been left alone for long.
 //!
 //! No entry gives way to a source that holds more than the entry's own source.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::connection::Source;
 
 /// How many unfinished entries are checked for one whose source holds enough, so that a new entry costs
 /// bounded work.
 const LOOKS: usize = 64;
+
+/// In a table that [spares](Shares::sparing) handshakes, how long one that has just begun is spared, and
+/// for how long an entry that gives way in its stead was left alone.
+const SPARED: Duration = Duration::from_secs(1);
+const LEFT_ALONE: Duration = Duration::from_secs(10);
 
 /// How far an entry has come: a lower stage gives way first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,13 +49,21 @@ struct Entry<V> {
 
 struct Holder<K> {
     source: Source,
-    /// Entries in the order in which they give way.
-    held: BTreeSet<(Stage, Instant, K)>,
+    /// Unfinished entries, and all others, in the order in which they give way.
+    unfinished: BTreeSet<(Instant, K)>,
+    finished: BTreeSet<(Stage, Instant, K)>,
+}
+
+impl<K> Holder<K> {
+    fn len(&self) -> usize {
+        self.unfinished.len() + self.finished.len()
+    }
 }
 
 pub struct Shares<K, V> {
     all: usize,
     each: usize,
+    spared: Duration,
     entries: HashMap<K, Entry<V>>,
     /// The numbers of sources that hold entries. Numbers are reused.
     sources: HashMap<Source, usize>,
@@ -66,6 +83,7 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         Self {
             all,
             each: each.unwrap_or(all - all / 4).clamp(1, all),
+            spared: Duration::ZERO,
             entries: HashMap::new(),
             sources: HashMap::new(),
             holders: Vec::new(),
@@ -73,6 +91,13 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
             unfinished: BTreeSet::new(),
             counts: BTreeSet::new(),
         }
+    }
+
+    /// Has handshakes that have just begun give way only after entries that were left alone.
+    #[must_use]
+    pub fn sparing(self) -> Self {
+        let spared = SPARED;
+        Self { spared, ..self }
     }
 
     pub fn len(&self) -> usize {
@@ -97,7 +122,7 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     }
 
     fn held_by(&self, holder: usize) -> usize {
-        self.holders.get(holder).map_or(0, |one| one.held.len())
+        self.holders.get(holder).map_or(0, Holder::len)
     }
 
     /// Whether one more entry of that source fits without another giving way.
@@ -114,18 +139,43 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
 
     /// The entry that gives way to one more of that source, with its stage and the time of that stage;
     /// `None` if no entry may.
-    pub fn yields(&self, source: &Source) -> Option<(Stage, Instant, K)> {
+    pub fn yields(&self, source: &Source, now: Instant) -> Option<(Stage, Instant, K)> {
         let own = self.count(source);
-        let first = |holder: &usize| self.holders.get(*holder)?.held.first().cloned();
+        let of_own = || self.first_of(*self.sources.get(source)?, now);
         if own >= self.each && *source != Source::Unknown {
-            return first(self.sources.get(source)?);
+            return of_own();
         }
         let mut oldest = self.unfinished.iter().take(LOOKS);
-        if let Some((since, key, _)) = oldest.find(|(.., holder)| self.held_by(*holder) >= own) {
+        let gives_way = |(since, _, holder): &&(Instant, K, usize)| {
+            !self.is_spared(*since, now) && self.held_by(*holder) >= own
+        };
+        if let Some((since, key, _)) = oldest.find(gives_way) {
             return Some((Stage::Unfinished, *since, key.clone()));
         }
-        let (most, holder) = self.counts.last()?;
-        (*most >= own).then(|| first(holder))?
+        match self.counts.last()? {
+            (most, holder) if *most > own => self.first_of(*holder, now),
+            _ => of_own(),
+        }
+    }
+
+    /// The entry of that holder that gives way first.
+    fn first_of(&self, holder: usize, now: Instant) -> Option<(Stage, Instant, K)> {
+        let holder = self.holders.get(holder)?;
+        let finished = holder.finished.first();
+        let Some((begun, key)) = holder.unfinished.first() else {
+            return finished.cloned();
+        };
+        let left_alone = |(_, since, _): &&_| now.saturating_duration_since(*since) > LEFT_ALONE;
+        let instead = finished.filter(|_| self.is_spared(*begun, now));
+        instead
+            .filter(left_alone)
+            .cloned()
+            .or_else(|| Some((Stage::Unfinished, *begun, key.clone())))
+    }
+
+    /// Whether a handshake that began at that time is spared.
+    fn is_spared(&self, since: Instant, now: Instant) -> bool {
+        now.saturating_duration_since(since) < self.spared
     }
 
     pub fn insert(&mut self, key: K, source: Source, (stage, since): (Stage, Instant), value: V) {
@@ -174,7 +224,8 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         }
         let holder = Holder {
             source: source.clone(),
-            held: BTreeSet::new(),
+            unfinished: BTreeSet::new(),
+            finished: BTreeSet::new(),
         };
         let number = self.free.pop().unwrap_or(self.holders.len());
         match self.holders.get_mut(number) {
@@ -196,22 +247,28 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     }
 
     fn note(&mut self, key: &K, entry: &Entry<V>) {
-        let (holder, stage, since) = (entry.holder, entry.stage, entry.since);
+        let (stage, since) = (entry.stage, entry.since);
+        let Some(holder) = self.holders.get_mut(entry.holder) else {
+            return;
+        };
         if stage == Stage::Unfinished {
-            self.unfinished.insert((since, key.clone(), holder));
-        }
-        if let Some(holder) = self.holders.get_mut(holder) {
-            holder.held.insert((stage, since, key.clone()));
+            self.unfinished.insert((since, key.clone(), entry.holder));
+            holder.unfinished.insert((since, key.clone()));
+        } else {
+            holder.finished.insert((stage, since, key.clone()));
         }
     }
 
     fn forget(&mut self, key: &K, entry: &Entry<V>) {
-        let (holder, stage, since) = (entry.holder, entry.stage, entry.since);
+        let (stage, since) = (entry.stage, entry.since);
+        let Some(holder) = self.holders.get_mut(entry.holder) else {
+            return;
+        };
         if stage == Stage::Unfinished {
-            self.unfinished.remove(&(since, key.clone(), holder));
-        }
-        if let Some(holder) = self.holders.get_mut(holder) {
-            holder.held.remove(&(stage, since, key.clone()));
+            self.unfinished.remove(&(since, key.clone(), entry.holder));
+            holder.unfinished.remove(&(since, key.clone()));
+        } else {
+            holder.finished.remove(&(stage, since, key.clone()));
         }
     }
 }
@@ -239,18 +296,66 @@ mod tests {
             let source = source(from);
             let mut gone = None;
             if !self.0.has_room(&source) {
-                let (stage, _, key) = self.0.yields(&source).ok_or(())?;
-                if stage == Stage::Used {
+                let (stage, _, key) = self.0.yields(&source, self.now()).ok_or(())?;
+                if stage == Stage::Used && self.0.spared.is_zero() {
                     return Err(());
                 }
                 self.0.remove(&key);
                 gone = Some(key);
             }
             self.2 += 1;
-            let since = self.1 + Duration::from_millis(self.2.into());
-            self.0.insert(self.2, source, (stage, since), ());
+            self.0.insert(self.2, source, (stage, self.now()), ());
             Ok(gone)
         }
+
+        fn use_now(&mut self, key: u32) {
+            self.0.advance(&key, Stage::Used, self.now());
+        }
+
+        /// A millisecond passes with each entry.
+        fn now(&self) -> Instant {
+            self.1 + Duration::from_millis(self.2.into())
+        }
+    }
+
+    fn sparing(all: usize) -> Table {
+        let mut table = Table::new(all, None);
+        table.0.spared = SPARED;
+        table
+    }
+
+    /// Clients of one address that begin a session now and then, and leave the earlier ones, as those
+    /// of many other addresses do.
+    #[test]
+    fn a_handshake_that_has_just_begun_does_not_give_way_to_another_of_its_own() {
+        let mut table = sparing(90);
+        (0..10).for_each(|_| table.open(1, Stage::Used).map(drop).unwrap());
+        for from in 2..=9 {
+            (0..10).for_each(|_| table.open(from, Stage::Unfinished).map(drop).unwrap());
+        }
+        table.2 += 20_000;
+        (2..=9).for_each(|from| table.open(from, Stage::Unfinished).map(drop).unwrap());
+        for round in 0..5 {
+            let first = table.open(1, Stage::Unfinished).unwrap().unwrap();
+            let mine = table.2;
+            let second = table.open(1, Stage::Unfinished).unwrap().unwrap();
+            assert!(table.0.get(&mine).is_some(), "{round}: {second} gave way");
+            assert!(first <= 90 && second <= 90, "{round}: {first}, {second}");
+            [mine, mine + 1]
+                .into_iter()
+                .for_each(|key| table.use_now(key));
+        }
+    }
+
+    /// An address that floods the table with handshakes keeps what is in use at the same address.
+    #[test]
+    fn what_is_in_use_does_not_give_way_to_handshakes() {
+        let mut table = sparing(100);
+        (0..5).for_each(|_| table.open(1, Stage::Used).map(drop).unwrap());
+        for _ in 0..500 {
+            table.open(1, Stage::Unfinished).unwrap();
+        }
+        assert!((1..=5).all(|key| table.0.get(&key).is_some()));
     }
 
     #[test]
@@ -328,7 +433,7 @@ mod tests {
         let shares = &table.0;
         assert!(shares.entries.is_empty() && shares.sources.is_empty());
         assert!(shares.unfinished.is_empty() && shares.counts.is_empty());
-        assert!(shares.holders.iter().all(|holder| holder.held.is_empty()));
+        assert!(shares.holders.iter().all(|holder| holder.len() == 0));
         assert_eq!(shares.free.len(), shares.holders.len());
     }
 }

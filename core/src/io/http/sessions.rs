@@ -25,9 +25,9 @@ pub struct Sessions {
 /// Removes and returns the session that gives way to a new one of `source`; `None` if all sessions that
 /// were checked are in use.
 fn take_unused(live: &mut Live, source: &Source) -> Option<Arc<Session>> {
-    let is_large = live.len() > LOOKS;
+    let (is_large, now) = (live.len() > LOOKS, Instant::now());
     for _ in 0..LOOKS {
-        let (found, known, name) = live.yields(source)?;
+        let (found, known, name) = live.yields(source, now)?;
         let session = live.get(&name)?;
         match (session.stage(), session.idle_since()) {
             (Stage::Unfinished, _) => return live.remove(&name),
@@ -47,7 +47,7 @@ fn take_unused(live: &mut Live, source: &Source) -> Option<Arc<Session>> {
 impl Sessions {
     /// `max`: most sessions in total. `each`: most sessions of one source.
     pub fn new(max: usize, each: Option<usize>) -> Self {
-        let live = Mutex::new(Shares::new(max, each));
+        let live = Mutex::new(Shares::new(max, each).sparing());
         Self { live }
     }
 

@@ -146,7 +146,7 @@ impl Table {
 /// Lets a connection that is not established give way to one of `source`. Returns whether there was
 /// one.
 fn give_way(held: &mut Shares<usize, CancelToken>, source: &Source) -> bool {
-    match held.yields(source) {
+    match held.yields(source, Instant::now()) {
         Some((Stage::Unfinished, _, number)) => {
             if let Some(gives_way) = held.remove(&number) {
                 gives_way.cancel(None);
