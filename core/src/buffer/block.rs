@@ -39,14 +39,23 @@ impl Map {
             true => spare().take(),
             false => None,
         };
-        let (pages, touched) = match kept {
-            Some(kept) => kept,
-            None => (map(room.max(MAP_BYTES))?, 0),
-        };
+        match kept {
+            Some((pages, touched)) => Some(Self {
+                pages: Some(pages),
+                len: 0,
+                touched,
+            }),
+            None => Self::untouched(room),
+        }
+    }
+
+    /// An empty map whose pages take no memory yet.
+    fn untouched(room: usize) -> Option<Self> {
+        let pages = map(room.max(MAP_BYTES))?;
         Some(Self {
             pages: Some(pages),
             len: 0,
-            touched,
+            touched: 0,
         })
     }
 
@@ -130,6 +139,18 @@ impl Block {
         match &self.map {
             None => self.heap.capacity(),
             Some(map) => map.touched,
+        }
+    }
+
+    /// Frees memory that an earlier use of the block's map has left, if that is most of it.
+    pub fn give_back(&mut self) {
+        let Some(used) = &mut self.map else { return };
+        if used.touched / 2 > used.len.max(MAPPED_BYTES)
+            && let Some(mut map) = Map::untouched(used.room())
+        {
+            map.resize(used.len);
+            map.bytes_mut().copy_from_slice(used.bytes());
+            **used = map;
         }
     }
 

@@ -218,6 +218,11 @@ impl Input {
         }
     }
 
+    /// Frees memory that the message at hand does not need.
+    pub fn give_back(&mut self) {
+        self.block.give_back();
+    }
+
     /// The memory to account for, in bytes: the unconsumed bytes, or the whole block if it has
     /// grown beyond the usual size.
     pub fn held(&self) -> usize {

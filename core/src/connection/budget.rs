@@ -268,6 +268,21 @@ impl Held {
         fits
     }
 
+    /// Sets the share to this many bytes that leave the reserve and what may be kept to others,
+    /// however few they are.
+    #[cfg(feature = "http")]
+    pub fn occupy(&mut self, bytes: usize) {
+        let large = bytes;
+        self.budget.change(
+            &mut self.share,
+            Share {
+                bytes,
+                large,
+                ..Share::default()
+            },
+        );
+    }
+
     /// Sets the share to this many bytes kept.
     pub fn keep(&mut self, bytes: usize) {
         self.budget.change(&mut self.share, Share::kept(bytes));

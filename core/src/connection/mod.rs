@@ -234,6 +234,11 @@ impl Connection {
     /// Refuses a large message that has not fully arrived if there is no room for the rest of it.
     #[cold]
     fn give_way(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
+        if !self.core.is_short_of_room(&self.streams, stream) {
+            return;
+        }
+        self.streams[stream].reading.input.give_back();
+        self.core.count(&self.streams);
         if self.core.is_short_of_room(&self.streams, stream) {
             receive::give_way(&mut self.core, &mut self.streams, stream, host);
             self.settle(now, host);

@@ -70,7 +70,7 @@ fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
     let profiles = own.find("[profile.").and_then(|at| own.get(at..));
     let profiles = profiles.context("no profiles in Cargo.toml")?;
     let manifest = format!(
-        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}\n# Built to be tried, not to be fast.\n[profile.dev.package.mcpbolt]\nopt-level = 0\n"
+        "[package]\nname = \"project\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n[workspace]\n\n{profiles}\n"
     );
     fs::write(project.join("Cargo.toml"), manifest)?;
     fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;

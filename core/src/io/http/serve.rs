@@ -41,6 +41,9 @@ const MAX_STREAMS: u32 = 200;
 /// Maximum size of all headers of a request, in bytes, as in Node; longer ones get status 431. With
 /// HTTP/1.1, it is also the limit of hyper's read buffer.
 const MAX_HEAD_BYTES: u32 = 16 << 10;
+/// The memory that a connection takes without its bodies, approximately, in bytes: mostly hyper's
+/// buffers.
+const CONNECTION_BYTES: usize = 20 << 10;
 
 /// A server on HTTP that listens on a socket.
 pub struct HttpServer {
@@ -268,6 +271,7 @@ impl Each {
         });
         {
             let http = self.http;
+            let _state = metrics.occupied(CONNECTION_BYTES);
             let stream = handover.lend(Counted::new(stream, &metrics));
             let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), respond);
             let mut over = self.over.cancelled();

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::Budget;
+#[cfg(feature = "http")]
+use crate::connection::Held;
 
 /// Counters of a server, for monitoring. Reading them does not slow the server down.
 #[derive(Debug, Default)]
@@ -55,6 +57,14 @@ pub struct Counts {
 }
 
 impl Metrics {
+    /// Accounts for this many bytes in the server's memory budget.
+    #[cfg(feature = "http")]
+    pub(in crate::io) fn occupied(&self, bytes: usize) -> Held {
+        let mut held = Held::of(&self.budget);
+        held.occupy(bytes);
+        held
+    }
+
     /// Counters of a server whose connections share that budget.
     pub(in crate::io) fn of(budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
