@@ -238,8 +238,8 @@ impl Connection {
             return;
         }
         self.streams[stream].reading.input.give_back();
-        self.core.count(&self.streams);
-        if self.core.is_short_of_room(&self.streams, stream) {
+        self.settle(now, host);
+        if self.core.has_much() && self.core.is_short_of_room(&self.streams, stream) {
             receive::give_way(&mut self.core, &mut self.streams, stream, host);
             self.settle(now, host);
         }
