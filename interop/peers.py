@@ -10,6 +10,7 @@ from pathlib import Path
 
 import features
 import install
+import keepers
 import programs
 from scripts import Script
 
@@ -66,16 +67,14 @@ OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
 OURS = tuple(OUR_LACKS)
 CLIENTS = {
     "mcp": Peer(
-        install.PYTHON,
-        HERE / "clients" / "python_client.py",
+        *keepers.command(HERE / "clients" / "python_client.py"),
         carriers=BOTH,
         lacks=NO_TASKS,
         lacks_beside_stdio=FEW_CONNECTIONS,
     ),
     # It has the sessions of `mcp`, which is put through all revisions.
     "fastmcp": Peer(
-        install.PYTHON,
-        HERE / "clients" / "fastmcp_client.py",
+        *keepers.command(HERE / "clients" / "fastmcp_client.py"),
         revisions=ALL[-2:],
         lacks=FASTMCP_TASKS,
         lacks_beside_stdio=FEW_CONNECTIONS,
@@ -96,8 +95,8 @@ FASTMCP_SERVER = FASTMCP_TASKS | {
 }
 SERVERS = {
     "rmcp": Peer(install.RMCP / "server", lacks=RMCP_TASKS),
-    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py", carriers=BOTH, lacks=NO_TASKS),
-    "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", revisions=ALL[-2:], lacks=FASTMCP_SERVER),
+    "mcp": Peer(*keepers.command(HERE / "servers" / "python_server.py"), carriers=BOTH, lacks=NO_TASKS),
+    "fastmcp": Peer(*keepers.command(HERE / "servers" / "fastmcp_server.py"), revisions=ALL[-2:], lacks=FASTMCP_SERVER),
     "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
     "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs", lacks=NO_TASKS),
     "everything": Peer("node", HERE / "servers" / "everything.mjs", revisions=LEGACY, script=programs.everything),

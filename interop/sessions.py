@@ -150,7 +150,9 @@ def wrong(rec: record.Recording, side: str, together: bool) -> list[str]:
 
 
 def left_behind(session: int | None) -> list[str]:
-    """The processes still in the server's session (the tee makes it the leader of one)."""
+    """The processes still in the server's session (the tee makes it the leader of one). A fork (forked.py)
+    is in none of ours, but does not outlive the process that stands for it there.
+    """
     left = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

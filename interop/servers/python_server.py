@@ -235,7 +235,7 @@ server = Server(
 server.extensions[EXTENSION] = {"version": 1}
 
 
-async def main() -> None:
+async def serve() -> None:
     changing = NotificationOptions(tools_changed=True)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options(changing))
@@ -257,7 +257,12 @@ def listen(address: str) -> None:
     uvicorn.run(app, host=at.hostname, port=at.port, log_level="warning")
 
 
-if sys.argv[1:]:
-    listen(sys.argv[1])
-else:
-    anyio.run(main)
+def main() -> None:
+    if sys.argv[1:]:
+        listen(sys.argv[1])
+    else:
+        anyio.run(serve)
+
+
+if __name__ == "__main__":
+    main()
