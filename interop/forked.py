@@ -92,6 +92,8 @@ def tell(asker: socket.socket, number: int) -> None:
 
 def stand_for(path: str, words: list[str]) -> None:
     """Starts a fork with these arguments, and ends as it does."""
+    while (nothing := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # a stream was closed, whose number the socket would have had
     keeper = socket.socket(socket.AF_UNIX)
     keeper.connect(path)
     socket.send_fds(keeper, [json.dumps(words).encode()], [0, 1, 2])
@@ -99,7 +101,6 @@ def stand_for(path: str, words: list[str]) -> None:
     pid = int(answers.readline())
     for number in FORWARDED:
         signal.signal(number, lambda number, _frame: os.kill(pid, number))
-    nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):  # held by the fork alone, so that the other side sees it close them
         os.dup2(nothing, number)
     status = int(answers.readline())

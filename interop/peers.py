@@ -29,7 +29,9 @@ ONE_PLACE = STREAMABLE | {"sse": "/mcp"}
 
 
 class Peer:
-    """One client or server. A server that is a finished program has a script of its own."""
+    """One client or server. A server that is a finished program has a script of its own. A process of
+    a lasting client plays many sessions.
+    """
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class Peer:
         lacks: Lacks = {},
         lacks_beside_stdio: Lacks = {},
         script: Script | None = None,
+        lasting: bool = False,
     ) -> None:
         self.command = [str(word) for word in command]
         self.revisions = revisions
@@ -46,6 +49,7 @@ class Peer:
         self.lacks = lacks
         self.lacks_beside_stdio = lacks_beside_stdio
         self.script = script
+        self.lasting = lasting
 
     def lacking(self, carrier: str) -> set[str]:
         """The features that it does not have there."""
@@ -79,13 +83,14 @@ CLIENTS = {
         lacks=FASTMCP_TASKS,
         lacks_beside_stdio=FEW_CONNECTIONS,
     ),
-    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
+    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH, lasting=True),
     "node-v2": Peer(
         "node",
         HERE / "clients" / "node_v2.mjs",
         carriers=BOTH,
         lacks=NO_TASKS,
         lacks_beside_stdio={"unknown methods": "an error that comes with a status of its own (2026-07-28) is text to it"},
+        lasting=True,
     ),
     "rmcp": Peer(install.RMCP / "client", lacks=RMCP_TASKS),
 }

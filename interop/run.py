@@ -39,6 +39,7 @@ import browser
 import install
 import keepers
 import peers
+import players
 import table
 from browser import Visit
 from mixed import Mixed
@@ -51,10 +52,10 @@ HERE = install.HERE
 class Rules:
     """The harness's own tests."""
 
-    name = "the tee, the rules of the wire, the forks, the table"
+    name = "the tee, the rules of the wire, the processes, the table"
 
     def run(self, _into: Path) -> list[str]:
-        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire", "test_forked"]
+        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire", "test_forked", "test_players"]
         done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         readme = (HERE / "README.md").read_text()
         stale = [] if table.drawn(readme) == readme else ["README.md has another table: run.py --table draws it anew"]
@@ -218,7 +219,7 @@ def play(work: list[Work], commands: list[list[str]], jobs: int) -> int:
     into = install.CACHE / "run"
     into.mkdir(exist_ok=True)
     began, used, tally = time.monotonic(), cpu_seconds(), Tally()
-    with keepers.kept(commands), ThreadPoolExecutor(jobs) as pool:
+    with keepers.kept(commands), players.gathered(), ThreadPoolExecutor(jobs) as pool:
         for one in work:
             pool.submit(tally.do, one, into)
     print(f"{cpu_seconds() - used:.0f} s of CPU time")

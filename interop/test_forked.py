@@ -14,6 +14,7 @@ PROGRAM = """
 import os, sys, time
 def main():
     print(os.getpid(), *sys.argv[1:], flush=True)
+    print("heard by nobody", file=sys.stderr, flush=True)
     if sys.stdin.read() == "sleep": time.sleep(60)
     sys.exit(3)
 """
@@ -29,8 +30,8 @@ class Forked(unittest.TestCase):
 
     def started(self, said: str) -> tuple[subprocess.Popen, int]:
         """With that as its input, and the fork."""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        process = subprocess.Popen([*self.command, "a", "b c"], **pipes)
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        process = subprocess.Popen([*self.command, "a", "b c"], **streams)
         pid, *words = process.stdout.readline().split()
         self.assertEqual(words, ["a", "b", "c"])
         process.stdin.write(said)
@@ -42,6 +43,10 @@ class Forked(unittest.TestCase):
         for _ in range(2):
             process, _ = self.started("end")
             self.assertEqual((process.communicate()[0], process.returncode), ("", 3))
+
+    def test_closed_streams(self) -> None:
+        closed = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *self.command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.assertEqual(closed.returncode, 3)
 
     def test_signals_are_passed_on(self) -> None:
         process, pid = self.started("sleep")
