@@ -124,7 +124,7 @@ def encode(parts: list, era: dict) -> bytes:
         else:
             count = LIMIT_BYTES + 1 if part["count"] == "over the limit" else part["count"]
             out.append(part["repeat"].encode() * count)
-    return b"".join(out) + b"\n"
+    return b"".join([*out, b"\n"])
 
 
 def opened(command: list[str], era: dict) -> Server:
@@ -141,14 +141,14 @@ def play(server: Server, era: dict, case: dict) -> None:
     then = case.get("then", '"then"')
     unreadable = era["unreadable_id"]
     want = [{**one, "id": unreadable if one["id"] == "?" else one["id"]} for one in case["expect"]]
-    data = encode(case["send"], era)
+    good = '{"jsonrpc":"2.0","id":%s,$rest}' % then
+    send = [*case["send"], "\n" + good]
     got: list[dict] = []
     if "sleep" in str(case["send"]) or then != '"then"':
         # The id may be free only after the answers.
-        got = server.exchange(data, lambda answers: len(answers) >= len(want))
-        data = b""
-    good = encode(['{"jsonrpc":"2.0","id":%s,$rest}' % then], era)
-    got += server.exchange(data + good, lambda answers: {"id": then} in answers)
+        got = server.exchange(encode(case["send"], era), lambda answers: len(answers) >= len(want))
+        send = [good]
+    got += server.exchange(encode(send, era), lambda answers: {"id": then} in answers)
     want.append({"id": then})
     if case.get("any_order"):
         got, want = (sorted(answers, key=str) for answers in (got, want))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import features
 import install
+import keepers
 import programs
 from scripts import Script
 
@@ -28,7 +29,9 @@ ONE_PLACE = STREAMABLE | {"sse": "/mcp"}
 
 
 class Peer:
-    """One client or server. A server that is a finished program has a script of its own."""
+    """One client or server. A server that is a finished program has a script of its own. A process of
+    a lasting client plays many sessions.
+    """
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Peer:
         lacks: Lacks = {},
         lacks_beside_stdio: Lacks = {},
         script: Script | None = None,
+        lasting: bool = False,
     ) -> None:
         self.command = [str(word) for word in command]
         self.revisions = revisions
@@ -45,6 +49,7 @@ class Peer:
         self.lacks = lacks
         self.lacks_beside_stdio = lacks_beside_stdio
         self.script = script
+        self.lasting = lasting
 
     def lacking(self, carrier: str) -> set[str]:
         """The features that it does not have there."""
@@ -66,27 +71,26 @@ OUR_LACKS: dict[str, tuple[Lacks, Lacks]] = {
 OURS = tuple(OUR_LACKS)
 CLIENTS = {
     "mcp": Peer(
-        install.PYTHON,
-        HERE / "clients" / "python_client.py",
+        *keepers.command(HERE / "clients" / "python_client.py"),
         carriers=BOTH,
         lacks=NO_TASKS,
         lacks_beside_stdio=FEW_CONNECTIONS,
     ),
     # It has the sessions of `mcp`, which is put through all revisions.
     "fastmcp": Peer(
-        install.PYTHON,
-        HERE / "clients" / "fastmcp_client.py",
+        *keepers.command(HERE / "clients" / "fastmcp_client.py"),
         revisions=ALL[-2:],
         lacks=FASTMCP_TASKS,
         lacks_beside_stdio=FEW_CONNECTIONS,
     ),
-    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
+    "node-v1": Peer("node", HERE / "clients" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH, lasting=True),
     "node-v2": Peer(
         "node",
         HERE / "clients" / "node_v2.mjs",
         carriers=BOTH,
         lacks=NO_TASKS,
         lacks_beside_stdio={"unknown methods": "an error that comes with a status of its own (2026-07-28) is text to it"},
+        lasting=True,
     ),
     "rmcp": Peer(install.RMCP / "client", lacks=RMCP_TASKS),
 }
@@ -96,8 +100,8 @@ FASTMCP_SERVER = FASTMCP_TASKS | {
 }
 SERVERS = {
     "rmcp": Peer(install.RMCP / "server", lacks=RMCP_TASKS),
-    "mcp": Peer(install.PYTHON, HERE / "servers" / "python_server.py", carriers=BOTH, lacks=NO_TASKS),
-    "fastmcp": Peer(install.PYTHON, HERE / "servers" / "fastmcp_server.py", revisions=ALL[-2:], lacks=FASTMCP_SERVER),
+    "mcp": Peer(*keepers.command(HERE / "servers" / "python_server.py"), carriers=BOTH, lacks=NO_TASKS),
+    "fastmcp": Peer(*keepers.command(HERE / "servers" / "fastmcp_server.py"), revisions=ALL[-2:], lacks=FASTMCP_SERVER),
     "node-v1": Peer("node", HERE / "servers" / "node_v1.mjs", revisions=LEGACY, carriers=BOTH),
     "node-v2": Peer("node", HERE / "servers" / "node_v2.mjs", lacks=NO_TASKS),
     "everything": Peer("node", HERE / "servers" / "everything.mjs", revisions=LEGACY, script=programs.everything),

@@ -37,7 +37,9 @@ from pathlib import Path
 import bad_frames
 import browser
 import install
+import keepers
 import peers
+import players
 import table
 from browser import Visit
 from mixed import Mixed
@@ -50,10 +52,10 @@ HERE = install.HERE
 class Rules:
     """The harness's own tests."""
 
-    name = "the tee, the rules of the wire, the table"
+    name = "the tee, the rules of the wire, the processes, the table"
 
     def run(self, _into: Path) -> list[str]:
-        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire"]
+        command = [sys.executable, "-m", "unittest", "--quiet", "test_tee", "test_wire", "test_forked", "test_players"]
         done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         readme = (HERE / "README.md").read_text()
         stale = [] if table.drawn(readme) == readme else ["README.md has another table: run.py --table draws it anew"]
@@ -172,7 +174,8 @@ def main() -> int:
     if options.list:
         print(*(one.name for one in [*raw, *sessions]), sep="\n")
         return 0
-    return play([*gathered(sessions), *raw], options.jobs)
+    commands = [peer.command for one in sessions if isinstance(one, Session) for _, peer in (one.client, one.server)]
+    return play([*gathered(sessions), *raw], commands, options.jobs)
 
 
 def cpu_seconds() -> float:
@@ -209,14 +212,14 @@ class Tally:
             self.add(name, [f"the harness failed: {error!r}"])
 
 
-def play(work: list[Work], jobs: int) -> int:
+def play(work: list[Work], commands: list[list[str]], jobs: int) -> int:
     import wire
 
     wire.schemas()  # once, before the sessions begin side by side
     into = install.CACHE / "run"
     into.mkdir(exist_ok=True)
     began, used, tally = time.monotonic(), cpu_seconds(), Tally()
-    with ThreadPoolExecutor(jobs) as pool:
+    with keepers.kept(commands), players.gathered(), ThreadPoolExecutor(jobs) as pool:
         for one in work:
             pool.submit(tally.do, one, into)
     print(f"{cpu_seconds() - used:.0f} s of CPU time")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,13 +13,13 @@ from pathlib import Path
 import features
 import install
 import network
+import players
 import record
 import scripts
 from browser import Visit
 from peers import OURS, Peer
 
 EXIT_SECONDS = 5.0  # tens of milliseconds on a quiet machine
-SESSION_SECONDS = 90
 
 
 @dataclass
@@ -84,20 +82,12 @@ class Session:
 
     def play(self, server: list[str], stem: Path, environment: dict[str, str] = {}) -> list[str]:
         """Runs the client: what it found, and what went wrong at its end."""
-        script, log = self.script(), stem.with_suffix(".log")
-        command = [*self.client[1].command, self.revision, self.carrier, *server]
-        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **environment}}
-        with log.open("wb") as stderr:
-            process = subprocess.Popen(command, stderr=stderr, **streams)
-            steps = json.dumps([step for step, _ in script]).encode()
-            try:
-                out, _ = process.communicate(steps, timeout=SESSION_SECONDS)
-                problems = [f"the client ended with {process.returncode} (see {log})"] if process.returncode else []
-            except subprocess.TimeoutExpired:
-                process.kill()
-                out, _ = process.communicate()
-                problems = [f"no end after {SESSION_SECONDS} s (see {log})"]
-        return scripts.judge(script, [json.loads(line) for line in out.splitlines()]) + problems
+        script, client = self.script(), self.client[1]
+        played = players.again if client.lasting else players.once
+        steps = [step for step, _ in script]
+        words = [self.revision, self.carrier, *server]
+        lines, problems = played(client.command, words, steps, stem.with_suffix(".log"), environment)
+        return scripts.judge(script, [json.loads(line) for line in lines]) + problems
 
     def judged(self, whole: record.Recording, recordings: dict[str, list[record.Recording]]) -> list[str]:
         """What is wrong with what passed, and with what each side of ours sent."""
@@ -150,7 +140,9 @@ def wrong(rec: record.Recording, side: str, together: bool) -> list[str]:
 
 
 def left_behind(session: int | None) -> list[str]:
-    """The processes still in the server's session (the tee makes it the leader of one)."""
+    """The processes still in the server's session (the tee makes it the leader of one). A fork (forked.py)
+    is in none of ours, but does not outlive the process that stands for it there.
+    """
     left = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

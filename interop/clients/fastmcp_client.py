@@ -2,7 +2,6 @@
 
 from contextlib import asynccontextmanager
 
-import anyio
 import mcp_types as types
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
@@ -55,4 +54,9 @@ async def connect():
         yield Connected(client)
 
 
-anyio.run(steps.run, connect)
+def main() -> None:
+    steps.play(connect)
+
+
+if __name__ == "__main__":
+    main()

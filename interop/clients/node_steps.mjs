@@ -1,13 +1,13 @@
 // The steps of ../scripts.py for both TypeScript SDKs; each brings its own way to connect, and the
 // few calls that differ.
 //
-//     node CLIENT.mjs REVISION CARRIER SERVER...
-import { text as all } from 'node:stream/consumers';
+//     node CLIENT.mjs    with a session on each line of stdin: {"revision", "carrier", "server": [], "steps": []}
 import { setTimeout as pause } from 'node:timers/promises';
 
-const [revision, carrier, ...server] = process.argv.slice(2);
-export { revision };
-export const modern = revision >= '2026';
+export let revision;
+export let modern;
+let carrier;
+let server;
 export const info = { name: 'interop', version: '1' };
 export const capabilities = {
     roots: { listChanged: true },
@@ -153,11 +153,12 @@ const steps = {
     }
 };
 
-/** @param connect () => {client, version(), request(method, params), callTool(params, options), task?(params)} */
-export async function run(connect) {
-    const script = JSON.parse(await all(process.stdin));
+async function play(connect, session) {
+    ({ revision, carrier, server } = session);
+    modern = revision >= '2026';
+    heard = [];
     peer = await connect();
-    for (const step of script) {
+    for (const step of session.steps) {
         let outcome;
         try {
             outcome = await steps[step.do](step);
@@ -166,4 +167,27 @@ export async function run(connect) {
         }
         process.stdout.write(JSON.stringify(outcome) + '\n');
     }
+}
+
+/**
+ * Plays sessions one after another. Where the process would end, since nothing of the last session
+ * keeps it alive, `null` is printed and the next is waited for.
+ * @param connect () => {client, version(), request(method, params), callTool(params, options), task?(params)}
+ */
+export function run(connect) {
+    const { stdin } = process;
+    let received = '';
+    stdin.setEncoding('utf8').on('data', text => {
+        received += text;
+        if (!received.endsWith('\n')) return;
+        const session = JSON.parse(received);
+        received = '';
+        stdin.unref();
+        void play(connect, session);
+    });
+    process.on('beforeExit', code => {
+        if (code) return;
+        process.stdout.write('null\n');
+        stdin.ref();
+    });
 }

@@ -27,7 +27,7 @@ class PinnedClient extends Client {
     }
 }
 
-await run(async () => {
+run(async () => {
     const client = new PinnedClient(info, { capabilities });
     for (const [method, handler] of Object.entries(answers)) client.setRequestHandler(schemas[method], handler);
     for (const [method, handler] of Object.entries(notices)) client.setNotificationHandler(schemas[method], handler);

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import * as z from 'zod/v4';
 import { answers, capabilities, info, modern, notices, revision, run, transport } from './node_steps.mjs';
 
-await run(async () => {
+run(async () => {
     const held = modern
         ? { versionNegotiation: { mode: { pin: revision } } }
         : { supportedProtocolVersions: [revision] };

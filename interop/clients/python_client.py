@@ -2,7 +2,6 @@
 
 from contextlib import asynccontextmanager
 
-import anyio
 import mcp_types as types
 from mcp import Client
 from mcp.client.sse import sse_client
@@ -60,4 +59,9 @@ async def connect():
         yield Connected(client)
 
 
-anyio.run(steps.run, connect)
+def main() -> None:
+    steps.play(connect)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,21 +13,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
 import anyio
+import jsonschema  # noqa: F401 (which the SDK imports late: in each fork, see ../forked.py)
 import mcp.client.session
 import mcp_types as types
 from mcp.client import advertise
 from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 
-REVISION, CARRIER, *SERVER = sys.argv[1:]
-MODERN = REVISION >= "2026"
+# What `play` was told.
+CARRIER, SERVER, MODERN = "", [""], False
 ROOT = "file:///interop"
 EXTENSIONS = [advertise("example.com/interop", {"version": 2})]
 INFO = types.Implementation(name="interop", version="1")
 SETTLED = 0.1  # seconds, after which whatever a call made the server tell has been handled
-
-# A session offers only the newest revision of the handshake: to hold it to another, that is the newest.
-mcp.client.session.LATEST_HANDSHAKE_VERSION = REVISION
 
 heard: list[str] = []
 
@@ -217,6 +215,16 @@ async def perform(step: dict) -> dict:
         case "listen":
             return await hear(step)
     return {"unknown": step["do"]}
+
+
+def play(connect: Callable[[], AbstractAsyncContextManager[Connected]]) -> None:
+    """`SCRIPT REVISION CARRIER SERVER...`, with the steps on stdin."""
+    global CARRIER, SERVER, MODERN
+    revision, CARRIER, *SERVER = sys.argv[1:]
+    MODERN = revision >= "2026"
+    # A session offers only the newest revision of the handshake: to hold it to another, that is the newest.
+    mcp.client.session.LATEST_HANDSHAKE_VERSION = revision
+    anyio.run(run, connect)
 
 
 async def run(connect: Callable[[], AbstractAsyncContextManager[Connected]]) -> None:

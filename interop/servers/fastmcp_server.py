@@ -6,6 +6,7 @@ import json
 import sys
 from urllib.parse import urlsplit
 
+import key_value.aio.stores.memory  # noqa: F401 (which FastMCP imports late: in each fork, see ../forked.py)
 import mcp_types as types
 from fastmcp import Context, FastMCP
 from fastmcp.resources import ResourceContent, ResourceResult
@@ -152,8 +153,13 @@ def names(_reference, argument, _context) -> list[str]:
     return [name for name in ("Ada", "Adele", "Grace") if name.startswith(argument.value)]
 
 
-if sys.argv[1:]:
-    at = urlsplit(sys.argv[1])
-    server.run("http", show_banner=False, host=at.hostname, port=at.port, path=at.path, log_level="warning")
-else:
-    server.run(show_banner=False)
+def main() -> None:
+    if sys.argv[1:]:
+        at = urlsplit(sys.argv[1])
+        server.run("http", show_banner=False, host=at.hostname, port=at.port, path=at.path, log_level="warning")
+    else:
+        server.run(show_banner=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 import mcp_types as types
 import uvicorn
-from jsonschema import ValidationError, validate
+from jsonschema import Draft202012Validator, ValidationError
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.sse import SseServerTransport
@@ -47,6 +47,7 @@ ARGUMENTS = {
     "ask_user": {"message": "string"},
 } | dict.fromkeys(("stats", "log", "touch", "context", "ask_tools", "ask_page", "ask_roots", "interview"), {})
 TOOLS = {name: types.Tool(name=name, input_schema=schema(**arguments)) for name, arguments in ARGUMENTS.items()}
+ARGUMENTS_OF = {name: Draft202012Validator(tool.input_schema) for name, tool in TOOLS.items()}
 TOOLS["add"].title, TOOLS["add"].icons = "Addition", [ICON]
 TOOLS["add"].annotations = types.ToolAnnotations(read_only_hint=True)
 TOOLS["add"].output_schema = schema(sum="integer")
@@ -148,7 +149,7 @@ async def call_tool(ctx, params) -> types.CallToolResult | types.InputRequiredRe
     if params.name not in TOOLS:
         raise MCPError(INVALID_PARAMS, f"unknown tool {params.name}")
     try:
-        validate(params.arguments or {}, TOOLS[params.name].input_schema)
+        ARGUMENTS_OF[params.name].validate(params.arguments or {})
         return await perform(ctx, params)
     except ValidationError as error:
         if ctx.protocol_version < "2025-11-25":
@@ -234,7 +235,7 @@ server = Server(
 server.extensions[EXTENSION] = {"version": 1}
 
 
-async def main() -> None:
+async def serve() -> None:
     changing = NotificationOptions(tools_changed=True)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options(changing))
@@ -256,7 +257,12 @@ def listen(address: str) -> None:
     uvicorn.run(app, host=at.hostname, port=at.port, log_level="warning")
 
 
-if sys.argv[1:]:
-    listen(sys.argv[1])
-else:
-    anyio.run(main)
+def main() -> None:
+    if sys.argv[1:]:
+        listen(sys.argv[1])
+    else:
+        anyio.run(serve)
+
+
+if __name__ == "__main__":
+    main()
