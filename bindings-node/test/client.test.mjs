@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { Client, json, McpError, Server } from 'mcpbolt';
 import { folder, program } from './wire.mjs';
 
@@ -105,6 +107,14 @@ test('a child\'s stderr comes line by line', async () => {
     const client = await diagnostic({ stderr: line => lines.push(line), env: { NODE_DEBUG: 'module' } });
     await client.close();
     assert.ok(lines.some(line => line.startsWith('MODULE')));
+});
+
+test('a child shares this process\'s stderr', { skip: process.platform === 'win32' }, async () => {
+    const child = ['-c', 'echo from the child >&2; exec "$@"', 'sh', process.execPath, DIAGNOSTIC];
+    const program = `import { Client } from ${JSON.stringify(import.meta.resolve('mcpbolt'))};
+        await (await Client.spawn('/bin/sh', ${JSON.stringify(child)})).close();`;
+    const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    assert.match(stderr, /^from the child$/m);
 });
 
 test('a client of a server in this process', async () => {

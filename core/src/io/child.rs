@@ -37,6 +37,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a broken wire waits for the child's exit, which gives a better reason.
 const EXPLAIN: Duration = Duration::from_millis(20);
 
+/// This process's stderr, also where the host closes it in programs that it starts, as Node does.
+fn own_stderr() -> Stdio {
+    #[cfg(unix)]
+    if let Ok(own) = std::os::fd::AsFd::as_fd(&io::stderr()).try_clone_to_owned() {
+        return Stdio::from(own);
+    }
+    Stdio::inherit()
+}
+
 /// What happens to a child's stderr.
 #[derive(Default)]
 pub enum Stderr {
@@ -144,7 +153,7 @@ impl ChildCommand {
     pub fn spawn(self) -> io::Result<Child> {
         let mut driver = Driver::new()?;
         let (stderr, lines) = match self.stderr {
-            Stderr::Inherit => (Stdio::inherit(), None),
+            Stderr::Inherit => (own_stderr(), None),
             Stderr::Discard => (Stdio::null(), None),
             Stderr::Lines(sink) => (Stdio::piped(), Some(Lines::new(sink))),
         };
