@@ -10,7 +10,7 @@ from mcpbolt import _core
 
 from support import client, coroutine
 
-# Builds with debug assertions are not optimised, and read some MiB a second.
+# Builds with debug assertions are little optimised, and read some MiB a second.
 BYTES = (8 if hasattr(_core, "_panic_at") else 64) << 20
 SERVER = """
 import resource
