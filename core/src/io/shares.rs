@@ -4,12 +4,13 @@
 //! one of its own. The last quarter is for sources that hold few. When there is no room for a new
 //! entry:
 //!
-//! 1. an entry whose handshake has been unfinished for a while gives way, oldest first;
+//! 1. an entry whose handshake has been unfinished for a while gives way, first one that has sent nothing,
+//!    oldest first;
 //! 2. then one of the source that holds most: of the new entry's own source, if none holds more.
 //!
-//! Of one source, an unfinished handshake gives way first, oldest first; then an entry that was never
-//! used, then the longest unused. A handshake that has just begun is spared if another entry of its
-//! source has been left alone for long.
+//! Of one source, an entry that has sent nothing gives way first, then an unfinished handshake, oldest
+//! first; then an entry that was never used, then the longest unused. A handshake that has just begun is
+//! spared if another entry of its source has been left alone for long.
 //!
 //! No entry gives way to a source that holds more than the entry's own source.
 
@@ -32,11 +33,20 @@ const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// How far an entry has come: a lower stage gives way first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// Nothing was sent yet.
+    Silent,
     /// The handshake is not finished.
     Unfinished,
     /// Nothing was sent after the handshake.
     Unused,
     Used,
+}
+
+impl Stage {
+    /// Whether the handshake is not finished.
+    pub fn is_unfinished(self) -> bool {
+        self <= Self::Unfinished
+    }
 }
 
 struct Entry<V> {
@@ -50,7 +60,7 @@ struct Entry<V> {
 struct Holder<K> {
     source: Source,
     /// Unfinished entries, and all others, in the order in which they give way.
-    unfinished: BTreeSet<(Instant, K)>,
+    unfinished: BTreeSet<(Stage, Instant, K)>,
     finished: BTreeSet<(Stage, Instant, K)>,
 }
 
@@ -71,7 +81,7 @@ pub struct Shares<K, V> {
     holders: Vec<Holder<K>>,
     free: Vec<usize>,
     /// Unfinished entries, each with the number of its source.
-    unfinished: BTreeSet<(Instant, K, usize)>,
+    unfinished: BTreeSet<(Stage, Instant, K, usize)>,
     /// How many entries each source holds, with its number: the source that holds most is last.
     counts: BTreeSet<(usize, usize)>,
 }
@@ -146,11 +156,11 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
             return of_own();
         }
         let mut oldest = self.unfinished.iter().take(LOOKS);
-        let gives_way = |(since, _, holder): &&(Instant, K, usize)| {
+        let gives_way = |(_, since, _, holder): &&(Stage, Instant, K, usize)| {
             !self.is_spared(*since, now) && self.held_by(*holder) >= own
         };
-        if let Some((since, key, _)) = oldest.find(gives_way) {
-            return Some((Stage::Unfinished, *since, key.clone()));
+        if let Some((stage, since, key, _)) = oldest.find(gives_way) {
+            return Some((*stage, *since, key.clone()));
         }
         match self.counts.last()? {
             (most, holder) if *most > own => self.first_of(*holder, now),
@@ -162,15 +172,12 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     fn first_of(&self, holder: usize, now: Instant) -> Option<(Stage, Instant, K)> {
         let holder = self.holders.get(holder)?;
         let finished = holder.finished.first();
-        let Some((begun, key)) = holder.unfinished.first() else {
+        let Some(unfinished) = holder.unfinished.first() else {
             return finished.cloned();
         };
         let left_alone = |(_, since, _): &&_| now.saturating_duration_since(*since) > LEFT_ALONE;
-        let instead = finished.filter(|_| self.is_spared(*begun, now));
-        instead
-            .filter(left_alone)
-            .cloned()
-            .or_else(|| Some((Stage::Unfinished, *begun, key.clone())))
+        let instead = finished.filter(|_| self.is_spared(unfinished.1, now));
+        Some(instead.filter(left_alone).unwrap_or(unfinished).clone())
     }
 
     /// Whether a handshake that began at that time is spared.
@@ -251,9 +258,10 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         let Some(holder) = self.holders.get_mut(entry.holder) else {
             return;
         };
-        if stage == Stage::Unfinished {
-            self.unfinished.insert((since, key.clone(), entry.holder));
-            holder.unfinished.insert((since, key.clone()));
+        if stage.is_unfinished() {
+            let in_all = (stage, since, key.clone(), entry.holder);
+            self.unfinished.insert(in_all);
+            holder.unfinished.insert((stage, since, key.clone()));
         } else {
             holder.finished.insert((stage, since, key.clone()));
         }
@@ -264,9 +272,10 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         let Some(holder) = self.holders.get_mut(entry.holder) else {
             return;
         };
-        if stage == Stage::Unfinished {
-            self.unfinished.remove(&(since, key.clone(), entry.holder));
-            holder.unfinished.remove(&(since, key.clone()));
+        if stage.is_unfinished() {
+            let in_all = (stage, since, key.clone(), entry.holder);
+            self.unfinished.remove(&in_all);
+            holder.unfinished.remove(&(stage, since, key.clone()));
         } else {
             holder.finished.remove(&(stage, since, key.clone()));
         }
@@ -356,6 +365,20 @@ mod tests {
             table.open(1, Stage::Unfinished).unwrap();
         }
         assert!((1..=5).all(|key| table.0.get(&key).is_some()));
+    }
+
+    /// An address that opens thousands of streams and says nothing does not keep a client at the same
+    /// address from its handshake.
+    #[test]
+    fn what_is_silent_gives_way_before_an_older_handshake() {
+        let mut table = sparing(100);
+        table.open(1, Stage::Unfinished).unwrap();
+        for _ in 0..500 {
+            table.open(1, Stage::Silent).unwrap();
+        }
+        assert!(table.0.get(&1).is_some());
+        table.open(2, Stage::Unfinished).unwrap();
+        assert!(table.0.get(&1).is_some(), "nor do others");
     }
 
     #[test]

@@ -142,7 +142,8 @@ impl Session {
     /// The stage of the client: its first message begins the handshake, the second finishes it.
     pub fn stage(&self) -> Stage {
         match self.came.load(Relaxed) {
-            0 | 1 => Stage::Unfinished,
+            0 => Stage::Silent,
+            1 => Stage::Unfinished,
             2 => Stage::Unused,
             _ => Stage::Used,
         }
@@ -322,7 +323,7 @@ impl Session {
                 state.turn(now);
                 let stage = self.stage();
                 let mut forgotten = later(state.idle_since(stage).unwrap_or(now), ttl);
-                if stage == Stage::Unfinished {
+                if stage.is_unfinished() {
                     forgotten = forgotten.min(self.due);
                 }
                 if forgotten <= now {
@@ -364,7 +365,7 @@ impl Session {
 
 impl State {
     fn idle_since(&self, stage: Stage) -> Option<Instant> {
-        let is_read = || stage != Stage::Unfinished && self.logs.values().any(Log::is_read);
+        let is_read = || !stage.is_unfinished() && self.logs.values().any(Log::is_read);
         let busy = self.connection.in_flight() > 0 || is_read();
         (!busy).then_some(self.used)
     }

@@ -96,10 +96,25 @@ fn bare_streams_lock_nobody_out() {
         let answer = wire.answer();
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    let client = Client::open(at, "2025-06-18", json!({}));
+    let mut begun = Wire::open(at);
+    begun.send(&initialize());
+    let mut request = usual();
+    request.push((
+        "MCP-Session-Id",
+        begun.answer().header("mcp-session-id").to_owned(),
+    ));
+    let before = counts().sessions;
+    let more: Vec<_> = (0..5).map(|_| bare_gets(at, 100)).collect();
+    until("more are there", || counts().sessions >= before + 500);
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    begun.send(&post(&request, &initialized.to_string()));
+    let answer = begun.answer();
+    assert_eq!(answer.status, 202, "{answer:?}");
     until("what began no handshake ends", || {
         counts().open_sessions == 1
     });
+    drop(more);
+    let client = Client::open(at, "2025-06-18", json!({}));
     assert_eq!(listing(&client), 200);
     drop(attackers);
     serving.stop();
