@@ -100,7 +100,10 @@ pub fn test_folder(
 }
 
 pub fn tools(log: &mut Log) -> Result<()> {
-    let own = log.run(cargo("test --no-fail-fast -p xtask -- --show-output"));
+    let quickly_built = "--config profile.dev.package.xtask.opt-level=0";
+    let own = log.run(cargo(&format!(
+        "test --no-fail-fast -p xtask {quickly_built} -- --show-output"
+    )));
     test_folder("cli", log, |_, _| Ok(())).and(own)
 }
 

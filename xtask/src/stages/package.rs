@@ -74,8 +74,7 @@ fn build_user(project: &Path, dependencies: &str, log: &mut Log) -> Result<()> {
     );
     fs::write(project.join("Cargo.toml"), manifest)?;
     fs::copy(repo::root().join("Cargo.lock"), project.join("Cargo.lock"))?;
-    // Built to be tried, not to be fast.
-    let mut build = cargo("build --config profile.dev.package.mcpbolt.opt-level=0");
+    let mut build = cargo("build");
     build
         .current_dir(project)
         .env("CARGO_TARGET_DIR", repo::target());

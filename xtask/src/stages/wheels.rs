@@ -53,11 +53,7 @@ fn from_archive(tools: &Venv, archive: &Path, log: &mut Log) -> Result<PathBuf> 
         .arg("--wheel-dir")
         .arg(&folder)
         .arg(archive)
-        // Built to be tried, not to be fast.
-        .env(
-            "MATURIN_PEP517_ARGS",
-            "--profile dev --features abi3 --config profile.dev.package.mcpbolt.opt-level=0",
-        )
+        .env("MATURIN_PEP517_ARGS", "--profile dev --features abi3")
         .env("CARGO_TARGET_DIR", repo::target())
         .env("CARGO_NET_OFFLINE", "true")
         // pip finds the builder in PATH.
