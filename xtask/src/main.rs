@@ -12,6 +12,7 @@ mod conformance;
 mod demo;
 mod diagnostic;
 mod flood;
+mod guarded;
 mod load;
 mod log;
 mod machine;

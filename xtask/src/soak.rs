@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use crate::diagnostic::Language;
 use crate::flood;
+use crate::guarded;
 use crate::log::Log;
 use crate::python;
 use crate::repo::{cargo, command};
@@ -17,9 +18,9 @@ use crate::stages::bindings;
 ///
 /// Runs the ignored tests of the engine in release; the tests of the two packages on their release
 /// builds; a million calls, cancellations and exceptions of each, with limits on the memory left behind;
-/// all kinds of clients on one server process; hostile floods beside honest clients (each attack for
-/// MCPBOLT_FLOOD_SECONDS, default: 60); and the fuzzed properties on random input for
-/// MCPBOLT_SOAK_SECONDS (default: 3600).
+/// all kinds of clients on one server process; a million calls of clients with keys and a quota; hostile
+/// floods beside honest clients (each attack for MCPBOLT_FLOOD_SECONDS, default: 60); and the fuzzed
+/// properties on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
     /// Run only this stage; may be given several times
@@ -33,7 +34,7 @@ pub struct Args {
     verbose: bool,
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage {
         name: "long-tests",
         about: "the engine's ignored tests",
@@ -69,6 +70,12 @@ const STAGES: [Stage; 8] = [
         about: "one server process: clients of two eras and of the action dialect, 10,000 calls each",
         needs: &["interop/mixed.py"],
         run: mixed,
+    },
+    Stage {
+        name: "guarded",
+        about: "a million calls through servers with a verifier, a policy and a quota: what is left of them",
+        needs: &[],
+        run: guarded::stage,
     },
     Stage {
         name: "flood",

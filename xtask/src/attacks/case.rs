@@ -78,6 +78,8 @@ pub enum Setup {
     Keys,
     /// Each client has three calls a day.
     Quota,
+    /// As [`Keys`](Self::Keys), and each client has many calls a day.
+    Guarded,
 }
 
 /// How a connection begins.

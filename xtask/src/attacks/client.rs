@@ -132,6 +132,14 @@ impl Client {
         Ok(text.to_owned())
     }
 
+    /// Calls the tool `echo` with a text of its own, and checks the answer.
+    pub fn echo(&mut self, number: u64) -> Result<()> {
+        let text = format!("call {number}");
+        let said = self.call("echo", json!({"text": text}))?;
+        ensure!(said == text, "{said:?} instead of {text:?}");
+        Ok(())
+    }
+
     /// Sends a message, framed for the carrier. Returns whether the server took all of it.
     pub fn say(&mut self, message: &[u8], kind: Kind) -> Result<bool> {
         let bytes = match self.speech {

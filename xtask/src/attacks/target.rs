@@ -23,6 +23,8 @@ const START: Duration = Duration::from_secs(60);
 const KEYS: &str = "honest:key-honest,alice:key-alice,bob:key-bob";
 /// The daily calls of each client, for servers with a quota.
 pub const QUOTA: &str = "3";
+/// The same for servers that are called without end.
+const LARGE_QUOTA: &str = "1000000000";
 
 /// A running server. Dropping it ends it.
 pub struct Target {
@@ -163,6 +165,7 @@ fn command(words: &[String], setup: Setup) -> Command {
     match setup {
         Setup::Keys => drop(command.env("MCP_KEYS", KEYS)),
         Setup::Quota => drop(command.env("MCP_QUOTA", QUOTA)),
+        Setup::Guarded => drop(command.env("MCP_KEYS", KEYS).env("MCP_QUOTA", LARGE_QUOTA)),
         Setup::Plain | Setup::Bare => {}
     }
     command

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use serde_json::json;
+use anyhow::Result;
 
 use crate::attacks::case::Carrier;
 use crate::attacks::client::Client;
@@ -58,7 +57,7 @@ pub fn call(client: &mut Client, place: &Place, renews: bool, stop: &AtomicBool)
     while !stop.load(Relaxed) {
         told.calls += 1;
         let begin = Instant::now();
-        let answer = echo(client, told.calls);
+        let answer = client.echo(told.calls);
         let failed = answer.is_err();
         match answer {
             Ok(()) => told.latencies.push(begin.elapsed()),
@@ -74,13 +73,6 @@ pub fn call(client: &mut Client, place: &Place, renews: bool, stop: &AtomicBool)
         thread::sleep(PAUSE);
     }
     told
-}
-
-fn echo(client: &mut Client, number: u64) -> Result<()> {
-    let text = format!("call {number}");
-    let said = client.call("echo", json!({"text": text}))?;
-    ensure!(said == text, "{said:?} instead of {text:?}");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -74,12 +74,6 @@ pub fn all() -> Vec<Stage> {
             engine::sans_io,
         ),
         stage(
-            "features",
-            "each feature alone, without a warning",
-            &[],
-            engine::features,
-        ),
-        stage(
             "core",
             "the engine's tests, all features",
             &[],
@@ -178,6 +172,12 @@ pub fn deep() -> Vec<Deep> {
             "instruction counts stay within their limits",
             engine::valgrind,
             engine::guards,
+        ),
+        deep(
+            "features",
+            "each feature alone, without a warning",
+            nothing,
+            engine::features,
         ),
         deep(
             "loom",
