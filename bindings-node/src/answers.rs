@@ -70,8 +70,13 @@ impl<'a> Answer<'a> {
             Self::Result(kind, text) => {
                 task.end_with(is_error(kind, text), |result| write(result, kind, text));
             }
-            Self::Error(Refusal::Kind(kind), text, _) => drop(task.fail(kind, &text)),
-            Self::Error(Refusal::Code(_), text, _) => drop(task.fail(ErrorKind::Internal, &text)),
+            Self::Error(refusal, text, data) => {
+                let kind = match refusal {
+                    Refusal::Kind(kind) => kind,
+                    Refusal::Code(_) => ErrorKind::Internal,
+                };
+                task.fail(kind, &text, data);
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ function tools(heard = {}) {
         })
         .tool('break', optional, async (_, ctx) => {
             ctx.beginTask();
-            throw new ProtocolError('invalid params', 'no such film');
+            throw new ProtocolError('invalid params', 'no such film', { film: 7 });
         })
         .tool('confirm', optional, async (_, ctx) => {
             const before = await yes(ctx, 'Before?');
@@ -95,7 +95,7 @@ for (const revision of [CORE, NEWEST]) {
         const failed = await (await client.startTool('fail')).result();
         assert.deepEqual([failed.isError, textOf(failed)], [true, 'out of paper']);
         const broken = await client.startTool('break');
-        const isError = error => error instanceof McpError && error.rpcCode === -32602 && error.message === 'no such film';
+        const isError = error => error instanceof McpError && error.rpcCode === -32602 && error.message === 'no such film' && error.data?.film === 7;
         await assert.rejects(broken.result(), isError);
         assert.equal((await broken.status()).status, 'failed');
         const states = [];

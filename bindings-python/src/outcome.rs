@@ -156,8 +156,8 @@ fn refuse(work: &Work, outbox: &Outbox, failure: &Failure) -> usize {
     let Failure { code, text, data } = failure;
     let (to, data) = (&work.call.reply, data.as_deref());
     match (work.task(), code) {
-        (Some(task), Code::Of(kind)) => drop(task.fail(*kind, text)),
-        (Some(task), Code::Own(_)) => drop(task.fail(ErrorKind::Internal, text)),
+        (Some(task), Code::Of(kind)) => drop(task.fail(*kind, text, data)),
+        (Some(task), Code::Own(_)) => drop(task.fail(ErrorKind::Internal, text, data)),
         (None, Code::Of(kind)) => {
             return outbox.put(&work.session, |replies| {
                 replies.error(to, *kind, text, data)

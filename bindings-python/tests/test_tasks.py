@@ -64,7 +64,7 @@ def tools(**limits: Any) -> Server:
     @server.tool(task="optional")
     async def broken(context: Context) -> str:
         context.begin_task()
-        raise ProtocolError("internal", "the disk is gone")
+        raise ProtocolError("internal", "the disk is gone", {"disk": "sda"})
 
     @server.tool(task="optional")
     async def confirm(context: Context) -> str:
@@ -138,7 +138,7 @@ async def test_a_call_is_a_call_whoever_makes_a_task_of_it(revision: str) -> Non
         assert failed.is_error and failed.text == "out of paper"
         with pytest.raises(PeerError, match="the disk is gone") as caught:
             await client.call_tool("broken")
-        assert caught.value.code == -32603
+        assert (caught.value.code, caught.value.data) == (-32603, {"disk": "sda"})
 
 
 @pytest.mark.parametrize("revision", FORMS)
@@ -165,7 +165,7 @@ async def test_a_task_is_followed_to_its_end(revision: str) -> None:
         broken = await client.start_tool("broken")
         with pytest.raises(PeerError) as caught:
             await broken
-        assert caught.value.code == -32603
+        assert (caught.value.code, caught.value.data) == (-32603, {"disk": "sda"})
         failed = await client.start_tool("fail")
         assert (await failed).is_error
         assert (await failed.info()).status == ("failed" if revision == CORE else "completed")

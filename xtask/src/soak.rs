@@ -19,8 +19,8 @@ use crate::stages::bindings;
 /// Runs the ignored tests of the engine in release; the tests of the two packages on their release
 /// builds; a million calls, cancellations and exceptions of each, with limits on the memory left behind;
 /// all kinds of clients on one server process; a million calls of clients with keys and a quota; hostile
-/// floods beside honest clients (each attack for MCPBOLT_FLOOD_SECONDS, default: 60); and the fuzzed
-/// properties on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
+/// floods beside honest clients (each attack for MCPBOLT_FLOOD_SECONDS, default: 60; only on the server
+/// of MCPBOLT_FLOOD_LANGUAGE, if set); and the fuzzed properties on random input for MCPBOLT_SOAK_SECONDS (default: 3600).
 #[derive(clap::Args)]
 pub struct Args {
     /// Run only this stage; may be given several times

@@ -8,9 +8,9 @@
 //!    oldest first;
 //! 2. then one of the source that holds most: of the new entry's own source, if none holds more.
 //!
-//! Of one source, an entry that has sent nothing gives way first, then an unfinished handshake, oldest
-//! first; then an entry that was never used, then the longest unused. A handshake that has just begun is
-//! spared if another entry of its source has been left alone for long.
+//! Of one source, an entry that has sent nothing gives way first, then an unfinished handshake, then an
+//! entry that was never used, then the longest unused; of each kind the oldest. An entry that has just
+//! come so far is spared if another entry of its source has been left alone for long.
 //!
 //! No entry gives way to a source that holds more than the entry's own source.
 
@@ -25,8 +25,8 @@ use crate::connection::Source;
 /// bounded work.
 const LOOKS: usize = 64;
 
-/// In a table that [spares](Shares::sparing) handshakes, how long one that has just begun is spared, and
-/// for how long an entry that gives way in its stead was left alone.
+/// In a table that [spares](Shares::sparing) newcomers, how long an entry is spared at each stage before
+/// [`Stage::Used`], and for how long an entry that gives way in its stead was left alone.
 const SPARED: Duration = Duration::from_secs(1);
 const LEFT_ALONE: Duration = Duration::from_secs(10);
 
@@ -43,6 +43,8 @@ pub enum Stage {
 }
 
 impl Stage {
+    const ALL: [Self; 4] = [Self::Silent, Self::Unfinished, Self::Unused, Self::Used];
+
     /// Whether the handshake is not finished.
     pub fn is_unfinished(self) -> bool {
         self <= Self::Unfinished
@@ -59,14 +61,19 @@ struct Entry<V> {
 
 struct Holder<K> {
     source: Source,
-    /// Unfinished entries, and all others, in the order in which they give way.
-    unfinished: BTreeSet<(Stage, Instant, K)>,
-    finished: BTreeSet<(Stage, Instant, K)>,
+    /// The entries at each stage, the oldest first.
+    stages: [BTreeSet<(Instant, K)>; Stage::ALL.len()],
 }
 
-impl<K> Holder<K> {
+impl<K: Clone + Ord> Holder<K> {
     fn len(&self) -> usize {
-        self.unfinished.len() + self.finished.len()
+        self.stages.iter().map(BTreeSet::len).sum()
+    }
+
+    /// The oldest entry at a stage.
+    fn oldest(&self, stage: Stage) -> Option<(Stage, Instant, K)> {
+        let (since, key) = self.stages[stage as usize].first()?;
+        Some((stage, *since, key.clone()))
     }
 }
 
@@ -103,7 +110,8 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         }
     }
 
-    /// Has handshakes that have just begun give way only after entries that were left alone.
+    /// Has entries that have just begun, or just finished their handshake, give way only after entries that
+    /// were left alone.
     #[must_use]
     pub fn sparing(self) -> Self {
         let spared = SPARED;
@@ -171,16 +179,19 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     /// The entry of that holder that gives way first.
     fn first_of(&self, holder: usize, now: Instant) -> Option<(Stage, Instant, K)> {
         let holder = self.holders.get(holder)?;
-        let finished = holder.finished.first();
-        let Some(unfinished) = holder.unfinished.first() else {
-            return finished.cloned();
+        let oldest = || {
+            Stage::ALL
+                .into_iter()
+                .filter_map(|stage| holder.oldest(stage))
         };
-        let left_alone = |(_, since, _): &&_| now.saturating_duration_since(*since) > LEFT_ALONE;
-        let instead = finished.filter(|_| self.is_spared(unfinished.1, now));
-        Some(instead.filter(left_alone).unwrap_or(unfinished).clone())
+        let gives_way = |(stage, since, _): &(Stage, Instant, K)| match stage {
+            Stage::Used => now.saturating_duration_since(*since) > LEFT_ALONE,
+            _ => !self.is_spared(*since, now),
+        };
+        oldest().find(gives_way).or_else(|| oldest().next())
     }
 
-    /// Whether a handshake that began at that time is spared.
+    /// Whether an entry that came to its stage at that time is spared.
     fn is_spared(&self, since: Instant, now: Instant) -> bool {
         now.saturating_duration_since(since) < self.spared
     }
@@ -231,8 +242,7 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         }
         let holder = Holder {
             source: source.clone(),
-            unfinished: BTreeSet::new(),
-            finished: BTreeSet::new(),
+            stages: [const { BTreeSet::new() }; _],
         };
         let number = self.free.pop().unwrap_or(self.holders.len());
         match self.holders.get_mut(number) {
@@ -258,12 +268,10 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         let Some(holder) = self.holders.get_mut(entry.holder) else {
             return;
         };
+        holder.stages[stage as usize].insert((since, key.clone()));
         if stage.is_unfinished() {
             let in_all = (stage, since, key.clone(), entry.holder);
             self.unfinished.insert(in_all);
-            holder.unfinished.insert((stage, since, key.clone()));
-        } else {
-            holder.finished.insert((stage, since, key.clone()));
         }
     }
 
@@ -272,12 +280,10 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
         let Some(holder) = self.holders.get_mut(entry.holder) else {
             return;
         };
+        holder.stages[stage as usize].remove(&(since, key.clone()));
         if stage.is_unfinished() {
             let in_all = (stage, since, key.clone(), entry.holder);
             self.unfinished.remove(&in_all);
-            holder.unfinished.remove(&(stage, since, key.clone()));
-        } else {
-            holder.finished.remove(&(stage, since, key.clone()));
         }
     }
 }
@@ -353,6 +359,25 @@ mod tests {
             [mine, mine + 1]
                 .into_iter()
                 .for_each(|key| table.use_now(key));
+        }
+    }
+
+    /// The same clients' sessions that have finished their handshake, and are about to be used.
+    #[test]
+    fn an_entry_that_is_about_to_be_used_does_not_give_way_to_another_of_its_own() {
+        let mut table = sparing(90);
+        for from in 1..=9 {
+            (0..10).for_each(|_| table.open(from, Stage::Used).map(drop).unwrap());
+        }
+        table.2 += 20_000;
+        for round in 0..5 {
+            let left = table.open(1, Stage::Unused).unwrap().unwrap();
+            let mine = table.2;
+            let again = table.open(1, Stage::Unfinished).unwrap().unwrap();
+            assert!(table.0.get(&mine).is_some(), "{round}: {again} gave way");
+            assert!(left <= 90 && again <= 90, "{round}: {left}, {again}");
+            table.use_now(mine);
+            table.use_now(table.2);
         }
     }
 

@@ -333,7 +333,11 @@ impl Debt {
         match (task, refused) {
             (Some(task), refused) => {
                 task.end(match refused {
-                    Some(error) => Ended::Error(error.kind(), error.to_string()),
+                    Some(error) => Ended::Error(
+                        error.kind(),
+                        error.to_string(),
+                        error.data().map(Into::into),
+                    ),
                     None => {
                         Ended::Result(|w: &mut ResultWriter<'_>| result.write(w), result.is_error)
                     }

@@ -55,10 +55,8 @@ fn tools() -> Builder {
         })
         .tool(tool("break"), |_: Arguments, context: Context| async move {
             context.begin_task();
-            Err::<&str, _>(HandlerError::protocol(
-                ErrorKind::Internal,
-                "the disk is gone",
-            ))
+            let gone = HandlerError::protocol(ErrorKind::Internal, "the disk is gone");
+            Err::<&str, _>(gone.with_data(&json!({"disk": "sda"})))
         })
         .tool(
             tool("confirm"),
@@ -163,7 +161,7 @@ fn the_extension_makes_tasks_of_calls_and_keeps_what_comes_of_them() {
     assert_eq!(task["status"], "failed");
     assert_eq!(
         task["error"],
-        json!({"code": -32603, "message": "the disk is gone"})
+        json!({"code": -32603, "message": "the disk is gone", "data": {"disk": "sda"}})
     );
     assert!(task.get("result").is_none());
     // What is done at once is answered at once, whatever an older form asks for.
@@ -330,6 +328,7 @@ fn the_core_form_makes_tasks_of_calls_that_ask_for_it() {
         assert_eq!(task.get("statusMessage").is_some(), status == "failed");
         if name == "break" {
             assert_eq!(code(&result), -32603);
+            assert_eq!(result["error"]["data"], json!({"disk": "sda"}));
             continue;
         }
         let related = json!({"io.modelcontextprotocol/related-task": {"taskId": id}});

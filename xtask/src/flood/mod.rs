@@ -33,6 +33,8 @@ const QUICK: Duration = Duration::from_millis(50);
 const SETTLES: Duration = Duration::from_secs(5);
 /// The variable that sets the length of each attack, in seconds.
 const SECONDS: &str = "MCPBOLT_FLOOD_SECONDS";
+/// The variable that names the only language whose server is flooded.
+const LANGUAGE: &str = "MCPBOLT_FLOOD_LANGUAGE";
 
 /// The size of a flood.
 #[derive(Clone, Copy)]
@@ -95,9 +97,12 @@ pub fn stage(log: &mut Log) -> Result<()> {
         flood.length = Duration::from_secs(seconds.parse().context(SECONDS)?);
     }
     let mut programs = Vec::new();
-    for language in Language::ALL {
+    let only = std::env::var(LANGUAGE).ok();
+    let chosen = |language: &Language| only.as_deref().is_none_or(|only| only == language.name());
+    for language in Language::ALL.into_iter().filter(chosen) {
         programs.push((language, program(language, Build::Release)?));
     }
+    ensure!(!programs.is_empty(), "{LANGUAGE} is rust, python or node");
     let (table, failures) = run(&programs, flood)?;
     log.line(&table)?;
     println!("{table}");

@@ -107,7 +107,7 @@ pub fn tools(log: &mut Log) -> Result<()> {
     test_folder("cli", log, |_, _| Ok(())).and(own)
 }
 
-/// Runs with optimisation level 1 at most, so that overflow and assertions are checked.
+/// Runs without optimisation, so that overflow and assertions are checked.
 pub fn fuzz(log: &mut Log) -> Result<()> {
     replay(log, "5")
 }

@@ -52,9 +52,9 @@ pub struct HttpOptions {
     /// default: each request is attributed to its peer address.
     pub trusted_proxies: Vec<Network>,
     /// Maximum number of sessions of the handshake era at a time, 10,000 by default. When the table is
-    /// full, a session whose handshake is not finished is closed, oldest first; then the longest unused
-    /// session of the client that has the most. A session never gives way to a client that has more
-    /// sessions.
+    /// full, a session that has received no message is closed, oldest first; then one whose handshake is
+    /// not finished, oldest first; then the longest unused session of the client that has the most. A
+    /// session never gives way to a client that has more sessions.
     pub max_sessions: usize,
     /// Maximum number of sessions of one client at a time; a client is identified by its principal,
     /// else by its address. By default three quarters of `max_sessions`; the last quarter is left for

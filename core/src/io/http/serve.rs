@@ -42,8 +42,8 @@ const MAX_STREAMS: u32 = 200;
 /// HTTP/1.1, it is also the limit of hyper's read buffer.
 const MAX_HEAD_BYTES: u32 = 16 << 10;
 /// The memory that a connection takes without its bodies, approximately, in bytes: mostly hyper's
-/// buffers.
-const CONNECTION_BYTES: usize = 20 << 10;
+/// buffers, with what the allocator loses between short blocks.
+const CONNECTION_BYTES: usize = 28 << 10;
 
 /// A server on HTTP that listens on a socket.
 pub struct HttpServer {

@@ -29,8 +29,9 @@ use crate::server::{AnyExecutor, Hosting, ServerHost};
 
 /// The number of the log for messages that belong to no request.
 pub const STANDING: u64 = 0;
-/// The memory that a session takes without its logs, approximately, in bytes.
-const SESSION_BYTES: usize = 8 << 10;
+/// The memory that a session takes without its logs, approximately, in bytes: with the stream that its
+/// client reads.
+const SESSION_BYTES: usize = 10 << 10;
 
 pub struct Session {
     id: Arc<str>,

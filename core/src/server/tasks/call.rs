@@ -30,7 +30,8 @@ pub struct TaskCall {
 pub(in crate::server) enum Ended<W> {
     /// A result, and whether it reports an error.
     Result(W, bool),
-    Error(ErrorKind, String),
+    /// A protocol error with its kind, its text and its `data` as raw JSON.
+    Error(ErrorKind, String, Option<Box<str>>),
     Cancelled,
 }
 
@@ -136,11 +137,12 @@ impl TaskCall {
         self.end(Ended::Result(write, is_error))
     }
 
-    /// Ends the task with a protocol error. Returns `false` if the call is no task.
-    pub fn fail(&self, kind: ErrorKind, text: &str) -> bool {
+    /// Ends the task with a protocol error; `data` is raw JSON. Returns `false` if the call is no task.
+    pub fn fail(&self, kind: ErrorKind, text: &str, data: Option<&str>) -> bool {
         self.end(Ended::<fn(&mut ResultWriter<'_>)>::Error(
             kind,
             text.to_owned(),
+            data.map(Into::into),
         ))
     }
 
@@ -154,7 +156,7 @@ impl TaskCall {
                 let json = answer_object(self.reply.revision(), write);
                 (Some(Outcome::Result(json.into())), is_error)
             }
-            Ended::Error(kind, text) => (Some(Outcome::Error(kind, text.into())), true),
+            Ended::Error(kind, text, data) => (Some(Outcome::Error(kind, text.into(), data)), true),
             Ended::Cancelled => (None, false),
         };
         let budget = &self.handle.config().budget;

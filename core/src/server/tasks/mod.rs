@@ -204,11 +204,15 @@ impl Tasks {
         }
         let (most, most_own) = (self.limits.bytes, self.limits.bytes_per_owner());
         let mut account = Held::of(budget);
-        let mut too_much = |outcome: &Outcome| matches!(outcome, Outcome::Result(json) if held + json.len() > most || own + json.len() > most_own || !account.try_keep(json.len()));
+        let mut too_much = |outcome: &Outcome| {
+            let size = outcome.size();
+            held + size > most || own + size > most_own || !account.try_keep(size)
+        };
         let outcome = outcome.map(|outcome| match too_much(&outcome) {
             true => Outcome::Error(
                 ErrorKind::Overloaded,
                 "there is no room for the result".into(),
+                None,
             ),
             false => outcome,
         });

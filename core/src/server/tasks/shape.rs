@@ -50,12 +50,16 @@ impl Task {
         }
         match &state.outcome {
             Some(Outcome::Result(json)) => drop(write!(out, ",\"result\":{json}")),
-            Some(Outcome::Error(kind, text)) => {
+            Some(Outcome::Error(kind, text, data)) => {
                 let mut message = Vec::new();
                 string::append(&mut message, text);
                 let message = String::from_utf8(message).unwrap_or_default();
                 let code = kind.code(self.revision);
-                let _ = write!(out, ",\"error\":{{\"code\":{code},\"message\":{message}}}");
+                let _ = write!(out, ",\"error\":{{\"code\":{code},\"message\":{message}");
+                if let Some(data) = data {
+                    let _ = write!(out, ",\"data\":{data}");
+                }
+                out.push('}');
             }
             None if state.status == TaskStatus::InputRequired => {
                 out.push_str(",\"inputRequests\":{");

@@ -58,14 +58,15 @@ pub(in crate::server) struct State {
 pub(in crate::server) enum Outcome {
     /// A result, as an object.
     Result(Box<str>),
-    /// A protocol error.
-    Error(ErrorKind, Box<str>),
+    /// A protocol error, with its `data` as raw JSON.
+    Error(ErrorKind, Box<str>, Option<Box<str>>),
 }
 
 impl Outcome {
-    fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
-            Self::Result(text) | Self::Error(_, text) => text.len(),
+            Self::Result(text) | Self::Error(_, text, None) => text.len(),
+            Self::Error(_, text, Some(data)) => text.len() + data.len(),
         }
     }
 }
@@ -126,7 +127,7 @@ impl Task {
         let mut state = self.state();
         let (status, message) = match &outcome {
             None => (TaskStatus::Cancelled, None),
-            Some(Outcome::Error(_, text)) => (TaskStatus::Failed, Some(text.clone())),
+            Some(Outcome::Error(_, text, _)) => (TaskStatus::Failed, Some(text.clone())),
             // R-TSK-21, R-TSX-09
             Some(_) if is_error && self.form() == TaskForm::Core => {
                 (TaskStatus::Failed, Some("the tool reports an error".into()))
@@ -165,7 +166,9 @@ impl Task {
                 result.object(json);
                 result.meta(&self.related());
             }),
-            Some(Outcome::Error(kind, text)) => replies.error(reply, *kind, text, None),
+            Some(Outcome::Error(kind, text, data)) => {
+                replies.error(reply, *kind, text, data.as_deref());
+            }
             None => {
                 let why = "the task was cancelled";
                 replies.error(reply, ErrorKind::InvalidParams, why, None);
