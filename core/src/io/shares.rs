@@ -370,7 +370,7 @@ mod tests {
             (0..10).for_each(|_| table.open(from, Stage::Used).map(drop).unwrap());
         }
         table.2 += 20_000;
-        for round in 0..5 {
+        for round in 0..3 {
             let left = table.open(1, Stage::Unused).unwrap().unwrap();
             let mine = table.2;
             let again = table.open(1, Stage::Unfinished).unwrap().unwrap();
