@@ -4,13 +4,14 @@
 //! one of its own. The last quarter is for sources that hold few. When there is no room for a new
 //! entry:
 //!
-//! 1. an entry whose handshake has been unfinished for a while gives way, first one that has sent nothing,
-//!    oldest first;
+//! 1. an entry whose handshake has been unfinished for a while gives way: first one that has sent nothing;
+//!    of each kind the oldest;
 //! 2. then one of the source that holds most: of the new entry's own source, if none holds more.
 //!
-//! Of one source, an entry that has sent nothing gives way first, then an unfinished handshake, then an
-//! entry that was never used, then the longest unused; of each kind the oldest. An entry that has just
-//! come so far is spared if another entry of its source has been left alone for long.
+//! Among the entries of one source, the first to give way is one that has sent nothing, then one with an
+//! unfinished handshake, then one that was never used, then the longest unused; of each kind the oldest.
+//! An entry that has just reached its stage is spared if another entry of its source has been left alone
+//! for long.
 //!
 //! No entry gives way to a source that holds more than the entry's own source.
 
@@ -33,7 +34,7 @@ const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// How far an entry has come: a lower stage gives way first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Nothing was sent yet.
+    /// The peer has sent nothing.
     Silent,
     /// The handshake is not finished.
     Unfinished,
