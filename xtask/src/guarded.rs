@@ -7,9 +7,10 @@ use anyhow::{Context, Result, anyhow, ensure};
 use crate::attacks::case::{Carrier, Setup};
 use crate::attacks::client::Client;
 use crate::attacks::program;
-use crate::attacks::target::{Place, Target};
+use crate::attacks::target::Target;
 use crate::columns::align;
 use crate::diagnostic::Language;
+use crate::flood::honest;
 use crate::log::Log;
 use crate::repo::Build;
 
@@ -31,7 +32,7 @@ pub fn stage(log: &mut Log) -> Result<()> {
         let server = Target::start(&words, Carrier::Http, Setup::Guarded)?;
         let mut clients: Vec<_> = KEYS
             .iter()
-            .map(|key| open(&server.place, key))
+            .map(|key| honest::open(&server.place, Some(key)))
             .collect::<Result<_>>()?;
         call(&mut clients, WARM_UP)?;
         let before = server.memory().0;
@@ -53,15 +54,6 @@ pub fn stage(log: &mut Log) -> Result<()> {
     println!("{table}");
     ensure!(grown == 0, "{grown} servers grew");
     Ok(())
-}
-
-/// Opens a session for the client with that key.
-fn open(place: &Place, key: &str) -> Result<Client> {
-    let host = format!("127.0.0.1:{}", place.port());
-    let mut client = Client::new(place.connect(None)?, Carrier::Http, &host);
-    client.key = Some(key.to_owned());
-    client.shake_hands()?;
-    Ok(client)
 }
 
 /// Makes so many calls in all, from all clients at once, and checks each answer.

@@ -43,10 +43,11 @@ impl Told {
     }
 }
 
-/// Opens a client with a new session.
-pub fn open(place: &Place) -> Result<Client> {
+/// Opens a client with a new session, with this key if one is given.
+pub fn open(place: &Place, key: Option<&str>) -> Result<Client> {
     let host = format!("127.0.0.1:{}", place.port());
     let mut client = Client::new(place.connect(None)?, Carrier::Http, &host);
+    client.key = key.map(str::to_owned);
     client.shake_hands()?;
     Ok(client)
 }
@@ -65,7 +66,7 @@ pub fn call(client: &mut Client, place: &Place, renews: bool, stop: &AtomicBool)
         }
         // After a failure, later answers on the connection cannot be assigned to calls.
         if failed || renews && told.calls.is_multiple_of(CALLS) {
-            match open(place) {
+            match open(place, None) {
                 Ok(another) => *client = another,
                 Err(error) => told.failures.push(format!("another session: {error:#}")),
             }

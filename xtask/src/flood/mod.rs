@@ -1,7 +1,7 @@
 //! A hostile flood beside honest clients: measures how it affects their calls and the server's memory.
 
 mod attackers;
-mod honest;
+pub mod honest;
 mod scripts;
 
 use std::net::Ipv4Addr;
@@ -167,7 +167,7 @@ fn one(words: &[String], source: Source, flood: Flood) -> Result<Outcome> {
     let to = to.context("the server listens on no address of IPv4")?;
     let place = server.place.clone();
     let mut clients: Vec<Client> = (0..flood.clients)
-        .map(|_| honest::open(&place))
+        .map(|_| honest::open(&place, None))
         .collect::<Result<_>>()?;
     // If the attackers have other addresses, a client can begin new sessions. If they share its address,
     // it may not, but its existing session must keep working.
