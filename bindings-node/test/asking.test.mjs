@@ -370,7 +370,7 @@ test('roots are shown while JavaScript is busy', async () => {
     );
     const call = client.callTool('ask');
     // The request goes out; then this thread is held for longer than the question may take.
-    for (const end = Date.now() + 1000; Date.now() < end; );
-    assert.ok(Number(textOf(await call)) < 800, textOf(await call));
+    for (const end = Date.now() + 4000; Date.now() < end; );
+    assert.ok(Number(textOf(await call)) < 2000, textOf(await call));
     await client.close();
 });

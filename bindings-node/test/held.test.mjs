@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { Server } from 'mcpbolt';
+import { until } from './until.mjs';
 import { connect, folder, program, spawned, Wire } from './wire.mjs';
 
 const HELD_MS = process.env.MCPBOLT_SOAK ? 10_000 : 5000;
@@ -150,6 +151,7 @@ test('who does not keep up misses log messages, and nothing that has changed', a
 test('a call that comes while others are given up is none of theirs', async () => {
     const wire = await Wire.open(
         program(`
+            import { writeSync } from 'node:fs';
             import { Server } from 'mcpbolt';
             const calls = [];
             const wait = (_, ctx) => new Promise(() => {
@@ -158,14 +160,14 @@ test('a call that comes while others are given up is none of theirs', async () =
             });
             await new Server('held', '1', { onError: () => {} })
                 .tool('wait', {}, wait)
-                .tool('hold', {}, ({ ms }) => { const end = Date.now() + ms; while (Date.now() < end); return 'held'; })
+                .tool('hold', {}, ({ ms }) => { writeSync(2, 'held'); const end = Date.now() + ms; while (Date.now() < end); return 'held'; })
                 .tool('echo', {}, () => 'x')
                 .run();
         `)
     );
     for (const id of ['first', 'second']) wire.call(id, 'wait', {}, { progressToken: id });
-    wire.call('held', 'hold', { ms: 500 });
-    await pause(200);
+    wire.call('held', 'hold', { ms: 1000 });
+    await until(() => wire.stderr.includes('held'));
     for (const requestId of ['first', 'second']) wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
     wire.call('new', 'echo', {}, { progressToken: 'new' });
     assert.equal((await wire.answer('new')).result.content[0].text, 'x');

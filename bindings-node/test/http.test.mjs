@@ -220,7 +220,7 @@ test('a handler that never ends holds nobody up for longer than that', async () 
     await until(async () => (await ask(serving.address, stateless('tools/list'))).status === 200);
     const asked = Date.now();
     assert.equal((await serving.close()).unanswered, 1);
-    assert.ok(Date.now() - asked < 1500, `${Date.now() - asked} ms`);
+    assert.ok(Date.now() - asked < 4000, `${Date.now() - asked} ms`);
     await call;
 });
 

@@ -25,8 +25,9 @@ async function run(source) {
 }
 
 const SECOND = `
+    import { writeSync } from 'node:fs';
     import { Server } from 'mcpbolt';
-    const server = new Server('again', '1').tool('hold', {}, () => { for (;;); });
+    const server = new Server('again', '1').tool('hold', {}, () => { for (writeSync(1, 'held\\n'); ; ); });
     await (await server.serve('http://127.0.0.1:0/mcp')).close();
     const second = await server.serve('http://127.0.0.1:0/mcp', { graceMs: 60_000 });
     console.log(second.address);
@@ -43,9 +44,9 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'])
     });
 
 test('a second server of a process hears signals while a handler holds the loop', { timeout: 20_000 }, async () => {
-    const { child, ended, address } = await run(SECOND);
+    const { child, ended, line, address } = await run(SECOND);
     const call = fetch(address, toolCall('hold')).catch(() => 'gone');
-    await pause(200);
+    assert.equal(await line(), 'held');
     for (let i = 0; i < 2; i++) {
         child.kill('SIGTERM');
         await pause(100);
