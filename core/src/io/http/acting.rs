@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use hyper::header::HeaderMap;
-use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 
 use super::actions;
@@ -13,6 +12,7 @@ use super::body::HttpBody;
 use super::endpoint::Endpoint;
 use super::events::messages;
 use super::exchange::{Answering, Exchange};
+use super::gate::Admitted;
 use super::running::Resumed;
 use crate::action::ErrorType;
 use crate::buffer::Input;
@@ -28,17 +28,18 @@ impl Endpoint {
     /// Serves a posted action, which stands alone.
     pub(super) async fn act(
         &self,
-        parts: Parts,
+        request: Admitted,
         body: Input,
         streamed: bool,
     ) -> Response<HttpBody> {
-        let version = match actions::version(&parts.headers) {
+        let version = match actions::version(request.headers()) {
             Ok(version) => version,
             Err(why) => return actions::unspoken(&why),
         };
-        let exchange = self.take(&parts);
-        let head = self.head(&parts, None);
-        let response = self.carry_out(exchange, head, parts.headers, body, streamed);
+        let exchange = self.take(&request);
+        let head = self.head(&request, None);
+        let headers = request.into_parts().headers;
+        let response = self.carry_out(exchange, head, headers, body, streamed);
         actions::versioned(response.await, &version)
     }
 
@@ -82,17 +83,17 @@ impl Endpoint {
     }
 
     /// Opens or resumes the stream of an action that the query names.
-    pub(super) async fn stream_action(&self, parts: Parts) -> Response<HttpBody> {
-        let version = match actions::version(&parts.headers) {
+    pub(super) async fn stream_action(&self, request: Admitted) -> Response<HttpBody> {
+        let version = match actions::version(request.headers()) {
             Ok(version) => version,
             Err(why) => return actions::unspoken(&why),
         };
-        if let Some(id) = actions::resumes(&parts.headers) {
-            let response = self.resume_action(id, parts.extensions.get());
+        if let Some(id) = actions::resumes(request.headers()) {
+            let response = self.resume_action(id, request.principal());
             return actions::versioned(response, &version);
         }
-        let mut exchange = self.take(&parts);
-        let query = parts.uri.query().unwrap_or_default();
+        let mut exchange = self.take(&request);
+        let query = request.parts().uri.query().unwrap_or_default();
         let asked = actions::of_query(query, |action| exchange.action_schema(action));
         let asked = match asked {
             Ok(asked) => asked,
@@ -106,8 +107,9 @@ impl Endpoint {
         }
         let mut body = Input::with_room(asked.request.len());
         body.extend(&asked.request);
-        let head = self.head(&parts, None);
-        let response = self.carry_out(exchange, head, parts.headers, body, true);
+        let head = self.head(&request, None);
+        let headers = request.into_parts().headers;
+        let response = self.carry_out(exchange, head, headers, body, true);
         actions::versioned(response.await, &version)
     }
 }

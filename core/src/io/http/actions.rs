@@ -42,9 +42,9 @@ pub fn says_so(headers: &HeaderMap) -> bool {
     headers.contains_key(VERSION)
 }
 
-/// Whether a POST may be an action as far as its headers tell.
+/// Whether a POST that does not say so may be an action as far as its headers tell.
 pub fn may_be(headers: &HeaderMap) -> bool {
-    says_so(headers) || !headers.contains_key(headers::VERSION) && !headers.contains_key(SESSION)
+    !headers.contains_key(headers::VERSION) && !headers.contains_key(SESSION)
 }
 
 /// Whether a body is a request of the dialect, or an invalid attempt at one.

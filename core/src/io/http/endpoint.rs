@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use http_body::Body;
 use hyper::header::HeaderMap;
-use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 
 use super::actions;
@@ -16,7 +15,6 @@ use super::collect::collect;
 use super::events::{self, Encoder, Events, messages};
 use super::exchange::{Answering, Exchange};
 use super::gate::{self, Admitted, Gate, Wish};
-use super::identify;
 use super::media;
 use super::options::HttpOptions;
 use super::route::legacy_session;
@@ -119,58 +117,52 @@ impl Endpoint {
         admitted: Admitted,
         body: B,
     ) -> Response<HttpBody> {
-        let wish = admitted.wish();
-        let parts = admitted.into_parts();
-        let takes_actions = self.stateless.actions;
-        if wish == Wish::Action {
-            return self.stream_action(parts).await;
+        if admitted.wish() == Wish::Action {
+            return self.stream_action(admitted).await;
         }
-        let in_actions = takes_actions && actions::says_so(&parts.headers);
-        let answer = self.serve(wish, parts, body).await;
+        let in_actions = admitted.in_actions();
+        let answer = self.serve(admitted, body).await;
         answer.unwrap_or_else(|refusal| gate::refused(refusal, in_actions))
     }
 
-    async fn serve<B: Body>(self: &Arc<Self>, wish: Wish, parts: Parts, body: B) -> Answer {
-        let Parts { headers, .. } = &parts;
-        if wish == Wish::Message
+    async fn serve<B: Body>(self: &Arc<Self>, request: Admitted, body: B) -> Answer {
+        let headers = request.headers();
+        let is_message = request.wish() == Wish::Message;
+        if is_message
             && self.stateless.actions
-            && actions::may_be(headers)
-            && legacy_session(&parts.uri).is_none()
+            && (request.in_actions() || actions::may_be(headers))
+            && legacy_session(&request.parts().uri).is_none()
         {
             let body = self.collect(headers, body).await?;
             if actions::is_one(headers, &body) {
                 let streamed = actions::wants_events(headers);
-                return Ok(self.act(parts, body, streamed).await);
+                return Ok(self.act(request, body, streamed).await);
             }
             media::check_accept(headers)?;
-            return self.serve_rpc(wish, parts, Coming::Whole::<B>(body)).await;
+            return self.serve_rpc(request, Coming::Whole::<B>(body)).await;
         }
-        if wish == Wish::Message {
+        if is_message {
             media::check_accept(headers)?;
         }
-        self.serve_rpc(wish, parts, Coming::Wire(body)).await
+        self.serve_rpc(request, Coming::Wire(body)).await
     }
 
-    async fn serve_rpc<B: Body>(
-        self: &Arc<Self>,
-        wish: Wish,
-        parts: Parts,
-        body: Coming<B>,
-    ) -> Answer {
+    async fn serve_rpc<B: Body>(self: &Arc<Self>, request: Admitted, body: Coming<B>) -> Answer {
         match &self.sessions {
-            Some(sessions) => self.serve_sessions(sessions, wish, parts, body).await,
+            Some(sessions) => self.serve_sessions(sessions, request, body).await,
             None => {
-                let body = self.whole(&parts.headers, body).await?;
-                Ok(self.exchange(parts, body).await)
+                let body = self.whole(request.headers(), body).await?;
+                Ok(self.exchange(request, body).await)
             }
         }
     }
 
     /// Builds the head of a request if the server's host asked for heads.
-    pub(super) fn head(&self, parts: &Parts, session: Option<&Session>) -> Option<Arc<Head>> {
+    pub(super) fn head(&self, request: &Admitted, session: Option<&Session>) -> Option<Arc<Head>> {
         if !self.hosting.wants_heads() {
             return None;
         }
+        let parts = request.parts();
         let headers = parts.headers.iter();
         let target = parts.uri.path_and_query();
         Some(Arc::new(Head {
@@ -180,7 +172,7 @@ impl Endpoint {
                 .map(|(name, value)| (name.as_str().into(), value.as_bytes().into()))
                 .collect(),
             session: session.map(|session| (**session.id()).into()),
-            peer: parts.extensions.get::<Peer>().map(|peer| peer.0),
+            peer: request.peer().map(|peer| peer.0),
         }))
     }
 
@@ -190,9 +182,8 @@ impl Endpoint {
     }
 
     /// The source that a request is attributed to.
-    pub(super) fn source(&self, parts: &Parts) -> Source {
-        let trusted = &self.options.trusted_proxies;
-        identify::source(trusted, &parts.headers, &parts.extensions)
+    pub(super) fn source(&self, request: &Admitted) -> Source {
+        request.source(&self.options.trusted_proxies)
     }
 
     pub(super) async fn whole<B: Body>(
@@ -211,22 +202,22 @@ impl Endpoint {
     }
 
     /// Answers a request that stands alone.
-    pub(super) async fn exchange(&self, parts: Parts, body: Input) -> Response<HttpBody> {
-        let head = self.head(&parts, None);
-        let mut exchange = self.take(&parts);
-        exchange.begin(parts.headers, body, head);
+    pub(super) async fn exchange(&self, request: Admitted, body: Input) -> Response<HttpBody> {
+        let head = self.head(&request, None);
+        let mut exchange = self.take(&request);
+        exchange.begin(request.into_parts().headers, body, head);
         poll_fn(|cx| exchange.poll(cx)).await;
         self.answer(exchange)
     }
 
     /// Takes an exchange for a new request: a finished one of the same principal, or a new one.
-    pub(super) fn take(&self, parts: &Parts) -> Box<Exchange> {
-        let (config, principal) = (&self.stateless, parts.extensions.get());
+    pub(super) fn take(&self, request: &Admitted) -> Box<Exchange> {
+        let (config, principal) = (&self.stateless, request.principal());
         let mut exchange = self.spare.take(principal).unwrap_or_else(|| {
             let timers = self.timekeeper.handle(config);
             Box::new(Exchange::new(&*self.hosting, config, timers, principal))
         });
-        exchange.sent_from(self.source(parts));
+        exchange.sent_from(self.source(request));
         exchange
     }
 

@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
@@ -21,11 +22,14 @@ use super::actions;
 use super::answers::{self, Refusal};
 use super::body::HttpBody;
 use super::cors::Page;
-use super::identify::identify;
+use super::endpoint::Peer;
+use super::forwarded::Network;
+use super::identify::{self, identify};
 use super::media::{EVENTS, accepts, is_json};
 use super::options::HttpOptions;
 use super::source;
 use super::upgrade;
+use crate::connection::{Principal, Source};
 use crate::policy::Policy;
 
 /// What a request asks for.
@@ -43,10 +47,13 @@ pub enum Wish {
     WebSocket,
 }
 
-/// A request that has passed the gate. Only the gate creates one.
+/// A request that has passed the gate, without its body. Only the gate creates one.
 pub struct Admitted {
-    parts: Parts,
+    parts: Box<Parts>,
     wish: Wish,
+    in_actions: bool,
+    peer: Option<Peer>,
+    principal: Option<Principal>,
 }
 
 impl Admitted {
@@ -55,9 +62,36 @@ impl Admitted {
         self.wish
     }
 
-    /// The head of the request. The extensions hold the principal if the server has a verifier.
+    /// Whether the answer is written in the action dialect, even if the request is refused (F-63).
+    pub fn in_actions(&self) -> bool {
+        self.in_actions
+    }
+
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// Where the request comes from, if that is known.
+    pub fn peer(&self) -> Option<Peer> {
+        self.peer
+    }
+
+    /// Who sent the request, if that is known.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
+    /// What the request counts against: the principal if there is one, else the address.
+    pub fn source(&self, trusted: &[Network]) -> Source {
+        identify::source(trusted, self.headers(), self.peer).or_principal(self.principal())
+    }
+
     pub fn into_parts(self) -> Parts {
-        self.parts
+        *self.parts
     }
 }
 
@@ -100,8 +134,8 @@ impl Gate {
         self.policy.is_some()
     }
 
-    /// Checks a request.
-    pub fn pass(&self, parts: Parts) -> Passed {
+    /// Checks a request from `peer`.
+    pub fn pass(&self, parts: Box<Parts>, peer: Option<Peer>) -> Passed {
         let in_actions = self.actions && actions::says_so(&parts.headers);
         let refused = |refusal| Err(Box::new(refused(refusal, in_actions)));
         if let Err(refusal) = source::check(&parts.uri, &parts.headers, &self.options) {
@@ -116,7 +150,7 @@ impl Gate {
         let request = match (preflight, self.wish(&parts)) {
             (Some(answer), _) => Err(Box::new(answer)),
             (None, Err(refusal)) => refused(refusal),
-            (None, Ok(wish)) => self.identified(parts, in_actions, wish),
+            (None, Ok(wish)) => self.identified(parts, peer, in_actions, wish),
         };
         Passed { page, request }
     }
@@ -145,19 +179,26 @@ impl Gate {
 
     fn identified(
         &self,
-        mut parts: Parts,
+        mut parts: Box<Parts>,
+        peer: Option<Peer>,
         in_actions: bool,
         wish: Wish,
     ) -> Result<Admitted, Box<Response<HttpBody>>> {
-        if let Some(policy) = &self.policy {
-            identify(
-                policy,
-                &self.options.trusted_proxies,
-                &mut parts,
-                in_actions,
-            )?;
-        }
-        Ok(Admitted { parts, wish })
+        let known = parts.extensions.remove::<Principal>();
+        let principal = match &self.policy {
+            Some(policy) if known.is_none() => {
+                let trusted = &self.options.trusted_proxies;
+                Some(identify(policy, trusted, &parts, peer, in_actions)?)
+            }
+            _ => known,
+        };
+        Ok(Admitted {
+            parts,
+            wish,
+            in_actions,
+            peer,
+            principal,
+        })
     }
 }
 
@@ -216,9 +257,9 @@ mod tests {
             .header("accept", "application/json, text/event-stream;q=0.9");
         let (parts, ()) = change(request).body(()).unwrap().into_parts();
         let gate = Gate::new(&Arc::default(), (false, false), None);
-        match gate.pass(parts).request {
+        match gate.pass(Box::new(parts), None).request {
             Err(response) => response.status().as_u16(),
-            Ok(admitted) => media::check_accept(&admitted.parts.headers)
+            Ok(admitted) => media::check_accept(admitted.headers())
                 .map_or_else(|refusal| refusal.status.as_u16(), |()| 200),
         }
     }

@@ -34,29 +34,23 @@ const TOO_OFTEN: Refusal = Refusal::new(
     "too many wrong credentials came from there: try again later",
 );
 
-/// Verifies the credentials of a request, unless it already has a principal, and stores the principal
-/// in its extensions (R-AUX-03). Only wrong credentials are counted, per address: right ones from the
-/// same address are still accepted.
+/// Verifies the credentials of a request (R-AUX-03). Only wrong credentials are counted, per address:
+/// right ones from the same address are still accepted.
 ///
 /// # Errors
 /// The refusal of a sender whose credentials are missing or wrong.
 pub fn identify(
     policy: &Policy,
     trusted: &[Network],
-    request: &mut Parts,
+    request: &Parts,
+    peer: Option<Peer>,
     in_actions: bool,
-) -> Result<(), Box<Response<HttpBody>>> {
-    if request.extensions.get::<Principal>().is_some() {
-        return Ok(());
-    }
+) -> Result<Principal, Box<Response<HttpBody>>> {
     let why = match policy.verify(&brought(&request.headers, &request.extensions)) {
-        Ok(principal) => {
-            request.extensions.insert(principal);
-            return Ok(());
-        }
+        Ok(principal) => return Ok(principal),
         Err(why) => why,
     };
-    let from = source(trusted, &request.headers, &request.extensions);
+    let from = source(trusted, &request.headers, peer);
     Err(Box::new(
         match policy.refused(&from, &why, Instant::now()) {
             Err(wait) => too_often(in_actions, wait),
@@ -65,12 +59,10 @@ pub fn identify(
     ))
 }
 
-/// The source of a request: the principal if there is one, else the address if the host knows it.
-pub fn source(trusted: &[Network], headers: &HeaderMap, extensions: &Extensions) -> Source {
-    let peer = extensions.get::<Peer>();
+/// The source of a request by its address, if that is known.
+pub fn source(trusted: &[Network], headers: &HeaderMap, peer: Option<Peer>) -> Source {
     let address = peer.map(|peer| forwarded::client(trusted, peer.0.ip(), headers));
-    let address = address.map_or(Source::Unknown, Source::of_address);
-    address.or_principal(extensions.get())
+    address.map_or(Source::Unknown, Source::of_address)
 }
 
 /// The refusal of a sender that is not known (R-ACT-22, R-AUS-01).

@@ -8,12 +8,11 @@ use std::task::Poll;
 use http_body::Body;
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderValue};
-use hyper::http::request::Parts;
 
 use super::answers::{self, FULL, GONE, NO_SESSION, NO_STREAM, Refusal, TOO_OLD, with};
 use super::body::HttpBody;
 use super::endpoint::{Answer, Coming, Endpoint};
-use super::gate::Wish;
+use super::gate::{Admitted, Wish};
 use super::log::Position;
 use super::reader::{Greeting, Reader, Said};
 use super::route::{
@@ -36,16 +35,14 @@ impl Endpoint {
     pub(super) async fn serve_sessions<B: Body>(
         self: &Arc<Self>,
         sessions: &Sessions,
-        wish: Wish,
-        parts: Parts,
+        request: Admitted,
         body: Coming<B>,
     ) -> Answer {
-        let headers = &parts.headers;
-        let principal = parts.extensions.get::<Principal>();
-        match wish {
+        let (headers, principal) = (request.headers(), request.principal());
+        match request.wish() {
             Wish::Stream if is_legacy_stream(headers) => {
                 return match self.options.sse {
-                    true => self.open_legacy(sessions, &parts),
+                    true => self.open_legacy(sessions, &request),
                     false => Err(NO_STREAM),
                 };
             }
@@ -55,7 +52,7 @@ impl Endpoint {
             Wish::End => return end(sessions, session(headers, sessions, principal)?),
             _ => {}
         }
-        if let Some(id) = legacy_session(&parts.uri).filter(|_| self.options.sse) {
+        if let Some(id) = legacy_session(&request.parts().uri).filter(|_| self.options.sse) {
             let session = sessions.get(id, principal).ok_or(GONE)?;
             let body = self.whole(headers, body).await?;
             if session.advance() {
@@ -71,22 +68,22 @@ impl Endpoint {
         let body = self.whole(headers, body).await?;
         match route {
             Route::Session(session) => {
-                let head = self.head(&parts, Some(&session));
+                let head = self.head(&request, Some(&session));
                 self.post(&session, body, head, principal).await
             }
-            Route::Stateless => Ok(self.exchange(parts, body).await),
+            Route::Stateless => Ok(self.exchange(request, body).await),
             Route::Undecided => match Opening::of(&body, self.handshake.limits.max_depth) {
-                Opening::Handshake => self.open(sessions, &parts, body).await,
-                Opening::Stateless => Ok(self.exchange(parts, body).await),
+                Opening::Handshake => self.open(sessions, &request, body).await,
+                Opening::Stateless => Ok(self.exchange(request, body).await),
                 Opening::Neither => Err(NO_SESSION),
             },
         }
     }
 
-    fn begin(&self, parts: &Parts) -> Result<Arc<Session>, Refusal> {
+    fn begin(&self, request: &Admitted) -> Result<Arc<Session>, Refusal> {
         let name = unguessable::name().ok_or(FULL)?;
         let (hosting, config) = (&*self.hosting, &self.handshake);
-        let who = (parts.extensions.get().cloned(), self.source(parts));
+        let who = (request.principal().cloned(), self.source(request));
         let session = Session::new(name, hosting, config, who, self.options.replay_bytes);
         Ok(Arc::new(session))
     }
@@ -107,16 +104,21 @@ impl Endpoint {
     }
 
     /// Begins a session with its first message (R-SES-01).
-    async fn open(self: &Arc<Self>, sessions: &Sessions, parts: &Parts, body: Input) -> Answer {
-        let session = self.begin(parts)?;
+    async fn open(
+        self: &Arc<Self>,
+        sessions: &Sessions,
+        request: &Admitted,
+        body: Input,
+    ) -> Answer {
+        let session = self.begin(request)?;
         let unlisted = Unlisted(Some(session.clone()));
-        let head = self.head(parts, Some(&session));
-        let posted = self.post(&session, body, head, parts.extensions.get());
+        let head = self.head(request, Some(&session));
+        let posted = self.post(&session, body, head, request.principal());
         let mut response = self.drive(&session, posted).await?;
         if session.revision().is_some() {
             let id = HeaderValue::from_str(session.id()).map_err(|_| FULL)?;
             response.headers_mut().insert(SESSION, id);
-            self.admit(sessions, session, self.source(parts))?;
+            self.admit(sessions, session, self.source(request))?;
             unlisted.listed();
         }
         Ok(response)
@@ -137,12 +139,12 @@ impl Endpoint {
     }
 
     /// Begins a session with its stream, as in revision 2024-11-05 (R-LEG-01, R-LEG-02).
-    fn open_legacy(self: &Arc<Self>, sessions: &Sessions, parts: &Parts) -> Answer {
-        let session = self.begin(parts)?;
-        let uri = parts.uri.path().to_owned() + &legacy_query(session.id());
+    fn open_legacy(self: &Arc<Self>, sessions: &Sessions, request: &Admitted) -> Answer {
+        let session = self.begin(request)?;
+        let uri = request.parts().uri.path().to_owned() + &legacy_query(session.id());
         let reading = session.listen().ok_or(GONE)?;
         let reader = Reader::new(session.clone(), reading).begin(Greeting::Endpoint(uri));
-        self.admit(sessions, session, self.source(parts))?;
+        self.admit(sessions, session, self.source(request))?;
         Ok(self.stream(reader))
     }
 

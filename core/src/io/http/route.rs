@@ -60,9 +60,7 @@ pub fn session(
 ) -> Result<Arc<Session>, Refusal> {
     let id = headers.get(SESSION).ok_or(NO_SESSION)?.to_str().ok();
     let session = id.and_then(|id| sessions.get(id, principal));
-    let session = session.ok_or(GONE)?;
-    session.touch();
-    Ok(session)
+    session.ok_or(GONE)
 }
 
 /// Whether a GET comes from a client of 2024-11-05 (R-ERA-15).

@@ -250,16 +250,13 @@ impl Each {
                 // The place is held for as long as the connection lives, also as a WebSocket.
                 request.extensions_mut().insert(lives.clone());
             }
-            if let Some(peer) = peer {
-                request.extensions_mut().insert(peer);
-            }
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
             let stands = is_standing(&request).then(|| asks.clone());
             let place = lives.clone();
             async move {
-                let mut response = service.respond(request).await;
+                let mut response = service.respond_to(request, peer).await;
                 if response.status().is_success() {
                     place.establish();
                 }

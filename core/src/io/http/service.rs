@@ -13,7 +13,7 @@ use hyper::{Request, Response};
 use super::body::HttpBody;
 #[cfg(feature = "compression")]
 use super::compress;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Peer};
 use super::gate::{Admitted, Passed, Wish};
 use super::options::HttpOptions;
 use super::upgrade;
@@ -104,6 +104,16 @@ impl HttpService {
     /// Dropping the future, or the body of its response, cancels a request of 2026-07-28. A request of
     /// a session runs on, for a client that reconnects (R-CAN-06).
     pub async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
+        let peer = request.extensions().get().copied();
+        self.respond_to(request, peer).await
+    }
+
+    /// As [`respond`](Self::respond), to a peer that need not be in the extensions.
+    pub(super) async fn respond_to<B: Body>(
+        &self,
+        request: Request<B>,
+        peer: Option<Peer>,
+    ) -> Response<HttpBody> {
         let metrics = self.reception.metrics();
         count(&metrics.requests);
         #[cfg(feature = "tracing")]
@@ -111,7 +121,7 @@ impl HttpService {
         #[cfg(feature = "compression")]
         let compressed = compress::is_wanted(request.headers(), self.options());
         let (parts, body) = request.into_parts();
-        let Passed { page, request } = self.endpoint.gate().pass(parts);
+        let Passed { page, request } = self.endpoint.gate().pass(Box::new(parts), peer);
         let response = match request {
             Ok(admitted) => self.answer(admitted, body).await,
             Err(refusal) => *refusal,

@@ -162,11 +162,6 @@ impl Session {
         self.state().idle_since(self.stage())
     }
 
-    /// Marks the session as used now.
-    pub fn touch(&self) {
-        self.state().used = Instant::now();
-    }
-
     pub fn is_closed(&self) -> bool {
         self.state().connection.is_closed()
     }
@@ -318,6 +313,8 @@ impl Session {
     /// been idle for `ttl`, or when its handshake is not finished in time.
     pub fn poll(&self, alarm: &mut Alarm, ttl: Duration, cx: &mut Context<'_>) -> Poll<()> {
         loop {
+            // Whatever rings from here on wakes the task again.
+            self.bell.watch(cx);
             let now = Instant::now();
             let due = {
                 let mut state = self.state();
@@ -337,8 +334,7 @@ impl Session {
                 state.armed = Some(due.map_or(forgotten, |due| due.min(forgotten)));
                 state.armed
             };
-            let alarmed = alarm.poll(due, cx);
-            if !self.bell.watch(cx) && !alarmed {
+            if !alarm.poll(due, cx) {
                 return Poll::Pending;
             }
         }

@@ -14,9 +14,7 @@ use super::answers::{self, Refusal, with};
 use super::body::HttpBody;
 use super::forwarded::Network;
 use super::gate::Admitted;
-use super::identify::source;
 use crate::connection::Framing;
-use crate::connection::Principal;
 use crate::io::net::handshake::{self, ACTIONS, PROTOCOL, lists};
 use crate::io::net::places::Place;
 use crate::io::net::reception::{Carried, Reception};
@@ -53,6 +51,7 @@ pub fn upgrade(
     trusted: &[Network],
     reception: &Arc<Reception>,
 ) -> Result<Response<HttpBody>, Refusal> {
+    let (source, principal) = (admitted.source(trusted), admitted.principal().cloned());
     let mut request = Request::from_parts(admitted.into_parts(), ());
     let headers = request.headers();
     if headers
@@ -81,8 +80,8 @@ pub fn upgrade(
     let carried = Carried {
         framing: Framing::WebSocket { masked: false },
         actions: spoken == Some(ACTIONS),
-        source: source(trusted, request.headers(), request.extensions()),
-        principal: request.extensions_mut().remove::<Principal>(),
+        source,
+        principal,
     };
     let place = request.extensions_mut().remove::<Place>();
     turns::spawn(async move {

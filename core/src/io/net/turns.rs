@@ -1,20 +1,23 @@
 //! Fair turns: which connections run first when more is ready than a server's network threads can do.
 //!
 //! ```text
-//!   a task is ready ─▶ less than SLICE was used in this round, and no task waits ─▶ it runs
+//!   a task is ready ─▶ no task waits, and less than 2 SLICE was used in this round ─▶ it runs
 //!                   └▶ otherwise it waits ─▶ each round: one after the other, until SLICE is used;
 //!                                            the one that has used least is first
 //! ```
 //!
-//! Every task of a connection is wrapped in [`Fair`], which measures how long each poll takes and
-//! charges it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
+//! When SLICE is used, another round begins as soon as every task has run that is ready by then. As long as
+//! they take less than another SLICE, none waits, and of their polls only every [`SAMPLE`]th is measured.
+//!
+//! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
+//! it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
 //! source that has used least, and of its connections to the one that has used least. What was used
 //! counts half after each second. A new connection begins as if it had used [`NEWCOMER`], a new source
 //! [`STRANGER`]: a connection in use comes before one that somebody opens anew all the time.
 //!
 //! A poll is not interrupted, so work that takes long yields between its parts.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -34,6 +37,8 @@ const SLICE: Duration = Duration::from_millis(1);
 const NEWCOMER: Duration = Duration::from_millis(10);
 /// What counts as used when the first connection of a source begins.
 const STRANGER: Duration = Duration::from_millis(50);
+/// Of so many polls without a wait, one is measured and counts for all. Odd, since most calls take four.
+const SAMPLE: u32 = 9;
 /// After so long, what was used counts half.
 const HALF_LIFE: Duration = Duration::from_secs(1);
 
@@ -56,8 +61,8 @@ struct State {
     queue: LeastUsed<Arc<Group>>,
     /// The half-life of this round.
     now: u64,
-    /// Whether a task gives out turns.
-    is_given_out: bool,
+    /// Whether a task begins the rounds.
+    has_rounds: bool,
     sources: BySource<Group>,
 }
 
@@ -160,7 +165,7 @@ impl Turns {
 
     /// Whether a task may run without waiting.
     fn is_free(&self) -> bool {
-        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < nanos(SLICE)
+        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < 2 * nanos(SLICE)
     }
 
     fn wait(self: &Arc<Self>, flow: &Flow, ticket: Arc<Ticket>) {
@@ -177,9 +182,22 @@ impl Turns {
         }
         drop(tasks);
         self.waiting.fetch_add(1, Relaxed);
-        if !std::mem::replace(&mut state.is_given_out, true) {
+        self.have_rounds(state);
+    }
+
+    /// Begins rounds, unless they have begun.
+    fn have_rounds(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.has_rounds, true) {
             drop(state);
-            tokio::spawn(give_out(Arc::downgrade(self)));
+            tokio::spawn(rounds(Arc::downgrade(self)));
+        }
+    }
+
+    /// Adds what a task used to this round.
+    fn add(self: &Arc<Self>, took: u64) {
+        let before = self.used.fetch_add(took, Relaxed);
+        if before < nanos(SLICE) && before + took >= nanos(SLICE) {
+            self.have_rounds(self.state());
         }
     }
 
@@ -207,8 +225,8 @@ impl Turns {
         self.used.store(0, Relaxed);
         let mut state = self.state();
         state.now = self.half_lives(Instant::now());
-        state.is_given_out = !state.queue.is_empty();
-        state.is_given_out
+        state.has_rounds = !state.queue.is_empty();
+        state.has_rounds
     }
 
     /// Gives the next task that waits its turn, unless the round is over.
@@ -228,9 +246,9 @@ impl Turns {
 }
 
 /// Begins rounds for as long as a task waits.
-async fn give_out(turns: Weak<Turns>) {
+async fn rounds(turns: Weak<Turns>) {
     loop {
-        // Every task that is ready has asked for its turn before this goes on.
+        // Every task that is ready has run, or waits, before this goes on.
         tokio::task::yield_now().await;
         let Some(turns) = turns.upgrade() else {
             return;
@@ -246,13 +264,42 @@ async fn give_out(turns: Weak<Turns>) {
 
 thread_local! {
     /// The connection whose task this thread runs.
-    static CURRENT: RefCell<Option<Arc<Flow>>> = const { RefCell::new(None) };
+    static CURRENT: Cell<Option<Arc<Flow>>> = const { Cell::new(None) };
+    /// How many polls of this thread are not measured before the next one is.
+    static UNMEASURED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has [`CURRENT`] hold a flow until this is dropped, also by a panic.
+struct Current<'a> {
+    own: &'a mut Option<Arc<Flow>>,
+    before: Option<Arc<Flow>>,
+}
+
+impl<'a> Current<'a> {
+    fn enter(own: &'a mut Option<Arc<Flow>>) -> Self {
+        let before = CURRENT.replace(own.take());
+        Self { own, before }
+    }
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        *self.own = CURRENT.replace(self.before.take());
+    }
+}
+
+/// How many polls the next one counts for, if it is measured.
+fn sampled() -> Option<u32> {
+    let left = UNMEASURED.get();
+    UNMEASURED.set(left.checked_sub(1).unwrap_or(SAMPLE - 1));
+    (left == 0).then_some(SAMPLE)
 }
 
 pin_project! {
     /// A task of a connection, which runs when it has its turn.
     pub struct Fair<F> {
-        flow: Arc<Flow>,
+        // None while the task runs: then [`CURRENT`] has it.
+        flow: Option<Arc<Flow>>,
         wait: Wait,
         #[pin]
         work: F,
@@ -312,15 +359,17 @@ impl Flow {
     /// Does something as a task of this connection.
     pub fn task<F: Future>(self: &Arc<Self>, work: F) -> Fair<F> {
         Fair {
-            flow: self.clone(),
+            flow: Some(self.clone()),
             wait: Wait(None),
             work,
         }
     }
 
-    fn charge(&self, begin: Instant, end: Instant) {
-        let (took, now) = (nanos(end - begin), self.turns.half_lives(end));
-        self.turns.used.fetch_add(took, Relaxed);
+    /// Charges so many polls, of which one lasted since `begin`.
+    fn charge(&self, polls: u32, begin: Instant) {
+        let end = Instant::now();
+        let (took, now) = (nanos((end - begin) * polls), self.turns.half_lives(end));
+        self.turns.add(took);
         self.source.meter.add(took, now);
         self.own.meter.add(took, now);
     }
@@ -331,16 +380,29 @@ impl<F: Future> Future for Fair<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let runs = this.wait.ask(this.flow, cx);
+        let runs = match this.flow {
+            Some(flow) => this.wait.ask(flow, cx),
+            None => Runs::Freely,
+        };
         if runs == Runs::Later {
             return Poll::Pending;
         }
-        let (before, begin) = (CURRENT.replace(Some(this.flow.clone())), Instant::now());
+        let counts_for = match runs {
+            Runs::Freely => sampled(),
+            _ => Some(1),
+        };
+        let begin = counts_for.map(|polls| (polls, Instant::now()));
+        let current = Current::enter(this.flow);
         let outcome = this.work.poll(cx);
-        this.flow.charge(begin, Instant::now());
-        CURRENT.set(before);
+        drop(current);
+        let Some(flow) = this.flow else {
+            return outcome;
+        };
+        if let Some((polls, begin)) = begin {
+            flow.charge(polls, begin);
+        }
         if runs == Runs::InTurn {
-            this.flow.turns.hand_on();
+            flow.turns.hand_on();
         }
         outcome
     }
@@ -348,7 +410,9 @@ impl<F: Future> Future for Fair<F> {
 
 /// Spawns a task that belongs to the connection whose task this thread runs, if it runs one.
 pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
-    match CURRENT.with_borrow(Clone::clone) {
+    let current = CURRENT.take();
+    CURRENT.set(current.clone());
+    match current {
         Some(flow) => drop(tokio::spawn(flow.task(work))),
         None => drop(tokio::spawn(work)),
     }
@@ -440,7 +504,7 @@ mod tests {
         let runtime = Builder::new_current_thread().build();
         runtime.expect("a runtime").block_on(async {
             let turns = Turns::new(1);
-            turns.used.store(nanos(SLICE), Relaxed);
+            turns.used.store(2 * nanos(SLICE), Relaxed);
             let (flow, other) = (turns.flow(&source(1)), turns.flow(&source(2)));
             let mut gone = Box::pin(flow.task(async {}));
             let mut context = Context::from_waker(Waker::noop());
@@ -449,7 +513,7 @@ mod tests {
             other.task(async {}).await;
             yield_now().await;
             let state = turns.state();
-            assert!(state.queue.is_empty() && !state.is_given_out);
+            assert!(state.queue.is_empty() && !state.has_rounds);
             assert_eq!(turns.waiting.load(Relaxed), 0);
             drop(state);
         });
