@@ -18,7 +18,9 @@ use crate::io::shares::{Shares, Stage};
 
 /// Number of ended connections after which memory is given back.
 const MANY: usize = 32;
-/// If fewer than this end within a second, their memory is given back only with the next batch.
+/// How long memory that is freed may wait until it is given back.
+const GIVEN_BACK_WITHIN: Duration = Duration::from_millis(100);
+/// If fewer than this end within that time, their memory is given back only with the next batch.
 const SOME: usize = 4;
 
 /// The places for connections. When all are taken, a new connection takes the place of one that has not
@@ -106,13 +108,13 @@ impl Places {
         give_way(&mut self.0.held(), &Source::Unknown);
     }
 
-    /// Returns memory to the system after many connections have ended, at most four times a second.
+    /// Returns memory to the system after many connections have ended.
     pub async fn give_memory_back(&self) -> Infallible {
         loop {
             self.0.many_ended.notified().await;
             loop {
                 // Other connections usually end at the same time.
-                tokio::time::sleep(Duration::from_millis(250)).await;
+                tokio::time::sleep(GIVEN_BACK_WITHIN).await;
                 if self.0.ended.swap(0, Relaxed) < SOME {
                     break;
                 }
