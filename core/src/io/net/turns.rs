@@ -1,13 +1,14 @@
 //! Fair turns: which connections run first when more is ready than a server's network threads can do.
 //!
 //! ```text
-//!   a task is ready ─▶ no task waits, and less than 2 SLICE was used in this round ─▶ it runs
+//!   a task is ready ─▶ no task waits, and less than a limit was used in this round ─▶ it runs
 //!                   └▶ otherwise it waits ─▶ each round: one after the other, until SLICE is used;
 //!                                            the one that has used least is first
 //! ```
 //!
 //! When SLICE is used, another round begins as soon as every task has run that is ready by then. As long as
-//! they take less than another SLICE, none waits, and of their polls only every [`SAMPLE`]th is measured.
+//! they take less than another SLICE, none waits. Where none has waited in this half-life, only every
+//! [`SAMPLE`]th poll is measured; where one has, each is, and SLICE is the limit.
 //!
 //! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
 //! it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
@@ -50,6 +51,8 @@ pub struct Turns {
     used: AtomicU64,
     /// How many tasks wait, those included that are gone since; changes while `state` is locked.
     waiting: AtomicUsize,
+    /// Whether a task has waited in this half-life; changes while `state` is locked.
+    is_crowded: AtomicBool,
     /// How many tasks have their turn at a time: one a thread.
     lanes: usize,
     state: Mutex<State>,
@@ -61,6 +64,8 @@ struct State {
     queue: LeastUsed<Arc<Group>>,
     /// The half-life of this round.
     now: u64,
+    /// The half-life in which a task last waited.
+    waited: u64,
     /// Whether a task begins the rounds.
     has_rounds: bool,
     sources: BySource<Group>,
@@ -132,6 +137,7 @@ impl Turns {
             began: Instant::now(),
             used: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
+            is_crowded: AtomicBool::new(false),
             state: Mutex::default(),
         })
     }
@@ -165,12 +171,19 @@ impl Turns {
 
     /// Whether a task may run without waiting.
     fn is_free(&self) -> bool {
-        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < 2 * nanos(SLICE)
+        let slices = if self.is_crowded() { 1 } else { 2 };
+        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < slices * nanos(SLICE)
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.is_crowded.load(Relaxed)
     }
 
     fn wait(self: &Arc<Self>, flow: &Flow, ticket: Arc<Ticket>) {
         let mut state = self.state();
         let now = state.now;
+        state.waited = now;
+        self.is_crowded.store(true, Relaxed);
         let mut tasks = lock(&flow.own.queue);
         tasks.push_back(ticket);
         if tasks.len() == 1 {
@@ -225,6 +238,8 @@ impl Turns {
         self.used.store(0, Relaxed);
         let mut state = self.state();
         state.now = self.half_lives(Instant::now());
+        let is_crowded = self.is_crowded() && state.now == state.waited;
+        self.is_crowded.store(is_crowded, Relaxed);
         state.has_rounds = !state.queue.is_empty();
         state.has_rounds
     }
@@ -286,13 +301,6 @@ impl Drop for Current<'_> {
     fn drop(&mut self) {
         *self.own = CURRENT.replace(self.before.take());
     }
-}
-
-/// How many polls the next one counts for, if it is measured.
-fn sampled() -> Option<u32> {
-    let left = UNMEASURED.get();
-    UNMEASURED.set(left.checked_sub(1).unwrap_or(SAMPLE - 1));
-    (left == 0).then_some(SAMPLE)
 }
 
 pin_project! {
@@ -365,6 +373,16 @@ impl Flow {
         }
     }
 
+    /// How many polls the next one counts for, if it is measured.
+    fn measures(&self, runs: Runs) -> Option<u32> {
+        if runs == Runs::InTurn || self.turns.is_crowded() {
+            return Some(1);
+        }
+        let left = UNMEASURED.get();
+        UNMEASURED.set(left.checked_sub(1).unwrap_or(SAMPLE - 1));
+        (left == 0).then_some(SAMPLE)
+    }
+
     /// Charges so many polls, of which one lasted since `begin`.
     fn charge(&self, polls: u32, begin: Instant) {
         let end = Instant::now();
@@ -387,11 +405,8 @@ impl<F: Future> Future for Fair<F> {
         if runs == Runs::Later {
             return Poll::Pending;
         }
-        let counts_for = match runs {
-            Runs::Freely => sampled(),
-            _ => Some(1),
-        };
-        let begin = counts_for.map(|polls| (polls, Instant::now()));
+        let polls = this.flow.as_ref().and_then(|flow| flow.measures(runs));
+        let begin = polls.map(|polls| (polls, Instant::now()));
         let current = Current::enter(this.flow);
         let outcome = this.work.poll(cx);
         drop(current);
