@@ -20,7 +20,8 @@ use crate::io::shares::{Shares, Stage};
 const MANY: usize = 32;
 /// How long memory that is freed may wait until it is given back: 300 MiB of it take 20 ms.
 const GIVEN_BACK_WITHIN: Duration = Duration::from_millis(250);
-/// If fewer than this end within that time, their memory is given back only with the next batch.
+/// If fewer than this end within that time, memory is given back once more, and then not before another
+/// [`MANY`] have ended.
 const SOME: usize = 4;
 
 /// The places for connections. When all are taken, a new connection takes the place of one that has not
@@ -115,11 +116,13 @@ impl Places {
             loop {
                 // Other connections usually end at the same time.
                 tokio::time::sleep(GIVEN_BACK_WITHIN).await;
-                if self.0.ended.swap(0, Relaxed) < SOME {
-                    break;
-                }
+                let few_ended = self.0.ended.swap(0, Relaxed) < SOME;
                 // If it fails, the next round returns the memory.
                 let _ = tokio::task::spawn_blocking(trim).await;
+                if few_ended {
+                    // What those before them held has been freed, too, by then.
+                    break;
+                }
             }
         }
     }
