@@ -445,6 +445,7 @@ impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executo
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::atomic::AtomicUsize;
 
     use tokio::runtime::Builder;
@@ -512,6 +513,31 @@ mod tests {
     fn a_connection_in_use_does_not_wait_for_new_ones_of_its_source() {
         let taken = greedy_turns(1, 1, true);
         assert!(taken < 200, "{taken}");
+    }
+
+    #[test]
+    fn one_poll_of_many_is_measured_unless_tasks_wait() {
+        let runtime = Builder::new_current_thread().build();
+        runtime.expect("a runtime").block_on(async {
+            let turns = Turns::new(1);
+            let flow = turns.flow(&source(1));
+            let mut task = Box::pin(flow.task(poll_fn(|_| {
+                work(Duration::from_micros(10));
+                Poll::<()>::Pending
+            })));
+            let mut measured = |polls: u32| {
+                let is_measured = |_: &u32| {
+                    let before = flow.own.meter.read(0);
+                    let mut context = Context::from_waker(Waker::noop());
+                    assert!(task.as_mut().poll(&mut context).is_pending());
+                    flow.own.meter.read(0) != before
+                };
+                (0..polls).filter(is_measured).count()
+            };
+            assert_eq!(measured(3 * SAMPLE), 3);
+            turns.is_crowded.store(true, Relaxed);
+            assert_eq!(measured(5), 5);
+        });
     }
 
     #[test]
