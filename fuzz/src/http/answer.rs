@@ -72,7 +72,8 @@ impl Answer {
         assert!(STATUSES.contains(status), "{shown}");
         match (status, kind.as_str()) {
             (202 | 204, "") => assert!(body.is_empty(), "{shown}"),
-            (200, "text/event-stream") => self.check_events(meant, &shown),
+            // An action whose client takes events alone is refused by an event (R-ACT-24).
+            (200 | 400.., "text/event-stream") => self.check_events(meant, &shown),
             (200, "application/json") => {
                 meant.check(&parse(&self.body, &shown), &shown);
             }
@@ -99,7 +100,12 @@ impl Answer {
             };
             let event = event.map(|range| &self.body[range]);
             if event != Some(b"endpoint") && !data.is_empty() {
-                answered += meant.check(&parse(data, shown), shown);
+                let said = parse(data, shown);
+                assert!(
+                    self.status == 200 || said["error"]["code"].is_i64(),
+                    "{shown}"
+                );
+                answered += meant.check(&said, shown);
             }
         }
         // A stream read to its end contains all answers.

@@ -184,3 +184,34 @@ async fn soon<T>(future: impl Future<Output = T>, shown: &str) -> T {
     let outcome = timeout(SOON, future).await;
     outcome.unwrap_or_else(|_| panic!("no answer to {shown}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use request::Meant;
+
+    /// Damage of `Accept` once led here: the law knew no event that refuses.
+    #[tokio::test]
+    async fn actions_of_clients_that_take_events_alone_keep_the_law() {
+        let service = HttpService::hosting(HOSTINGS[0].clone(), options()).expect("no trace");
+        for (action, version, status) in [
+            ("echo", "1.0", 200),
+            ("steps", "1.0", 200),
+            ("echo", "x", 400),
+            ("nothing", "1.0", 404),
+        ] {
+            let body = format!(
+                r#"{{"action":"{action}","params":{{"text":"a"}},"metadata":{{"version":"{version}"}}}}"#
+            );
+            let request = Request::post("/mcp")
+                .header("host", "localhost")
+                .header("content-type", "application/json")
+                .header("accept", "text/event-stream");
+            let request = request.body(body.clone()).expect("a request");
+            let response = service.respond(request).await;
+            assert_eq!(response.status(), status, "{body}");
+            let answer = Answer::read(response, SOON).await;
+            answer.check(&Meant::of(body.as_bytes()), &body);
+        }
+    }
+}

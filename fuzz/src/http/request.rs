@@ -42,7 +42,7 @@ pub struct Meant {
 }
 
 impl Meant {
-    fn of(body: &[u8]) -> Self {
+    pub fn of(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body).into_owned();
         let sound = serde_json::from_str(&text).ok();
         let trimmed = text.trim();
@@ -70,16 +70,29 @@ impl Meant {
         usize::from(self.body.is_some())
     }
 
-    /// Panics if one of the messages is not a valid answer to the request. Returns how many there are.
+    /// Panics if one of the messages is not valid, or answers another request. Returns how many of them are
+    /// more than a part of an answer.
     pub fn check(&self, said: &Value, shown: &str) -> usize {
         if let Value::Array(all) = said {
             assert!(!all.is_empty(), "{shown}");
             return all.iter().map(|one| self.check(one, shown)).sum();
         }
+        let has_error = said["error"]["type"].is_string() && said["error"]["message"].is_string();
+        match (&said["jsonrpc"], said["type"].as_str()) {
+            // Events of the stream of an action.
+            (Value::Null, Some("partial")) => return 0,
+            (Value::Null, Some("complete")) => {
+                assert_eq!(said["status"], "success", "{shown}");
+                return 1;
+            }
+            (Value::Null, Some("error")) => {
+                assert!(has_error, "{shown}");
+                return 1;
+            }
+            _ => {}
+        }
         if let (None, Some(status)) = (said.get("jsonrpc"), said.get("status")) {
             // R-ACT-05: an answer of the action dialect, to a request of that dialect.
-            let has_error =
-                said["error"]["type"].is_string() && said["error"]["message"].is_string();
             assert_eq!(*status == "error", has_error, "{shown}");
             assert!(has_error || *status == "success", "{shown}");
             return 1;
