@@ -124,6 +124,8 @@ const HOLDER = `
         .then(({ address }) => parentPort.postMessage(address));
 `;
 const HELD_MS = 4000;
+/** Ten times what is promised, since whoever measures has to share the machine. */
+const LIMIT_MS = 200;
 
 test('a handler that holds the loop delays nothing else (R-HTP-16)', { timeout: 30_000 }, async t => {
     const worker = new Worker(HOLDER, { eval: true });
@@ -180,6 +182,7 @@ test('a handler that holds the loop delays nothing else (R-HTP-16)', { timeout: 
         all.sort((a, b) => a - b);
         const [median, most, longest] = [all[all.length >> 1], all[Math.floor(all.length * 0.9)], all.at(-1)];
         t.diagnostic(`${what}: ${all.length}, median ${median.toFixed(2)} ms, 90 % ${most.toFixed(2)} ms, longest ${longest.toFixed(2)} ms`);
+        assert.ok(most < LIMIT_MS, `${what}: ${most} ms`);
         assert.ok(longest < HELD_MS / 2, `${what}: ${longest} ms`);
     }
 });

@@ -190,7 +190,8 @@ mod tests {
     use super::*;
     use request::Meant;
 
-    /// Damage of `Accept` once led here: the law knew no event that refuses.
+    /// A regression test: once an `Accept` that was damaged so that it named no JSON, the law rejected the
+    /// event that refuses such an action.
     #[tokio::test]
     async fn actions_of_clients_that_take_events_alone_keep_the_law() {
         let service = HttpService::hosting(HOSTINGS[0].clone(), options()).expect("no trace");

@@ -80,12 +80,12 @@ impl Admitted {
         self.peer
     }
 
-    /// Who sent the request, if that is known.
+    /// The principal that sent the request: the verifier's, or the one that the host put into the extensions.
     pub fn principal(&self) -> Option<&Principal> {
         self.principal.as_ref()
     }
 
-    /// What the request counts against: the principal if there is one, else the address.
+    /// The source that the limits count the request for: its principal, or else its address.
     pub fn source(&self, trusted: &[Network]) -> Source {
         identify::source(trusted, self.headers(), self.peer).or_principal(self.principal())
     }

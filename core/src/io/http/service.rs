@@ -108,7 +108,8 @@ impl HttpService {
         self.respond_to(request, peer).await
     }
 
-    /// As [`respond`](Self::respond), to a peer that need not be in the extensions.
+    /// As [`respond`](Self::respond), but takes the address of the peer as an argument instead of from the
+    /// extensions, which would cost an allocation for each request.
     pub(super) async fn respond_to<B: Body>(
         &self,
         request: Request<B>,

@@ -20,8 +20,8 @@ use crate::io::shares::{Shares, Stage};
 const MANY: usize = 32;
 /// How long memory that is freed may wait until it is given back: 300 MiB of it take 20 ms.
 const GIVEN_BACK_WITHIN: Duration = Duration::from_millis(250);
-/// If fewer than this end within that time, memory is given back once more, and then not before another
-/// [`MANY`] have ended.
+/// If fewer connections than this end within that time, memory is given back once more, and after that only
+/// when another [`MANY`] have ended.
 const SOME: usize = 4;
 
 /// The places for connections. When all are taken, a new connection takes the place of one that has not
@@ -120,7 +120,7 @@ impl Places {
                 // If it fails, the next round returns the memory.
                 let _ = tokio::task::spawn_blocking(trim).await;
                 if few_ended {
-                    // What those before them held has been freed, too, by then.
+                    // This last call also returned what earlier connections freed late.
                     break;
                 }
             }

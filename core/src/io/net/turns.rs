@@ -1,14 +1,15 @@
 //! Fair turns: which connections run first when more is ready than a server's network threads can do.
 //!
 //! ```text
-//!   a task is ready ─▶ no task waits, and less than a limit was used in this round ─▶ it runs
+//!   a task is ready ─▶ no task waits, and less than 2 SLICE was used in this round ─▶ it runs
 //!                   └▶ otherwise it waits ─▶ each round: one after the other, until SLICE is used;
 //!                                            the one that has used least is first
 //! ```
 //!
-//! When SLICE is used, another round begins as soon as every task has run that is ready by then. As long as
-//! they take less than another SLICE, none waits. Where none has waited in this half-life, only every
-//! [`SAMPLE`]th poll is measured; where one has, each is, and SLICE is the limit.
+//! When SLICE is used up, another round begins as soon as every task that is ready by then has run. If those
+//! tasks take less than another SLICE, none of them waits. Until a task waits, only one poll in [`SAMPLE`] is
+//! measured. From then until the current half-life is over, every poll is measured, and tasks wait as soon
+//! as SLICE is used up, not 2 SLICE.
 //!
 //! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
 //! it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
@@ -38,7 +39,8 @@ const SLICE: Duration = Duration::from_millis(1);
 const NEWCOMER: Duration = Duration::from_millis(10);
 /// What counts as used when the first connection of a source begins.
 const STRANGER: Duration = Duration::from_millis(50);
-/// Of so many polls without a wait, one is measured and counts for all. Odd, since most calls take four.
+/// While no task waits, one poll in this many is measured, and its time is charged this many times. The
+/// number is odd because most calls take four polls: an even one would always measure the same of the four.
 const SAMPLE: u32 = 9;
 /// After so long, what was used counts half.
 const HALF_LIFE: Duration = Duration::from_secs(1);
