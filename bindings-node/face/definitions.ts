@@ -28,10 +28,10 @@ export interface ServerOptions<State = unknown> {
     /** Limits on stored tasks. */
     taskLimits?: TaskLimits;
     /**
-     * Bytes that all connections may hold together, over all addresses: incomplete messages, calls in progress, answers
-     * not yet taken by clients, and data kept after calls. 268435456 (256 MiB) by default; 1 GiB as long as the server
-     * is reached by stdin and stdout alone. Above it, long messages are refused at once: over HTTP with 503 and
-     * `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth is reserved for messages of at
+     * Memory that all connections may take together, over all addresses, in bytes: incomplete messages, calls in
+     * progress, answers not yet taken by clients, and data kept after calls. A fifth is left to the allocator. 268435456
+     * (256 MiB) by default; 1 GiB as long as the server is reached by stdin and stdout alone. Above it, long messages are refused at once: over HTTP with 503 and
+     * `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth of the rest is reserved for messages of at
      * most 64 KiB.
      */
     maxBytes?: number;

@@ -53,7 +53,7 @@ pub struct OfferOptions {
     pub tasks: Option<TaskOptions>,
     /// The tools that have `approval` or `sanitise` hooks, by name.
     pub looked_at: Vec<String>,
-    /// Bytes that all connections may hold together; 256 MiB by default.
+    /// Memory that all connections may take together, in bytes; 256 MiB by default.
     pub max_bytes: Option<f64>,
     /// When the action dialect answers with references instead of data.
     pub references: Option<ReferenceOptions>,

@@ -112,14 +112,15 @@ pub struct TotalLimits {
     /// have at most three quarters of them; clients are told apart by principal, or else by
     /// address.
     pub max_incoming: usize,
-    /// Bytes held for peers, 256 MiB by default. They comprise:
+    /// Memory held for peers, in bytes; 256 MiB by default. One part in [`ALLOCATOR_SHARE`] is left to
+    /// the allocator, which rounds sizes up and returns memory late. The rest limits the bytes of:
     /// - messages that have not fully arrived,
     /// - requests that wait or are being served,
     /// - answers that the peer has not read,
     /// - data kept beyond its request.
     ///
-    /// One part in [`RESERVE_SHARE`] is reserved for messages of at most [`SMALL_BYTES`], and at
-    /// most one part in [`KEPT_SHARE`] may be kept beyond requests. When the rest is used up:
+    /// Of these, one part in [`RESERVE_SHARE`] is reserved for messages of at most [`SMALL_BYTES`], and
+    /// at most one part in [`KEPT_SHARE`] may be kept beyond requests. When the rest is used up:
     /// - longer messages are refused at once, as overload with `retryAfter`; over HTTP, with status
     ///   503 and `Retry-After`,
     /// - log messages are dropped, and only the newest progress of each request is kept,
@@ -153,10 +154,13 @@ impl Default for Limits {
     }
 }
 
-/// Divisor of [`TotalLimits::max_bytes`] that gives the reserve for small messages.
+/// Divisor of [`TotalLimits::max_bytes`] that gives the part left to the allocator.
+pub const ALLOCATOR_SHARE: usize = 5;
+
+/// Divisor of the bytes that may be held that gives the reserve for small messages.
 pub const RESERVE_SHARE: usize = 8;
 
-/// Divisor of [`TotalLimits::max_bytes`] that gives the most that may be kept beyond requests, such
+/// Divisor of the bytes that may be held that gives the most that may be kept beyond requests, such
 /// as replay logs, results and references.
 pub const KEPT_SHARE: usize = 2;
 

@@ -43,11 +43,11 @@ class Server(Offer):
         extensions: Extensions that the server offers, from 2026-07-28 on: settings by name. See
             `Context.extension`.
         task_limits: How many tasks are kept, how large and for how long.
-        max_bytes: Bytes that all connections on all addresses may hold together: messages that have not fully
-            arrived, calls in progress, answers that clients have not read yet, and data that outlives a call.
-            268435456 (256 MiB) by default; 1 GiB while the server is reachable only by stdin and stdout. Beyond it,
-            long messages are refused at once: over HTTP with 503 and `Retry-After`, elsewhere with an overload error
-            that has `retryAfter`. An eighth is reserved for messages of at most 64 KiB.
+        max_bytes: Memory that all connections on all addresses may take together, in bytes: messages that have
+            not fully arrived, calls in progress, answers that clients have not read yet, and data that outlives a
+            call. A fifth is left to the allocator. 268435456 (256 MiB) by default; 1 GiB while the server is
+            reachable only by stdin and stdout. Beyond it, long messages are refused at once: over HTTP with 503 and
+            `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth of the rest is reserved for messages of at most 64 KiB.
         references: When answers of the action dialect refer to their data instead of containing it; never by default.
         state_key: 32 bytes that sign the state which clients hold between the rounds of a call; random by
             default. Give the same key to all processes that may serve the same client; keep it secret.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use bytes::Bytes;
 
 use super::crowd::Crowd;
-use crate::limits::{RESERVE_SHARE, SMALL_BYTES, TotalLimits, UNCOUNTED_BYTES};
+use crate::limits::{ALLOCATOR_SHARE, RESERVE_SHARE, SMALL_BYTES, TotalLimits, UNCOUNTED_BYTES};
 
 /// The total of what all connections of a server hold, over all its transports, and the limits for it.
 /// Clones of a [`Config`](super::Config) share its budget.
@@ -105,9 +105,15 @@ impl Budget {
         }
     }
 
-    /// The limit for the bytes that all connections together hold.
+    /// The limit for the memory that all connections together take: [`TotalLimits::max_bytes`].
     pub fn max_bytes(&self) -> usize {
         self.max_bytes.load(Relaxed)
+    }
+
+    /// The limit for [`bytes`](Self::bytes): what the allocator does not need.
+    fn max_held(&self) -> usize {
+        let max = self.max_bytes();
+        max - max / ALLOCATOR_SHARE
     }
 
     /// Requests of peers in flight on all connections.
@@ -146,14 +152,14 @@ impl Budget {
     /// Small holdings may use the whole budget; the reserve is theirs even when large ones exceed the
     /// rest.
     fn has_room_for_small(&self, more: usize) -> bool {
-        let (bytes, max) = (self.bytes(), self.max_bytes());
+        let (bytes, max) = (self.bytes(), self.max_held());
         bytes.saturating_add(more) <= max || self.small(bytes) + more <= max / RESERVE_SHARE
     }
 
     /// Large holdings may use everything except the part of the reserve that small holdings have not
     /// used.
     fn max_for_large(&self) -> usize {
-        let max = self.max_bytes();
+        let max = self.max_held();
         max - (max / RESERVE_SHARE).saturating_sub(self.small(self.bytes()))
     }
 
@@ -166,7 +172,7 @@ impl Budget {
     #[cfg(any(feature = "server", test))]
     fn may_keep(&self, more: usize) -> bool {
         let kept = self.kept.load(Relaxed).saturating_add(more);
-        kept <= self.max_bytes() / crate::limits::KEPT_SHARE
+        kept <= self.max_held() / crate::limits::KEPT_SHARE
             && self.bytes().saturating_add(more) <= self.max_for_large()
     }
 
@@ -321,14 +327,27 @@ mod tests {
     use super::*;
     use crate::limits::KEPT_SHARE;
 
+    /// What may be held.
     const MAX: usize = 16 << 20;
     const RESERVE: usize = MAX / RESERVE_SHARE;
 
     fn budget() -> Arc<Budget> {
         Arc::new(Budget::new(TotalLimits {
-            max_bytes: MAX,
+            max_bytes: MAX * ALLOCATOR_SHARE / (ALLOCATOR_SHARE - 1),
             ..TotalLimits::default()
         }))
+    }
+
+    #[test]
+    fn what_is_held_leaves_a_part_to_the_allocator() {
+        let budget = budget();
+        let mut all: Vec<_> = (0..=budget.max_bytes() / SMALL_BYTES)
+            .map(|_| Held::of(&budget))
+            .collect();
+        all.iter_mut()
+            .for_each(|one| _ = one.try_carry(SMALL_BYTES));
+        assert_eq!(budget.bytes(), MAX);
+        assert_eq!(budget.max_bytes() - budget.bytes(), MAX / 4);
     }
 
     #[test]

@@ -74,6 +74,10 @@ const ROWS: &[(&str, &str)] = &[
     ),
     ("TotalLimits::max_bytes", "all_carriers_have_one_budget"),
     (
+        "ALLOCATOR_SHARE",
+        "what_is_held_leaves_a_part_to_the_allocator",
+    ),
+    (
         "RESERVE_SHARE",
         "what_is_large_leaves_the_reserve_to_what_is_small",
     ),

@@ -5,12 +5,17 @@
 //!   hyper ─▶ Lent ─▶ socket      the head is written     Standing ─▶ socket
 //!                                ───────────────────▶
 //! ```
+//!
+//! It also stays for a moment when hyper closes a connection after an error: the client may still be
+//! sending the body that was refused, and a reset would destroy the answer before the client reads it
+//! (RFC 9112, section 9.6).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use hyper::Response;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -19,6 +24,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::body::HttpBody;
 use super::events::Events;
 use super::standing::Standing;
+use super::wait::Alarm;
+use crate::io::net::drive::{LINGER, poll_discard};
 
 /// Shared by hyper's side and the writer that takes over; both run in one task.
 pub struct Handover<S> {
@@ -27,6 +34,8 @@ pub struct Handover<S> {
     asked: AtomicBool,
     /// hyper has more to write than the socket takes now.
     behind: AtomicBool,
+    /// The last response was an error.
+    has_refused: AtomicBool,
 }
 
 struct Kept<S> {
@@ -43,6 +52,7 @@ impl<S> Handover<S> {
             }),
             asked: AtomicBool::new(false),
             behind: AtomicBool::new(false),
+            has_refused: AtomicBool::new(false),
         })
     }
 
@@ -55,7 +65,16 @@ impl<S> Handover<S> {
         Lent {
             stream: Some(stream),
             handover: self.clone(),
+            ending: None,
+            alarm: Alarm::default(),
         }
+    }
+
+    /// Records whether a response is an error.
+    pub fn answered(&self, response: &Response<HttpBody>) {
+        let status = response.status();
+        let has_refused = status.is_client_error() || status.is_server_error();
+        self.has_refused.store(has_refused, Relaxed);
     }
 
     /// Takes the events out of a response on HTTP/1.1. hyper writes only its head, which says that the
@@ -86,6 +105,9 @@ pub struct Lent<S> {
     /// `None` once dropped.
     stream: Option<S>,
     handover: Arc<Handover<S>>,
+    /// Until when what the client still sends is read and discarded; set when hyper closes.
+    ending: Option<Instant>,
+    alarm: Alarm,
 }
 
 impl<S: Unpin> Lent<S> {
@@ -118,7 +140,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lent<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -147,6 +169,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream()?.poll_shutdown(cx)
+        ready!(self.stream()?.poll_shutdown(cx))?;
+        if !self.handover.has_refused.load(Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+        let until = *self.ending.get_or_insert_with(|| Instant::now() + LINGER);
+        if self.alarm.poll(Some(until), cx) {
+            return Poll::Ready(Ok(()));
+        }
+        poll_discard(self.stream()?, cx).map(Ok)
     }
 }

@@ -253,14 +253,15 @@ impl Each {
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
-            let stands = is_standing(&request).then(|| asks.clone());
+            let (stands, handover) = (is_standing(&request), asks.clone());
             let place = lives.clone();
             async move {
                 let mut response = service.respond_to(request, peer).await;
                 if response.status().is_success() {
                     place.establish();
                 }
-                if let Some(handover) = stands {
+                handover.answered(&response);
+                if stands {
                     handover.ask(&mut response);
                 }
                 Ok::<_, Infallible>(response)

@@ -30,7 +30,7 @@ fn take_unused(live: &mut Live, source: &Source) -> Option<Arc<Session>> {
         let (found, known, name) = live.yields(source, now)?;
         let session = live.get(&name)?;
         match (session.stage(), session.idle_since()) {
-            (Stage::Silent | Stage::Unfinished, _) => return live.remove(&name),
+            (stage, _) if stage.is_unfinished() => return live.remove(&name),
             (_, Some(used)) if used <= known => return live.remove(&name),
             (stage, Some(used)) => live.advance(&name, stage, used),
             // All other sessions were used, or checked, since then.

@@ -42,14 +42,15 @@ fn poll(
     cx: &mut Context<'_>,
 ) -> Poll<()> {
     loop {
+        // Whatever rings from here on wakes the task again.
+        bell.watch(cx);
         let now = Instant::now();
         connection.handle_submissions(now, &mut Nobody);
         connection.handle_timeout(now, &mut Nobody);
         if connection.is_closed() {
             return Poll::Ready(());
         }
-        let alarmed = alarm.poll(connection.poll_timeout(), cx);
-        if !bell.watch(cx) && !alarmed {
+        if !alarm.poll(connection.poll_timeout(), cx) {
             return Poll::Pending;
         }
     }

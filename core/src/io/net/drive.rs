@@ -44,7 +44,7 @@ pub const FAREWELL: Duration = Duration::from_secs(2);
 /// How long writing the last output may take.
 pub const ABRUPT: Duration = Duration::from_millis(500);
 /// How long the peer may keep sending after that.
-const LINGER: Duration = Duration::from_secs(1);
+pub const LINGER: Duration = Duration::from_secs(1);
 /// How often an inactive connection is checked for buffers to free.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
@@ -153,6 +153,8 @@ struct Drive<S, M: Carried> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // Whatever rings from here on wakes the task again.
+        self.bell.watch(cx);
         let now = Instant::now();
         if self.machine.is_closed() && self.ending.is_some() && self.machine.output().is_empty() {
             return self.linger(now, cx);
@@ -198,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
             self.tidy,
         ];
         let alarmed = self.alarm.poll(due.into_iter().flatten().min(), cx);
-        if self.bell.watch(cx) || alarmed || more {
+        if alarmed || more {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -325,18 +327,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         if self.alarm.poll(Some(until), cx) {
             return Poll::Ready(());
         }
-        if ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).is_err() {
+        if ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).is_err() || self.ended {
             return Poll::Ready(());
         }
-        let mut scratch = [MaybeUninit::uninit(); FIRST_READ_BYTES];
-        while !self.ended {
-            let mut room = ReadBuf::uninit(&mut scratch);
-            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut room)) {
-                Ok(()) if !room.filled().is_empty() => {}
-                _ => self.ended = true,
-            }
+        poll_discard(Pin::new(&mut self.stream), cx)
+    }
+}
+
+/// Reads and discards what the peer still sends, until it ends.
+pub fn poll_discard(mut stream: Pin<&mut impl AsyncRead>, cx: &mut Context<'_>) -> Poll<()> {
+    let mut scratch = [MaybeUninit::uninit(); FIRST_READ_BYTES];
+    loop {
+        let mut room = ReadBuf::uninit(&mut scratch);
+        match ready!(stream.as_mut().poll_read(cx, &mut room)) {
+            Ok(()) if !room.filled().is_empty() => {}
+            _ => return Poll::Ready(()),
         }
-        Poll::Ready(())
     }
 }
 

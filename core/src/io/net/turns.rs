@@ -53,7 +53,7 @@ pub struct Turns {
     used: AtomicU64,
     /// How many tasks wait, those included that are gone since; changes while `state` is locked.
     waiting: AtomicUsize,
-    /// Whether a task has waited in this half-life; changes while `state` is locked.
+    /// Whether a task has waited since this half-life began; changes while `state` is locked.
     is_crowded: AtomicBool,
     /// How many tasks have their turn at a time: one a thread.
     lanes: usize,
@@ -66,8 +66,6 @@ struct State {
     queue: LeastUsed<Arc<Group>>,
     /// The half-life of this round.
     now: u64,
-    /// The half-life in which a task last waited.
-    waited: u64,
     /// Whether a task begins the rounds.
     has_rounds: bool,
     sources: BySource<Group>,
@@ -184,7 +182,6 @@ impl Turns {
     fn wait(self: &Arc<Self>, flow: &Flow, ticket: Arc<Ticket>) {
         let mut state = self.state();
         let now = state.now;
-        state.waited = now;
         self.is_crowded.store(true, Relaxed);
         let mut tasks = lock(&flow.own.queue);
         tasks.push_back(ticket);
@@ -239,9 +236,10 @@ impl Turns {
     fn next_round(&self) -> bool {
         self.used.store(0, Relaxed);
         let mut state = self.state();
-        state.now = self.half_lives(Instant::now());
-        let is_crowded = self.is_crowded() && state.now == state.waited;
-        self.is_crowded.store(is_crowded, Relaxed);
+        let now = self.half_lives(Instant::now());
+        if std::mem::replace(&mut state.now, now) != now {
+            self.is_crowded.store(!state.queue.is_empty(), Relaxed);
+        }
         state.has_rounds = !state.queue.is_empty();
         state.has_rounds
     }

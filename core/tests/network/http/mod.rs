@@ -777,6 +777,33 @@ fn bodies_are_bounded_in_size_and_time() {
     serving.end();
 }
 
+/// A client that sends all of a refused body before it reads anything gets the answer, not a reset (RFC 9112,
+/// section 9.6).
+#[test]
+fn a_refusal_arrives_although_the_body_is_still_sent() {
+    let serving = Serving::begin(HttpOptions {
+        limits: Limits {
+            max_message_bytes: 1000,
+            ..Limits::NETWORK
+        },
+        ..HttpOptions::default()
+    });
+    let mut request = post(&headers(&json!({})), &"x".repeat(32 << 20));
+    let mut wire = Wire::open(serving.at);
+    wire.send(&request);
+    assert_eq!(wire.answer().status, 413);
+    // Refused by its head alone.
+    let at = request
+        .windows(5)
+        .position(|part| part == b"Host:")
+        .unwrap();
+    request.splice(at..at, *b"Origin: https://evil.example\r\n");
+    let mut wire = Wire::open(serving.at);
+    wire.send(&request);
+    assert_eq!(wire.answer().status, 403);
+    serving.end();
+}
+
 /// HTTP/1.1 pipelining (RFC 9112, 9.3.2): answers in the order of the requests.
 #[test]
 fn requests_may_be_pipelined() {
