@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::beside;
-use crate::diagnostic::{self, Language, run_aside};
+use crate::diagnostic::{self, run_aside};
+use crate::language::Language;
 use crate::node;
 use crate::repo::{self, Build, cargo, command};
 

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Result, bail};
 
+use crate::language::Language;
 use crate::log::{quote, show};
 use crate::python::Run;
 use crate::repo::{self, Build, cargo};
@@ -57,36 +58,6 @@ fn address(text: &str) -> Result<String, String> {
     match SCHEMES.iter().any(is_known) {
         true => Ok(text.to_owned()),
         false => Err("a server listens on stdio:, unix:/PATH, tcp:HOST:PORT, http(s)://HOST:PORT/PATH or ws(s)://HOST:PORT/PATH".into()),
-    }
-}
-
-/// The languages of our packages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Language {
-    Rust,
-    Python,
-    Node,
-}
-
-impl Language {
-    pub const ALL: [Self; 3] = [Self::Rust, Self::Python, Self::Node];
-
-    /// Its name for `--lang`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::Python => "python",
-            Self::Node => "node",
-        }
-    }
-
-    /// The source file of the example with that name.
-    pub fn example(self, name: &str) -> PathBuf {
-        repo::root().join(match self {
-            Self::Rust => format!("core/examples/{name}.rs"),
-            Self::Python => format!("bindings-python/examples/{name}.py"),
-            Self::Node => format!("bindings-node/examples/{name}.mjs"),
-        })
     }
 }
 

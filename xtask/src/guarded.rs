@@ -9,8 +9,8 @@ use crate::attacks::client::Client;
 use crate::attacks::program;
 use crate::attacks::target::Target;
 use crate::columns::align;
-use crate::diagnostic::Language;
 use crate::flood::honest;
+use crate::language::Language;
 use crate::log::Log;
 use crate::repo::Build;
 

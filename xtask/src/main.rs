@@ -13,6 +13,7 @@ mod demo;
 mod diagnostic;
 mod flood;
 mod guarded;
+mod language;
 mod load;
 mod log;
 mod machine;

@@ -34,7 +34,7 @@ impl Venv {
         };
         let text = std::fs::read_to_string(requirements)
             .with_context(|| format!("reading {}", requirements.display()))?;
-        let interpreter = interpreter();
+        let interpreter = repo::interpreter();
         let version = repo::output(command(&interpreter, ["--version"]))
             .context("python3 is needed (or PYTHON=…)")?;
         let stamp = Stamp::new(&format!("python-{name}"), format!("{version}{text}"));
@@ -74,11 +74,6 @@ impl Venv {
         pip.args(args);
         pip
     }
-}
-
-/// The system's interpreter, or the one that `PYTHON` names.
-pub fn interpreter() -> String {
-    std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
 /// Which interpreters a wheel supports.

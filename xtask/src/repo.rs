@@ -148,3 +148,8 @@ impl Stamp {
             .with_context(|| format!("writing {}", self.path.display()))
     }
 }
+
+/// Python: the system's interpreter, or the one that `PYTHON` names.
+pub fn interpreter() -> String {
+    std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}

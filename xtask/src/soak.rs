@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::diagnostic::Language;
 use crate::flood;
 use crate::guarded;
+use crate::language::Language;
 use crate::log::Log;
-use crate::python;
-use crate::repo::{cargo, command};
+use crate::repo::{self, cargo, command};
 use crate::stage::{Skips, Stage, choose, run_all};
 use crate::stages::bindings;
 
@@ -102,7 +101,7 @@ fn long_tests(log: &mut Log) -> Result<()> {
 
 fn mixed(log: &mut Log) -> Result<()> {
     for language in Language::ALL {
-        let mut run = command(python::interpreter(), ["interop/mixed.py", "--server"]);
+        let mut run = command(repo::interpreter(), ["interop/mixed.py", "--server"]);
         run.arg(language.name());
         log.run(run)?;
     }

@@ -9,9 +9,8 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::log::Log;
-use crate::python;
 use crate::repo::{self, Build, Stamp, cargo, command};
 
 /// The packages that the programs of the three languages need.
@@ -173,7 +172,7 @@ impl Programs {
                 let program = self.built.join("examples").join(name);
                 vec![program.display().to_string()]
             }
-            Language::Python => vec![python::interpreter(), script],
+            Language::Python => vec![repo::interpreter(), script],
             Language::Node => vec!["node".to_owned(), script],
         }
     }

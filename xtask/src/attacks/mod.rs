@@ -21,8 +21,9 @@ use anyhow::{Result, ensure};
 use self::case::{Carrier, Case, Setup};
 use self::siege::Besieged;
 use crate::columns::align;
-use crate::diagnostic::{self, Language, run_aside};
+use crate::diagnostic::{self, run_aside};
 use crate::flood::{self, Flood};
+use crate::language::Language;
 use crate::repo::Build;
 
 /// Attack the servers of each language with the corpus

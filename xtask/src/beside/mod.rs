@@ -16,7 +16,7 @@ use anyhow::{Result, bail, ensure};
 
 use self::subject::{By, Probe, Subject, Subjects};
 use self::table::{Cost, Row};
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::load::{
     Carrier, Http, Pipe, Revision, Server, Session, Start, Window, Workload, as_client, run as load,
 };

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::log::quote;
 use crate::node;
 use crate::python::{self, Run};

@@ -10,7 +10,8 @@ use anyhow::{Result, ensure};
 
 use self::fixture::Fixture;
 use self::suite::{Score, Suite};
-use crate::diagnostic::{Language, run_aside};
+use crate::diagnostic::run_aside;
+use crate::language::Language;
 use crate::python::Run;
 use crate::repo::Build;
 

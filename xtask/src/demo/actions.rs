@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::columns::{align, millis};
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::repo;
 use crate::together::Programs;
 

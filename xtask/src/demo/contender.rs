@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::load::Start;
 use crate::log::Log;
 use crate::python::Venv;

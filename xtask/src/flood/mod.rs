@@ -19,7 +19,7 @@ use crate::attacks::client::Client;
 use crate::attacks::program;
 use crate::attacks::target::Target;
 use crate::columns::{align, millis};
-use crate::diagnostic::Language;
+use crate::language::Language;
 use crate::log::Log;
 use crate::repo::Build;
 

@@ -179,15 +179,12 @@ pub fn other_node(log: &mut Log) -> Result<()> {
 }
 
 pub fn interop(log: &mut Log) -> Result<()> {
-    log.run(command(python::interpreter(), ["interop/run.py"]))
+    log.run(command(repo::interpreter(), ["interop/run.py"]))
 }
 
 /// Tests a page in a browser.
 pub fn pages(log: &mut Log) -> Result<()> {
-    log.run(command(
-        python::interpreter(),
-        ["interop/run.py", "--pages"],
-    ))
+    log.run(command(repo::interpreter(), ["interop/run.py", "--pages"]))
 }
 
 /// Returns what the browser test lacks, if anything. As root with apt-get, the stage installs a browser

@@ -92,12 +92,6 @@ pub fn all() -> Vec<Stage> {
             engine::fuzz,
         ),
         stage(
-            "docs",
-            "the documentation builds without a warning",
-            &[],
-            engine::docs,
-        ),
-        stage(
             "package",
             "the README's programs build in an empty project on the packaged crate",
             &[],
@@ -175,9 +169,15 @@ pub fn deep() -> Vec<Deep> {
         ),
         deep(
             "features",
-            "each feature alone, without a warning",
+            "no lint with all features, no warning with each alone",
             nothing,
             engine::features,
+        ),
+        deep(
+            "docs",
+            "the documentation builds without a warning",
+            nothing,
+            engine::docs,
         ),
         deep(
             "loom",

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use hyper::header::UPGRADE;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Version};
+use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::body::HttpBody;
 use super::endpoint::Peer;
 use super::handover::Handover;
 use super::identify::PeerCertificate;
@@ -231,46 +232,25 @@ impl Each {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self {
-            service,
-            place,
-            peer,
-            certificate,
-            ..
-        } = self;
-        let metrics = service.metrics().clone();
-        let opening = service.options().header_timeout;
-        let heard = Arc::new(Notify::new());
-        let handover = Handover::new();
-        let (hears, asks, lives) = (heard.clone(), handover.clone(), place.clone());
-        let respond = service_fn(move |mut request: Request<hyper::body::Incoming>| {
-            hears.notify_one();
-            let service = service.clone();
-            if request.headers().contains_key(UPGRADE) {
-                // The place is held for as long as the connection lives, also as a WebSocket.
-                request.extensions_mut().insert(lives.clone());
-            }
-            if let Some(certificate) = &certificate {
-                request.extensions_mut().insert(certificate.clone());
-            }
-            let (stands, handover) = (is_standing(&request), asks.clone());
-            let place = lives.clone();
-            async move {
-                let mut response = service.respond_to(request, peer).await;
-                if response.status().is_success() {
-                    place.establish();
-                }
-                handover.answered(&response);
-                if stands {
-                    handover.ask(&mut response);
-                }
-                Ok::<_, Infallible>(response)
-            }
+        let metrics = self.service.metrics().clone();
+        let opening = self.service.options().header_timeout;
+        let own = Arc::new(Own {
+            service: self.service,
+            place: self.place,
+            peer: self.peer,
+            certificate: self.certificate,
+            heard: Notify::new(),
+            handover: Handover::new(),
+        });
+        let asked = own.clone();
+        let respond = service_fn(move |request| {
+            let own = asked.clone();
+            async move { Ok::<_, Infallible>(own.respond(request).await) }
         });
         {
             let http = self.http;
             let _state = metrics.occupied(CONNECTION_BYTES);
-            let stream = handover.lend(Counted::new(stream, &metrics));
+            let stream = own.handover.lend(Counted::new(stream, &metrics));
             let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), respond);
             let mut over = self.over.cancelled();
             let mut connection = pin!(self.watcher.watch(connection));
@@ -278,14 +258,14 @@ impl Each {
             let opened = tokio::select! {
                 _ = &mut connection => return,
                 () = &mut over => return,
-                opened = timeout(opening, heard.notified()) => opened,
+                opened = timeout(opening, own.heard.notified()) => opened,
             };
             if opened.is_err() {
                 return;
             }
             // A client that disconnects is not an error of the server.
             let served = poll_fn(|cx| match connection.as_mut().poll(cx) {
-                Poll::Pending if !handover.is_due() => Poll::Pending,
+                Poll::Pending if !own.handover.is_due() => Poll::Pending,
                 _ => Poll::Ready(()),
             });
             tokio::select! {
@@ -294,18 +274,52 @@ impl Each {
                 () = over => return,
             }
         }
-        let Some(standing) = handover.take() else {
+        let Some(standing) = own.handover.take() else {
             return;
         };
         // Runs in a new task, which is smaller than this one with hyper's state.
         turns::spawn(async move {
-            let _alive = (self.attended, place);
+            let _alive = (self.attended, own);
             tokio::select! {
                 biased;
                 () = standing => {}
                 () = self.over.cancelled() => {}
             }
         });
+    }
+}
+
+/// What the requests of one connection share.
+struct Own<S> {
+    service: HttpService,
+    place: Place,
+    peer: Option<Peer>,
+    certificate: Option<PeerCertificate>,
+    /// Notified of each request.
+    heard: Notify,
+    handover: Arc<Handover<S>>,
+}
+
+impl<S> Own<S> {
+    async fn respond(&self, mut request: Request<hyper::body::Incoming>) -> Response<HttpBody> {
+        self.heard.notify_one();
+        if request.headers().contains_key(UPGRADE) {
+            // The place is held for as long as the connection lives, also as a WebSocket.
+            request.extensions_mut().insert(self.place.clone());
+        }
+        if let Some(certificate) = &self.certificate {
+            request.extensions_mut().insert(certificate.clone());
+        }
+        let stands = is_standing(&request);
+        let mut response = self.service.respond_to(request, self.peer).await;
+        if response.status().is_success() {
+            self.place.establish();
+        }
+        self.handover.answered(&response);
+        if stands {
+            self.handover.ask(&mut response);
+        }
+        response
     }
 }
 

@@ -1,15 +1,15 @@
 //! Fair turns: which connections run first when more is ready than a server's network threads can do.
 //!
 //! ```text
-//!   a task is ready ─▶ no task waits, and less than 2 SLICE was used in this round ─▶ it runs
+//!   a task is ready ─▶ no task waits, and less than CALM was used in this round ─▶ it runs
 //!                   └▶ otherwise it waits ─▶ each round: one after the other, until SLICE is used;
 //!                                            the one that has used least is first
 //! ```
 //!
-//! When SLICE is used up, another round begins as soon as every task that is ready by then has run. If those
-//! tasks take less than another SLICE, none of them waits. Until a task waits, only one poll in [`SAMPLE`] is
+//! When SLICE is used up, another round begins as soon as every task that is ready by then has run. If all
+//! of them together take less than CALM, none of them waits. Until a task waits, only one poll in [`SAMPLE`] is
 //! measured. From then until the current half-life is over, every poll is measured, and tasks wait as soon
-//! as SLICE is used up, not 2 SLICE.
+//! as SLICE is used up.
 //!
 //! Every task of a connection is wrapped in [`Fair`], which measures how long its polls take and charges
 //! it to the connection and to its [`Source`]. Of the tasks that wait, the next one belongs to the
@@ -35,6 +35,9 @@ use crate::connection::{BySource, Source};
 
 /// How long the tasks of a round run.
 const SLICE: Duration = Duration::from_millis(1);
+/// How long the tasks of a round run before one has to wait for the first time. That is several slices,
+/// since one poll in [`SAMPLE`] tells little of how long the others took.
+const CALM: Duration = Duration::from_millis(4);
 /// What counts as used when a connection begins.
 const NEWCOMER: Duration = Duration::from_millis(10);
 /// What counts as used when the first connection of a source begins.
@@ -171,8 +174,8 @@ impl Turns {
 
     /// Whether a task may run without waiting.
     fn is_free(&self) -> bool {
-        let slices = if self.is_crowded() { 1 } else { 2 };
-        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < slices * nanos(SLICE)
+        let most = if self.is_crowded() { SLICE } else { CALM };
+        self.waiting.load(Relaxed) == 0 && self.used.load(Relaxed) < nanos(most)
     }
 
     fn is_crowded(&self) -> bool {
@@ -545,7 +548,7 @@ mod tests {
         let runtime = Builder::new_current_thread().build();
         runtime.expect("a runtime").block_on(async {
             let turns = Turns::new(1);
-            turns.used.store(2 * nanos(SLICE), Relaxed);
+            turns.used.store(nanos(CALM), Relaxed);
             let (flow, other) = (turns.flow(&source(1)), turns.flow(&source(2)));
             let mut gone = Box::pin(flow.task(async {}));
             let mut context = Context::from_waker(Waker::noop());
