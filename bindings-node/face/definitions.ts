@@ -30,9 +30,9 @@ export interface ServerOptions<State = unknown> {
     /**
      * Memory that all connections may take together, over all addresses, in bytes: incomplete messages, calls in
      * progress, answers not yet taken by clients, and data kept after calls. A fifth is left to the allocator. 268435456
-     * (256 MiB) by default; 1 GiB as long as the server is reached by stdin and stdout alone. Above it, long messages are refused at once: over HTTP with 503 and
-     * `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth of the rest is reserved for messages of at
-     * most 64 KiB.
+     * (256 MiB) by default; 1 GiB as long as the server is reached by stdin and stdout alone. An eighth of the rest is
+     * reserved for messages of at most 64 KiB. When the bytes outside the reserve are used up, long messages are refused
+     * at once: over HTTP with 503 and `Retry-After`, elsewhere with an overload error that has `retryAfter`.
      */
     maxBytes?: number;
     /** When the action dialect answers with a reference to the data instead of the data itself; never by default. */

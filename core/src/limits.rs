@@ -120,7 +120,7 @@ pub struct TotalLimits {
     /// - data kept beyond its request.
     ///
     /// Of these, one part in [`RESERVE_SHARE`] is reserved for messages of at most [`SMALL_BYTES`], and
-    /// at most one part in [`KEPT_SHARE`] may be kept beyond requests. When the rest is used up:
+    /// at most one part in [`KEPT_SHARE`] may be kept beyond requests. When the bytes outside the reserve are used up:
     /// - longer messages are refused at once, as overload with `retryAfter`; over HTTP, with status
     ///   503 and `Retry-After`,
     /// - log messages are dropped, and only the newest progress of each request is kept,
@@ -157,11 +157,11 @@ impl Default for Limits {
 /// Divisor of [`TotalLimits::max_bytes`] that gives the part left to the allocator.
 pub const ALLOCATOR_SHARE: usize = 5;
 
-/// Divisor of the bytes that may be held that gives the reserve for small messages.
+/// Divisor of the bytes that may be held; gives the reserve for small messages.
 pub const RESERVE_SHARE: usize = 8;
 
-/// Divisor of the bytes that may be held that gives the most that may be kept beyond requests, such
-/// as replay logs, results and references.
+/// Divisor of the bytes that may be held; gives the most that may be kept beyond requests, such as
+/// replay logs, results and references.
 pub const KEPT_SHARE: usize = 2;
 
 /// Most bytes that one connection, or one body, may hold and still be served from the reserve.

@@ -14,9 +14,10 @@ use crate::{room, stages};
 /// time. A test that cannot run fails: none is skipped. Logs are kept in .cache/log.
 ///
 /// Other stages need more tools, or run for minutes: instruction counts (valgrind), each feature of the
-/// engine alone, the documentation, loom, the address and thread sanitizers, minutes of fuzzing, libFuzzer, the minimum
-/// supported Rust, other releases of the Python SDK and of Node, and a page in a browser. --deep runs
-/// these. If a tool is missing on this machine, it lists all that are missing and fails before it starts.
+/// engine alone, all lints of the benches, the documentation, loom, the address and thread sanitizers,
+/// minutes of fuzzing, libFuzzer, the minimum supported Rust, other releases of the Python SDK and of
+/// Node, and a page in a browser. --deep runs these. If a tool is missing on this machine, it lists all
+/// that are missing and fails before it starts.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run the stages that need more tools or minutes instead

@@ -46,8 +46,9 @@ class Server(Offer):
         max_bytes: Memory that all connections on all addresses may take together, in bytes: messages that have
             not fully arrived, calls in progress, answers that clients have not read yet, and data that outlives a
             call. A fifth is left to the allocator. 268435456 (256 MiB) by default; 1 GiB while the server is
-            reachable only by stdin and stdout. Beyond it, long messages are refused at once: over HTTP with 503 and
-            `Retry-After`, elsewhere with an overload error that has `retryAfter`. An eighth of the rest is reserved for messages of at most 64 KiB.
+            reachable only by stdin and stdout. An eighth of the rest is reserved for messages of at most 64 KiB.
+            When the bytes outside the reserve are used up, long messages are refused at once: over HTTP with 503
+            and `Retry-After`, elsewhere with an overload error that has `retryAfter`.
         references: When answers of the action dialect refer to their data instead of containing it; never by default.
         state_key: 32 bytes that sign the state which clients hold between the rounds of a call; random by
             default. Give the same key to all processes that may serve the same client; keep it secret.

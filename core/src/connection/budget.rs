@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use crate::limits::KEPT_SHARE;
 
-    /// What may be held.
+    /// The limit for the bytes held.
     const MAX: usize = 16 << 20;
     const RESERVE: usize = MAX / RESERVE_SHARE;
 

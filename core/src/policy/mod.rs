@@ -307,18 +307,26 @@ impl Policy {
             .map_or(Ok(()), |rates| rates.take(client, now))
     }
 
-    /// Counts and audits credentials from `from` that were refused for the reason `why`.
+    /// Counts wrong credentials from `from`.
     ///
     /// # Errors
-    /// If there were too many: how long until `from` gets a 401 instead of a 429.
-    #[cfg(feature = "http")]
-    pub(crate) fn refused(&self, from: &Source, why: &str, now: Instant) -> Result<(), Duration> {
+    /// If there were too many: how long until `from` is told again that they are wrong.
+    pub(crate) fn count_wrong(&self, from: &Source, now: Instant) -> Result<(), Duration> {
         let own = || Rates::new(self.rates.as_ref().map_or(WRONG_CREDENTIALS, Rates::rate));
-        let taken = match from {
+        match from {
             // Peers that cannot be told apart must not lock each other out.
             Source::Unknown => Ok(()),
             from => self.wrong.get_or_init(own).take(from, now),
-        };
+        }
+    }
+
+    /// Counts and audits credentials from `from` that were refused for the reason `why`.
+    ///
+    /// # Errors
+    /// As [`count_wrong`](Self::count_wrong).
+    #[cfg(feature = "http")]
+    pub(crate) fn refused(&self, from: &Source, why: &str, now: Instant) -> Result<(), Duration> {
+        let taken = self.count_wrong(from, now);
         if self.audits() {
             let why = match from {
                 Source::Address(from) => format!("from {from}: {why}"),

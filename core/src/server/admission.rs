@@ -46,7 +46,11 @@ impl<E: Executor> ServerHost<E> {
             return Ok(answer);
         };
         // Requests that fail authentication count against the rate, too.
-        if let Err(wait) = self.take(policy, &answer) {
+        let taken = self.take(policy, &answer).and_then(|()| match &who {
+            Err(_) => policy.count_wrong(&self.from, Instant::now()),
+            Ok(_) => Ok(()),
+        });
+        if let Err(wait) = taken {
             watched.foresee(Outcome::Limited);
             let why = format!("too many requests: try again in {} s", whole_seconds(wait));
             return Err(too_often(

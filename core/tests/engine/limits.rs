@@ -56,7 +56,7 @@ const ROWS: &[(&str, &str)] = &[
     ),
     (
         "Limits::handshake_timeout",
-        "initialize_is_never_cancelled_by_anybody",
+        "a_handshake_that_is_not_finished_ends",
     ),
     (
         "Limits::probe_timeout",

@@ -530,7 +530,7 @@ fn who_reads_nothing_is_let_go_when_the_budget_is_used_up() {
     let long = |bytes| format!("\"x\":\"{}\"", "x".repeat(bytes));
     let (mut idle, mut other) = (open(config.clone()), open(config));
     idle.receive(call("1").as_bytes(), now);
-    idle.answer(&long(800_000));
+    idle.answer(&long(600_000));
     idle.connection.handle_submissions(now, &mut idle.host);
     idle.connection
         .handle_timeout(now + secs(11), &mut idle.host);

@@ -23,7 +23,7 @@ pub fn fmt(log: &mut Log) -> Result<()> {
     log.run(cargo("fmt --all --check"))
 }
 
-/// Everything but the libraries that are measured beside the engine, which take long to compile.
+/// Lints everything except the feature `peers` of the benches, whose libraries take long to compile.
 pub fn clippy(log: &mut Log) -> Result<()> {
     let mut features = vec![
         "mcpbolt-python/abi3".to_owned(),

@@ -60,7 +60,12 @@ pub fn all() -> Vec<Stage> {
             &[],
             engine::build,
         ),
-        stage("clippy", "no lint anywhere", &[], engine::clippy),
+        stage(
+            "clippy",
+            "no lint, except in what needs the libraries measured beside the engine",
+            &[],
+            engine::clippy,
+        ),
         stage(
             "dependencies",
             "licences, sources and versions of what the packages are built with",

@@ -135,15 +135,24 @@ fn arrows(files: &[(&str, &str)], read: impl Fn(&Path) -> Graph) -> Vec<(String,
 fn a_re_export_counts_to_the_file_of_the_definition() {
     let one = |from: &str, to: &str| vec![(from.to_owned(), to.to_owned())];
     let rust = [
-        ("lib.rs", "mod a; mod b; pub use b::B;"),
+        ("lib.rs", "mod a; mod b; pub use b::b; pub use b::B;"),
         ("a.rs", "use crate::B as Other; pub struct A(Other);"),
         (
             "b.rs",
-            "pub struct B; #[cfg(test)] mod tests { use crate::a::A; }",
+            "pub struct B; pub fn b() {} #[cfg(test)] mod tests { use crate::a::A; }",
         ),
     ];
     assert_eq!(
         arrows(&rust, |folder| rust::graph(&folder.join("lib.rs"))),
+        one("a.rs", "b.rs")
+    );
+    let by_macros = [
+        ("lib.rs", "mod a; mod b; pub use b::b;"),
+        ("a.rs", "fn a() { println!(\"{}\", crate::b()); }"),
+        ("b.rs", "made! { pub fn b() {} }"),
+    ];
+    assert_eq!(
+        arrows(&by_macros, |folder| rust::graph(&folder.join("lib.rs"))),
         one("a.rs", "b.rs")
     );
     let python = [

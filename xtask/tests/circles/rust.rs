@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proc_macro2::{TokenStream, TokenTree};
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
+use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Token, UseTree, Visibility};
 
 use super::Graph;
 
 /// A module, by its names from the root of the crate.
 type Module = Vec<String>;
 
-/// What a name stands for in a module.
+/// What a name other than that of a child module stands for.
 #[derive(Clone)]
 enum Name {
     /// An item that the file of the module defines.
     Item,
-    /// A child module.
-    Module,
     /// An import of this path.
     Import(Vec<String>),
 }
@@ -26,6 +26,8 @@ enum Name {
 #[derive(Default)]
 struct Scope {
     file: String,
+    /// The child modules. A function may have the name of one.
+    modules: BTreeSet<String>,
     names: BTreeMap<String, Name>,
     globs: Vec<Vec<String>>,
     /// The paths that its code has.
@@ -53,18 +55,23 @@ pub fn graph(door: &Path) -> Graph {
     all.graph()
 }
 
+/// Whether an item is built for tests alone: `cfg(test)`, or `cfg(all(…))` with `test` among its parts.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let is_test = |text: String| {
-            text.split(|c: char| !c.is_alphanumeric())
-                .any(|w| w == "test")
-        };
-        attribute.path().is_ident("test")
-            || attribute.path().is_ident("cfg")
-                && attribute.meta.require_list().is_ok_and(|list| {
-                    is_test(list.tokens.to_string()) && !list.tokens.to_string().contains("not")
-                })
-    })
+    let cfgs = attributes.iter().filter(|one| one.path().is_ident("cfg"));
+    let mut conditions = cfgs.filter_map(|cfg| cfg.parse_args::<Meta>().ok());
+    attributes.iter().any(|one| one.path().is_ident("test"))
+        || conditions.any(|one| needs_test(&one))
+}
+
+fn needs_test(condition: &Meta) -> bool {
+    match condition {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) if list.path.is_ident("all") => {
+            let parts = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+            parts.is_ok_and(|parts| parts.iter().any(needs_test))
+        }
+        _ => false,
+    }
 }
 
 impl Crate {
@@ -89,16 +96,19 @@ impl Crate {
                 Item::Mod(child) if child.attrs.iter().any(|one| one.path().is_ident("path")) => {}
                 Item::Mod(child) if !is_for_tests(&child.attrs) => {
                     let name = child.ident.to_string();
-                    scope.names.insert(name.clone(), Name::Module);
+                    scope.modules.insert(name.clone());
                     self.child(&module, file, child, &children.join(&name), children, door);
                 }
                 Item::Use(import) if !is_for_tests(&import.attrs) => {
                     add_imports(&mut scope, import)
                 }
                 _ => {
-                    if let Some(name) = name_of(item) {
-                        scope.names.insert(name, Name::Item);
+                    let mut names = Vec::from_iter(name_of(item));
+                    if let Item::Macro(item) = item {
+                        defined(item.mac.tokens.clone(), &mut names);
                     }
+                    let names = names.into_iter().map(|name| (name, Name::Item));
+                    scope.names.extend(names);
                     scope.visit_item(item);
                 }
             }
@@ -135,7 +145,7 @@ impl Crate {
         for (module, scope) in &self.modules {
             let mut found = BTreeSet::new();
             for path in &scope.paths {
-                if let Some(Target::Item(file)) = self.resolve(module, path, 0)
+                if let Some(Target::Item(file)) = self.resolve(module, path, false, 0)
                     && file != scope.file
                 {
                     found.insert(file);
@@ -146,52 +156,100 @@ impl Crate {
         graph
     }
 
-    /// Where a path leads that stands in that module.
-    fn resolve(&self, module: &Module, path: &[String], depth: usize) -> Option<Target> {
-        let (first, rest) = path.split_first()?;
-        let mut at = match first.as_str() {
-            "crate" => Target::Module(Vec::new()),
-            "self" => Target::Module(module.clone()),
-            "super" => Target::Module(module[..module.len().checked_sub(1)?].to_vec()),
-            name => self.look_up(module, name, depth)?,
-        };
-        for name in rest {
+    /// Where a path leads that stands in that module, and goes on behind its end if `goes_on`.
+    fn resolve(
+        &self,
+        module: &Module,
+        path: &[String],
+        goes_on: bool,
+        depth: usize,
+    ) -> Option<Target> {
+        let mut at = Target::Module(module.clone());
+        for (index, name) in path.iter().enumerate() {
             let Target::Module(module) = &at else {
                 return Some(at);
             };
             at = match name.as_str() {
+                "crate" => Target::Module(Vec::new()),
                 "self" => continue,
                 "super" => Target::Module(module[..module.len().checked_sub(1)?].to_vec()),
-                name => self.look_up(module, name, depth)?,
+                name => self.look_up(module, name, goes_on || index + 1 < path.len(), depth)?,
             };
         }
         Some(at)
     }
 
-    fn look_up(&self, module: &Module, name: &str, depth: usize) -> Option<Target> {
+    /// What a name in a module leads to: a module rather than a function of that name if the path goes on.
+    fn look_up(&self, module: &Module, name: &str, goes_on: bool, depth: usize) -> Option<Target> {
         if depth > 20 {
             return None;
         }
         let scope = self.modules.get(module)?;
-        match scope.names.get(name) {
-            Some(Name::Item) => return Some(Target::Item(scope.file.clone())),
-            Some(Name::Module) => {
-                return Some(Target::Module([&module[..], &[name.to_owned()]].concat()));
-            }
+        let child = || {
+            let path = [&module[..], &[name.to_owned()]].concat();
+            scope.modules.contains(name).then_some(Target::Module(path))
+        };
+        let item = || match scope.names.get(name)? {
+            Name::Item => Some(Target::Item(scope.file.clone())),
             // An import of an outer crate by its own name does not lead here again.
-            Some(Name::Import(path)) if path.len() > 1 || path[0] != name => {
-                return self.resolve(module, path, depth + 1);
+            Name::Import(path) if path.len() == 1 && path[0] == name => None,
+            Name::Import(path) => self.resolve(module, path, goes_on, depth + 1),
+        };
+        let found = if goes_on {
+            child().or_else(item)
+        } else {
+            item().or_else(child)
+        };
+        let glob = |glob: &Vec<String>| match self.resolve(module, glob, true, depth + 1)? {
+            Target::Module(from) if from != *module => {
+                self.look_up(&from, name, goes_on, depth + 1)
             }
-            _ => {}
-        }
-        scope.globs.iter().find_map(|glob| {
-            match self.resolve(module, glob, depth + 1)? {
-                Target::Module(from) if from != *module => self.look_up(&from, name, depth + 1),
-                // The variants of an enum: the same file as the enum.
-                _ => None,
-            }
-        })
+            // The variants of an enum: their paths count where the enum is named.
+            _ => None,
+        };
+        found.or_else(|| scope.globs.iter().find_map(glob))
     }
+}
+
+/// The names of the items that the tokens of a macro define.
+fn defined(tokens: TokenStream, found: &mut Vec<String>) {
+    const KINDS: [&str; 7] = ["const", "enum", "fn", "static", "struct", "trait", "type"];
+    let mut is_next = false;
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => defined(group.stream(), found),
+            TokenTree::Ident(word) if is_next => {
+                found.push(word.to_string());
+                is_next = false;
+            }
+            TokenTree::Ident(word) => is_next = KINDS.iter().any(|kind| word == kind),
+            _ => is_next = false,
+        }
+    }
+}
+
+/// The paths in the arguments of a macro.
+fn named(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
+    let (mut path, mut colons) = (Vec::new(), 0);
+    for token in tokens {
+        match token {
+            TokenTree::Ident(word) if colons == 2 || path.is_empty() => path.push(word.to_string()),
+            TokenTree::Punct(mark) if mark.as_char() == ':' && colons < 2 && !path.is_empty() => {
+                colons += 1;
+                continue;
+            }
+            token => {
+                found.push(std::mem::take(&mut path));
+                match token {
+                    TokenTree::Group(group) => named(group.stream(), found),
+                    TokenTree::Ident(word) => path.push(word.to_string()),
+                    _ => {}
+                }
+            }
+        }
+        colons = 0;
+    }
+    found.push(path);
 }
 
 fn name_of(item: &Item) -> Option<String> {
@@ -266,6 +324,11 @@ impl<'ast> Visit<'ast> for Scope {
         let mut found = Vec::new();
         flatten(&import.tree, &mut Vec::new(), &mut found, &mut Vec::new());
         self.paths.extend(found.into_iter().map(|(_, path)| path));
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        named(call.tokens.clone(), &mut self.paths);
+        visit::visit_macro(self, call);
     }
 
     fn visit_item_mod(&mut self, _: &'ast ItemMod) {}

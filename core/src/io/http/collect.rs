@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use bytes::Buf;
 use http_body::Body;
-use hyper::header::{CONTENT_LENGTH, HeaderMap};
+use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 
 use super::answers::{BROKEN, NO_MESSAGE, OVERLOADED, Refusal, TOO_LARGE, TOO_SLOW};
 use crate::buffer::{Input, PADDING};
@@ -16,6 +16,11 @@ use crate::limits::{Limits, READ_BYTES, UNCOUNTED_BYTES};
 
 /// Most bytes allocated for a body of which only the length is known.
 const FIRST_BYTES: usize = READ_BYTES;
+/// The memory that a request takes besides its headers and its body, approximately: the state of its task
+/// and, on HTTP/2, of its stream.
+const HEAD_BYTES: usize = 2 << 10;
+/// The memory that a header takes besides its text, approximately.
+const LINE_BYTES: usize = 100;
 /// Bytes read before other tasks run.
 const TURN_BYTES: usize = 256 << 10;
 /// The buffer grows to at most this multiple of the bytes received, up to the announced length.
@@ -23,6 +28,13 @@ const BELIEVED: usize = 16;
 
 fn claimed(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// The memory that the head of a request takes, approximately.
+fn head_bytes(headers: &HeaderMap) -> usize {
+    let line =
+        |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + LINE_BYTES;
+    HEAD_BYTES + headers.iter().map(line).sum::<usize>()
 }
 
 /// Reads the whole body.
@@ -45,12 +57,18 @@ pub async fn collect<B: Body>(
     if claimed > UNCOUNTED_BYTES && !budget.has_room(claimed, claimed) {
         return Err(OVERLOADED);
     }
-    let input = Input::with_room(claimed.min(FIRST_BYTES));
+    let first = claimed.min(FIRST_BYTES);
+    let input = Input::with_room(first);
     let mut read = pin!(read(body, input, (claimed, max), budget));
     // Usually the body is there already, and no timer is needed.
     let input = match poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await {
         Poll::Ready(input) => input?,
         Poll::Pending => {
+            // Until the body is complete, the request is in no count of requests in flight.
+            let mut waiting = Held::of(budget);
+            if !waiting.try_carry(head_bytes(headers) + first) {
+                return Err(OVERLOADED);
+            }
             let read = tokio::time::timeout(limits.stall_timeout, read).await;
             read.unwrap_or(Err(TOO_SLOW))?
         }
@@ -116,4 +134,70 @@ async fn read<B: Body>(
         tokio::task::yield_now().await;
     }
     Ok(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::Context;
+
+    use hyper::body::Frame;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::limits::TotalLimits;
+
+    /// A body that does not end.
+    struct Endless;
+
+    impl Body for Endless {
+        type Data = &'static [u8];
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Self::Data>, Infallible>>> {
+            Poll::Pending
+        }
+    }
+
+    /// On HTTP/2 one connection has many bodies that are not complete, and no request of them is in flight.
+    #[test]
+    fn short_bodies_that_are_not_complete_count_in_the_budget() {
+        const MAX: usize = 1 << 20;
+        let budget = Arc::new(Budget::new(TotalLimits {
+            max_bytes: MAX,
+            ..TotalLimits::default()
+        }));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        runtime.expect("a runtime").block_on(async {
+            let mut all = JoinSet::new();
+            for _ in 0..1_000 {
+                let budget = budget.clone();
+                all.spawn(async move {
+                    let mut headers = HeaderMap::new();
+                    headers.insert("x-long", HeaderValue::from_static("a long value"));
+                    let limits = Limits::NETWORK;
+                    collect(&headers, Endless, &limits, &budget).await.err()
+                });
+            }
+            for _ in 0..1_000 {
+                tokio::task::yield_now().await;
+            }
+            let bytes = budget.bytes();
+            assert!((MAX / 2..=MAX).contains(&bytes), "{bytes} bytes");
+            let refused = std::iter::from_fn(|| all.try_join_next());
+            assert!(
+                refused
+                    .map(Result::unwrap)
+                    .all(|why| why == Some(OVERLOADED))
+            );
+            all.shutdown().await;
+            assert_eq!(budget.bytes(), 0);
+        });
+    }
 }

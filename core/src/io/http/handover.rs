@@ -6,9 +6,10 @@
 //!                                ───────────────────▶
 //! ```
 //!
-//! It also stays for a moment when hyper closes a connection after an error: the client may still be
-//! sending the body that was refused, and a reset would destroy the answer before the client reads it
-//! (RFC 9112, section 9.6).
+//! When hyper closes a connection on HTTP/1.1 after it refused a request with a body, `Lent` reads and
+//! discards what the client still sends, for at most [`LINGER`] and [`LINGER_BYTES`]: a reset would
+//! destroy the answer before the client reads it (RFC 9112, section 9.6). The answers that hyper makes
+//! itself, 400 and 431, are not protected.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -25,7 +26,7 @@ use super::body::HttpBody;
 use super::events::Events;
 use super::standing::Standing;
 use super::wait::Alarm;
-use crate::io::net::drive::{LINGER, poll_discard};
+use crate::io::net::drive::{LINGER, LINGER_BYTES, poll_discard};
 
 /// Shared by hyper's side and the writer that takes over; both run in one task.
 pub struct Handover<S> {
@@ -34,7 +35,7 @@ pub struct Handover<S> {
     asked: AtomicBool,
     /// hyper has more to write than the socket takes now.
     behind: AtomicBool,
-    /// The last response was an error.
+    /// The last response is an error, and its request had a body.
     has_refused: AtomicBool,
 }
 
@@ -66,15 +67,16 @@ impl<S> Handover<S> {
             stream: Some(stream),
             handover: self.clone(),
             ending: None,
+            discards: LINGER_BYTES,
             alarm: Alarm::default(),
         }
     }
 
-    /// Records whether a response is an error.
-    pub fn answered(&self, response: &Response<HttpBody>) {
+    /// Records whether a request with a body was refused.
+    pub fn answered(&self, has_body: bool, response: &Response<HttpBody>) {
         let status = response.status();
-        let has_refused = status.is_client_error() || status.is_server_error();
-        self.has_refused.store(has_refused, Relaxed);
+        let is_error = status.is_client_error() || status.is_server_error();
+        self.has_refused.store(has_body && is_error, Relaxed);
     }
 
     /// Takes the events out of a response on HTTP/1.1. hyper writes only its head, which says that the
@@ -105,8 +107,10 @@ pub struct Lent<S> {
     /// `None` once dropped.
     stream: Option<S>,
     handover: Arc<Handover<S>>,
-    /// Until when what the client still sends is read and discarded; set when hyper closes.
+    /// Deadline for discarding what the client still sends; set once our side is shut down.
     ending: Option<Instant>,
+    /// How many bytes of it may still be discarded.
+    discards: usize,
     alarm: Alarm,
 }
 
@@ -169,14 +173,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lent<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.stream()?.poll_shutdown(cx))?;
-        if !self.handover.has_refused.load(Relaxed) {
-            return Poll::Ready(Ok(()));
+        if self.ending.is_none() {
+            ready!(self.stream()?.poll_shutdown(cx))?;
+            if !self.handover.has_refused.load(Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
         }
         let until = *self.ending.get_or_insert_with(|| Instant::now() + LINGER);
         if self.alarm.poll(Some(until), cx) {
             return Poll::Ready(Ok(()));
         }
-        poll_discard(self.stream()?, cx).map(Ok)
+        let own = &mut *self;
+        let Some(stream) = &mut own.stream else {
+            return Poll::Ready(Ok(()));
+        };
+        poll_discard(Pin::new(stream), &mut own.discards, cx).map(Ok)
     }
 }

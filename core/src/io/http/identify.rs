@@ -46,9 +46,12 @@ pub fn identify(
     peer: Option<Peer>,
     in_actions: bool,
 ) -> Result<Principal, Box<Response<HttpBody>>> {
-    let why = match policy.verify(&brought(&request.headers, &request.extensions)) {
-        Ok(principal) => return Ok(principal),
-        Err(why) => why,
+    let why = match is_repeated(&request.headers) {
+        true => "credentials came more than once".to_owned(),
+        false => match policy.verify(&brought(&request.headers, &request.extensions)) {
+            Ok(principal) => return Ok(principal),
+            Err(why) => why,
+        },
     };
     let from = source(trusted, &request.headers, peer);
     Err(Box::new(
@@ -89,6 +92,13 @@ fn too_often(in_actions: bool, wait: Duration) -> Response<HttpBody> {
         response.headers_mut().insert(RETRY_AFTER, seconds);
     }
     response
+}
+
+/// Whether a header with credentials has more than one value. A proxy in front may have checked another one
+/// than the first.
+fn is_repeated(headers: &HeaderMap) -> bool {
+    let is_repeated = |name: &str| headers.get_all(name).iter().nth(1).is_some();
+    is_repeated(AUTHORIZATION.as_str()) || is_repeated(Auth::API_KEY_HEADER)
 }
 
 /// The credentials in the headers of a request or in its connection. Credentials in the URI are ignored

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use hyper::body::Body;
 use hyper::header::UPGRADE;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
@@ -277,9 +278,12 @@ impl Each {
         let Some(standing) = own.handover.take() else {
             return;
         };
+        // A stream may last for hours: nothing else is kept.
+        let place = own.place.clone();
+        drop(own);
         // Runs in a new task, which is smaller than this one with hyper's state.
         turns::spawn(async move {
-            let _alive = (self.attended, own);
+            let _alive = (self.attended, place);
             tokio::select! {
                 biased;
                 () = standing => {}
@@ -289,7 +293,7 @@ impl Each {
     }
 }
 
-/// What the requests of one connection share.
+/// State shared by the requests of one connection.
 struct Own<S> {
     service: HttpService,
     place: Place,
@@ -311,11 +315,12 @@ impl<S> Own<S> {
             request.extensions_mut().insert(certificate.clone());
         }
         let stands = is_standing(&request);
+        let has_body = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
         let mut response = self.service.respond_to(request, self.peer).await;
         if response.status().is_success() {
             self.place.establish();
         }
-        self.handover.answered(&response);
+        self.handover.answered(has_body, &response);
         if stands {
             self.handover.ask(&mut response);
         }

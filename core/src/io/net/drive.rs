@@ -43,8 +43,10 @@ const FIRST_READ_BYTES: usize = 4 << 10;
 pub const FAREWELL: Duration = Duration::from_secs(2);
 /// How long writing the last output may take.
 pub const ABRUPT: Duration = Duration::from_millis(500);
-/// How long the peer may keep sending after that.
+/// How long data from the peer is discarded after our side was shut down.
 pub const LINGER: Duration = Duration::from_secs(1);
+/// How many bytes are discarded then, at most: a message of the usual limit.
+pub const LINGER_BYTES: usize = 16 << 20;
 /// How often an inactive connection is checked for buffers to free.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
@@ -119,6 +121,7 @@ where
         unflushed: false,
         failure: None,
         ending: None,
+        discards: LINGER_BYTES,
     };
     poll_fn(|cx| drive.poll(cx)).await;
 }
@@ -149,6 +152,8 @@ struct Drive<S, M: Carried> {
     failure: Option<io::ErrorKind>,
     /// Set when the machine has ended: deadline of its last output.
     ending: Option<Instant>,
+    /// How many bytes may still be discarded at the end.
+    discards: usize,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
@@ -330,20 +335,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin, M: Carried> Drive<S, M> {
         if ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).is_err() || self.ended {
             return Poll::Ready(());
         }
-        poll_discard(Pin::new(&mut self.stream), cx)
+        poll_discard(Pin::new(&mut self.stream), &mut self.discards, cx)
     }
 }
 
-/// Reads and discards what the peer still sends, until it ends.
-pub fn poll_discard(mut stream: Pin<&mut impl AsyncRead>, cx: &mut Context<'_>) -> Poll<()> {
+/// Reads and discards what the peer still sends, until it ends or `most` bytes are discarded.
+pub fn poll_discard(
+    mut stream: Pin<&mut impl AsyncRead>,
+    most: &mut usize,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
     let mut scratch = [MaybeUninit::uninit(); FIRST_READ_BYTES];
-    loop {
+    while *most > 0 {
         let mut room = ReadBuf::uninit(&mut scratch);
         match ready!(stream.as_mut().poll_read(cx, &mut room)) {
-            Ok(()) if !room.filled().is_empty() => {}
-            _ => return Poll::Ready(()),
+            Ok(()) if !room.filled().is_empty() => {
+                *most = most.saturating_sub(room.filled().len());
+            }
+            _ => break,
         }
     }
+    Poll::Ready(())
 }
 
 impl<S, M: Carried> Drop for Drive<S, M> {

@@ -237,8 +237,9 @@ impl Turns {
 
     /// Begins another round; `false` when no task waits.
     fn next_round(&self) -> bool {
-        self.used.store(0, Relaxed);
         let mut state = self.state();
+        // Under the lock, so that whoever uses up the next slice finds whether rounds go on.
+        self.used.store(0, Relaxed);
         let now = self.half_lives(Instant::now());
         if std::mem::replace(&mut state.now, now) != now {
             self.is_crowded.store(!state.queue.is_empty(), Relaxed);
@@ -541,6 +542,18 @@ mod tests {
             turns.is_crowded.store(true, Relaxed);
             assert_eq!(measured(5), 5);
         });
+    }
+
+    #[test]
+    fn tasks_wait_sooner_for_the_rest_of_a_half_life_in_which_one_waited() {
+        let turns = Turns::new(1);
+        turns.used.store(nanos(SLICE), Relaxed);
+        assert!(turns.is_free());
+        turns.is_crowded.store(true, Relaxed);
+        assert!(!turns.is_free());
+        assert!(!turns.next_round() && turns.is_crowded());
+        turns.state().now += 1;
+        assert!(!turns.next_round() && !turns.is_crowded());
     }
 
     #[test]

@@ -788,10 +788,11 @@ fn a_refusal_arrives_although_the_body_is_still_sent() {
         },
         ..HttpOptions::default()
     });
-    let mut request = post(&headers(&json!({})), &"x".repeat(32 << 20));
+    let mut request = post(&headers(&json!({})), &"x".repeat(16 << 20));
     let mut wire = Wire::open(serving.at);
     wire.send(&request);
     assert_eq!(wire.answer().status, 413);
+    drop(wire);
     // Refused by its head alone.
     let at = request
         .windows(5)
@@ -801,7 +802,14 @@ fn a_refusal_arrives_although_the_body_is_still_sent() {
     let mut wire = Wire::open(serving.at);
     wire.send(&request);
     assert_eq!(wire.answer().status, 403);
+    drop(wire);
+    // A connection without a body that was refused does not keep the server from its end.
+    let mut idle = Wire::open(serving.at);
+    idle.send(b"GET /elsewhere HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(idle.answer().status, 404);
+    let begin = Instant::now();
     serving.end();
+    assert!(begin.elapsed() < Duration::from_millis(900));
 }
 
 /// HTTP/1.1 pipelining (RFC 9112, 9.3.2): answers in the order of the requests.

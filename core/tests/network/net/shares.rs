@@ -1,6 +1,6 @@
 //! Connections that do not finish what they begin, and addresses that open many.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -195,4 +195,50 @@ fn one_address_has_its_share_of_connections() {
     assert!(!answers(&mut connect(2, port(&served))), "one too many");
     assert!(answers(&mut connect(3, port(&served))));
     assert!(answers(&mut kept[0]));
+}
+
+/// R-AUX-03: wrong credentials in lines are counted by address, as those of HTTP are.
+#[test]
+fn wrong_credentials_in_lines_are_counted() {
+    use mcpbolt::policy::{ApiKeys, Policy};
+    use mcpbolt::server::{Arguments, Server, Tool};
+
+    let keys = ApiKeys::new().key("right", "alice");
+    let server = Server::builder("guarded", "1")
+        .policy(Policy::new().verifier(move |brought| keys.verify(brought)))
+        .tool(Tool::new("echo"), |_: Arguments, _| async { "said" })
+        .build()
+        .unwrap();
+    let address = "tcp:127.0.0.1:0".parse().unwrap();
+    let serving = server.serve(&address, ServeOptions::default()).unwrap();
+    let Address::Tcp { port, .. } = *serving.address() else {
+        panic!("no TCP")
+    };
+    let ask = |key: &str, count: usize| {
+        let mut stream = connect(2, port);
+        let envelope = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "auth": {"type": "api_key", "key": key},
+        });
+        let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope}});
+        stream
+            .write_all(format!("{ask}\n").repeat(count).as_bytes())
+            .unwrap();
+        let answers = BufReader::new(stream).lines().take(count);
+        let answers: Vec<String> = answers.map(Result::unwrap).collect();
+        answers
+    };
+    // 100 at once, and 10 more each second.
+    let wrong = ask("wrong", 150);
+    assert_eq!(wrong.len(), 150);
+    let limited = wrong
+        .iter()
+        .filter(|one| one.contains("retryAfter"))
+        .count();
+    assert!((1..=50).contains(&limited), "{limited} of 150 were limited");
+    let right = &ask("right", 1)[0];
+    assert!(right.contains("result"), "the right one is taken: {right}");
+    serving.stop();
+    serving.wait();
 }
