@@ -45,7 +45,6 @@ mod verifier;
 mod watched;
 
 use std::collections::BTreeMap;
-#[cfg(feature = "http")]
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -63,9 +62,7 @@ use self::quotas::Quotas;
 use self::rates::Rates;
 use self::verifier::Verifier;
 use crate::connection::{Principal, Source};
-#[cfg(feature = "http")]
-use crate::limits::WRONG_CREDENTIALS;
-use crate::limits::{Quota, Rate};
+use crate::limits::{Quota, Rate, WRONG_CREDENTIALS};
 use crate::mcp::{ErrorKind, Method};
 
 /// The rules of a server. See the [module documentation](self).
@@ -85,7 +82,6 @@ pub struct Policy {
     keeps_arguments: bool,
     redaction: Redaction,
     /// Counts wrong credentials, by source.
-    #[cfg(feature = "http")]
     wrong: OnceLock<Rates>,
     verifier: Option<Verifier>,
     /// The verifier of tokens, if the policy was read from JSON with `jwt`.

@@ -22,7 +22,6 @@ impl Rates {
         }
     }
 
-    #[cfg(feature = "http")]
     pub fn rate(&self) -> Rate {
         self.rate
     }

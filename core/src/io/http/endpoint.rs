@@ -77,11 +77,8 @@ impl Endpoint {
         config.budget.join_network();
         let config = traced(Arc::new(config))?;
         let mut handshake = of_era(&config, Era::Handshake);
-        let sessions = Arc::make_mut(&mut handshake);
         // Sessions have their own idle timeout, `session_ttl`.
-        sessions.limits.idle_timeout = None;
-        // The response of the request that is cancelled waits, and some proxies cancel requests of others.
-        sessions.answer_cancelled = true;
+        Arc::make_mut(&mut handshake).limits.idle_timeout = None;
         // A request that stands alone ends before an idle timeout could apply.
         let mut stateless = of_era(&config, Era::Stateless);
         let limits = &mut Arc::make_mut(&mut stateless).limits;
