@@ -119,8 +119,8 @@ pub struct TotalLimits {
     /// - answers that the peer has not read,
     /// - data kept beyond its request.
     ///
-    /// Of these, one part in [`RESERVE_SHARE`] is reserved for messages of at most [`SMALL_BYTES`], and
-    /// at most one part in [`KEPT_SHARE`] may be kept beyond requests. When the bytes outside the reserve are used up:
+    /// One part in [`RESERVE_SHARE`] of that limit is reserved for messages of at most [`SMALL_BYTES`],
+    /// and at most one part in [`KEPT_SHARE`] may be kept beyond requests. When the bytes outside the reserve are used up:
     /// - longer messages are refused at once, as overload with `retryAfter`; over HTTP, with status
     ///   503 and `Retry-After`,
     /// - log messages are dropped, and only the newest progress of each request is kept,

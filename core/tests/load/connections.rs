@@ -94,7 +94,7 @@ fn a_body_of_a_gibibyte_is_refused_and_not_kept() {
     let head = announced.replace("Content-Length: 0", &format!("Content-Length: {GIB}"));
     let (sent, status) = push(&far, head.as_bytes(), &[b' '; 1 << 16]);
     println!("announced: {sent} bytes were sent, status {status}");
-    // What the sockets on both sides take, and what the server discards, at most.
+    // At most what the sockets on both sides buffer (32 MiB) and what the server discards (16 MiB).
     assert!(sent < 48 << 20, "{sent}");
     assert!(matches!(status, 0 | 413), "{status}");
     let head = announced.replace("Content-Length: 0", "Transfer-Encoding: chunked");

@@ -142,19 +142,14 @@ fn a_re_export_counts_to_the_file_of_the_definition() {
             "pub struct B; pub fn b() {} #[cfg(test)] mod tests { use crate::a::A; }",
         ),
     ];
-    assert_eq!(
-        arrows(&rust, |folder| rust::graph(&folder.join("lib.rs"))),
-        one("a.rs", "b.rs")
-    );
+    let crate_at = |folder: &Path| rust::graph(&folder.join("lib.rs"));
+    assert_eq!(arrows(&rust, crate_at), one("a.rs", "b.rs"));
     let by_macros = [
         ("lib.rs", "mod a; mod b; pub use b::b;"),
         ("a.rs", "fn a() { println!(\"{}\", crate::b()); }"),
         ("b.rs", "made! { pub fn b() {} }"),
     ];
-    assert_eq!(
-        arrows(&by_macros, |folder| rust::graph(&folder.join("lib.rs"))),
-        one("a.rs", "b.rs")
-    );
+    assert_eq!(arrows(&by_macros, crate_at), one("a.rs", "b.rs"));
     let python = [
         ("__init__.py", "from ._b import B\n"),
         ("_a.py", "from . import B  # not its package\n"),

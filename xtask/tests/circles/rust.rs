@@ -1,4 +1,4 @@
-//! Which files of a crate depend on which.
+//! The dependencies between the files of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,8 +14,7 @@ use super::Graph;
 /// A module, by its names from the root of the crate.
 type Module = Vec<String>;
 
-/// What a name other than that of a child module stands for.
-#[derive(Clone)]
+/// The meaning of a name that is no child module.
 enum Name {
     /// An item that the file of the module defines.
     Item,
@@ -35,7 +34,6 @@ struct Scope {
 }
 
 /// Where a path leads.
-#[derive(Clone)]
 enum Target {
     Module(Module),
     /// An item defined in this file.
@@ -156,7 +154,7 @@ impl Crate {
         graph
     }
 
-    /// Where a path leads that stands in that module, and goes on behind its end if `goes_on`.
+    /// Resolves a path that stands in that module. With `goes_on`, its last name is followed by another one.
     fn resolve(
         &self,
         module: &Module,
@@ -179,7 +177,7 @@ impl Crate {
         Some(at)
     }
 
-    /// What a name in a module leads to: a module rather than a function of that name if the path goes on.
+    /// Resolves one name in a module. If the path goes on, a child module comes before an item of the same name.
     fn look_up(&self, module: &Module, name: &str, goes_on: bool, depth: usize) -> Option<Target> {
         if depth > 20 {
             return None;

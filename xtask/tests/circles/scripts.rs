@@ -1,4 +1,4 @@
-//! Which files of a package in Python or TypeScript depend on which.
+//! The dependencies between the files of a package in Python or TypeScript.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Graph;
 
-/// What a file imports: from which file, which names.
+/// One import: names, and the file that they come from.
 struct Import {
     from: String,
     names: Vec<String>,

@@ -28,7 +28,7 @@ use super::standing::Standing;
 use super::wait::Alarm;
 use crate::io::net::drive::{LINGER, LINGER_BYTES, poll_discard};
 
-/// Shared by hyper's side and the writer that takes over; both run in one task.
+/// Shared by hyper's side, the responses, and the writer that takes over. On HTTP/1.1 all run in one task.
 pub struct Handover<S> {
     kept: Mutex<Kept<S>>,
     /// There are events, which hyper must not write.
