@@ -313,4 +313,19 @@ mod tests {
         assert_eq!(block.len(), 5 + PADDING);
         assert_eq!(input.filled(), b", world");
     }
+
+    #[test]
+    fn a_buffer_is_no_larger_than_one_read() {
+        let mut input = Input::new();
+        let room = input.spare(0).len();
+        assert_eq!(room, READ_BYTES);
+        input.advance(READ_BYTES / 2);
+        assert_eq!(
+            input.capacity(),
+            READ_BYTES + PADDING,
+            "a part of it is free"
+        );
+        input.spare(0);
+        assert_eq!(input.capacity(), READ_BYTES + PADDING);
+    }
 }

@@ -234,4 +234,14 @@ mod tests {
             assert!(output.is_empty() && output.head().is_empty());
         }
     }
+
+    #[test]
+    fn what_is_long_is_queued_without_a_copy() {
+        for (len, is_copied) in [(COPY_IN_BYTES, true), (COPY_IN_BYTES + 1, false)] {
+            let bytes = Bytes::from(vec![b'x'; len]);
+            let mut output = Output::new();
+            output.push(bytes.clone());
+            assert_eq!(output.head().as_ptr() != bytes.as_ptr(), is_copied, "{len}");
+        }
+    }
 }

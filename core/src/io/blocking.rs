@@ -168,3 +168,67 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
         .spawn(run)
         .map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn wake() -> (mio::Poll, Arc<LoopWake>) {
+        let poll = mio::Poll::new().unwrap();
+        let wake = LoopWake::new(poll.registry(), mio::Token(0)).unwrap();
+        (poll, wake)
+    }
+
+    /// Counts the bytes that are read from it; has no end.
+    struct Endless(Arc<AtomicUsize>);
+
+    impl Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0.fetch_add(into.len(), Ordering::SeqCst);
+            Ok(into.len())
+        }
+    }
+
+    /// Writes nothing until the sender is gone.
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(from.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_slow_end_slows_the_other_one_down() {
+        let (_poll, wake) = wake();
+        let read = Arc::<AtomicUsize>::default();
+        let reader = Reader::spawn(Endless(read.clone()), wake.clone()).unwrap();
+        // One more chunk is in the hands of the thread.
+        let most = (CHUNKS + 1) * CHUNK_BYTES;
+        while read.load(Ordering::SeqCst) < most {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(read.load(Ordering::SeqCst), most);
+        drop(reader);
+
+        let (release, stuck) = channel();
+        let mut writer = Writer::spawn(Stuck(stuck), wake).unwrap();
+        let all = vec![b'x'; 10 * most];
+        let mut written = 0;
+        while let Ok(n) = writer.write(&all) {
+            written += n;
+            assert!(written <= most, "{written}");
+        }
+        assert!(written >= CHUNKS * CHUNK_BYTES, "{written}");
+        drop(release);
+    }
+}

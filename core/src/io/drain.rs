@@ -84,3 +84,31 @@ impl Drain {
         true
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Something that a child left behind may write to its stderr for ever.
+    #[test]
+    fn a_stream_without_end_is_read_for_a_while_only() {
+        let read = Arc::<AtomicUsize>::default();
+        let counts = read.clone();
+        let mut drain = Drain {
+            end: Some(ReadEnd::own(File::open("/dev/zero").unwrap()).unwrap()),
+            readable: true,
+            buffer: vec![0; 16 << 10].into(),
+            lines: Lines::new(Box::new(move |line| {
+                counts.fetch_add(line.len(), Ordering::Relaxed);
+            })),
+        };
+        assert!(drain.turn(true), "there is more");
+        assert_eq!(read.swap(0, Ordering::Relaxed), BUDGET_BYTES);
+        drain.finish();
+        assert_eq!(read.load(Ordering::Relaxed), LAST_BYTES);
+    }
+}

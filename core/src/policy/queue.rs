@@ -393,4 +393,23 @@ mod tests {
         (0..100).for_each(|_| policy.tell(&event("1")));
         assert!(queue.dropped() >= 98);
     }
+
+    #[test]
+    fn an_audit_has_room_for_so_many_by_default() {
+        let waits = Arc::new(Mutex::new(0));
+        let counts = waits.clone();
+        let queue = AuditQueue::default().wait_by(move |_| *counts.lock().unwrap() += 1);
+        let policy = Policy::new().audit_through(queue, |_| {});
+        (0..MAX_AUDIT_EVENTS).for_each(|_| policy.tell(&event("1")));
+        assert_eq!(*waits.lock().unwrap(), 0);
+        policy.tell(&event("1"));
+        assert_eq!(*waits.lock().unwrap(), 1);
+
+        let read = Policy::from_json(r#"{"auditQueue": {"whenFull": "refuse"}}"#);
+        let policy = Policy::new().audit_through(read.unwrap().audit_queue(), |_| {});
+        (1..MAX_AUDIT_EVENTS).for_each(|_| policy.tell(&event("1")));
+        assert!(policy.can_audit());
+        policy.tell(&event("1"));
+        assert!(!policy.can_audit());
+    }
 }

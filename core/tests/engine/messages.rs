@@ -350,6 +350,12 @@ fn nesting_is_counted_exactly_and_ends_at_the_limit() {
     let bomb = "[".repeat(100_000);
     let error = mcpbolt::json::validate(bomb.as_bytes(), 128).unwrap_err();
     assert_eq!(error.kind, DecodeErrorKind::TooDeep);
+    // No limit allows more than 1024 levels.
+    let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    for (levels, goes) in [(1024, true), (1025, false), (100_000, false)] {
+        let verdict = mcpbolt::json::validate(deep(levels).as_bytes(), usize::MAX);
+        assert_eq!(verdict.is_ok(), goes, "{levels}");
+    }
     let mixed = r#"[{"a":[{"b":"#.repeat(200) + "1" + &"}]}]".repeat(200);
     assert!(mcpbolt::json::validate(mixed.as_bytes(), 800).is_ok());
     assert!(mcpbolt::json::validate(mixed.as_bytes(), 799).is_err());

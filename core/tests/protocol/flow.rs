@@ -13,7 +13,7 @@ use mcpbolt::connection::{
     Progress, RequestOptions, Response, Source,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::limits::{Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
+use mcpbolt::limits::{COPY_OUT_BYTES, Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
 use mcpbolt::mcp::code::OVERLOADED;
 use mcpbolt::mcp::{Revision, Side};
 
@@ -211,6 +211,22 @@ fn answers_and_cancels_of_one_read_come_before_its_requests() {
             .extend(read.as_bytes());
         server.connection.receive(server.stream, now, &mut watch);
         assert_eq!(watch.begun, 3);
+    }
+}
+
+/// What is copied leaves the buffer where it is.
+#[test]
+fn what_is_long_leaves_with_its_block_and_what_is_short_is_copied() {
+    for (len, is_copied) in [(COPY_OUT_BYTES / 2, true), (2 * COPY_OUT_BYTES, false)] {
+        let mut server = server(|_| ());
+        let text = "x".repeat(len);
+        let call = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x/y\",\"params\":{{\"x\":\"{text}\"}}}}\n"
+        );
+        server.receive(call.as_bytes(), Instant::now());
+        assert_eq!(calls(&server), ["1"]);
+        let capacity = server.connection.input(server.stream).capacity();
+        assert_eq!(capacity >= call.len(), is_copied, "{len}: {capacity}");
     }
 }
 

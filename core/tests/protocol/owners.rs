@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcpbolt::handler::HandlerError;
+use mcpbolt::limits::{MAX_TASK_BYTES, MAX_TASK_TTL, MAX_TASKS, MAX_TASKS_PER_OWNER};
 use mcpbolt::mcp::{Elicitation, Elicited, Revision, TaskSupport};
 use mcpbolt::policy::{ApiKeys, Credentials, Policy};
 use mcpbolt::server::{Arguments, Builder, Context, Server, TaskLimits, Tool};
@@ -223,4 +224,38 @@ fn a_state_is_never_for_params_that_nobody_can_read() {
         let refused = call(&other, &more);
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
     }
+}
+
+/// The bounds of tasks where the program sets none.
+#[test]
+fn tasks_are_bounded_by_default() {
+    let huge = Tool::new("huge").task_support(TaskSupport::Optional);
+    let huge = server().tool(huge, |_: Arguments, context: Context| async move {
+        context.begin_task();
+        "x".repeat(MAX_TASK_BYTES + 1)
+    });
+    let mut wire = Asks::new(&huge.build().unwrap());
+    let alice = key("k-alice");
+    let task = wire.begin(&alice, "huge");
+    assert_eq!(task["ttlMs"], json!(MAX_TASK_TTL.as_millis() as u64));
+    let status = loop {
+        let task = wire.ask(&alice, "tasks/get", json!({"taskId": task["taskId"]}));
+        let status = task["result"]["status"].clone();
+        if status != "working" {
+            break status;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(status, "failed", "its result is too long");
+
+    let mut wire = Asks::new(&server().build().unwrap());
+    let begins = |wire: &mut Asks, who: &_| wire.begin(who, "wait")["resultType"] == "task";
+    for owner in 0..MAX_TASKS / MAX_TASKS_PER_OWNER {
+        let owner = bearer(&format!("owner {owner}"));
+        for _ in 0..MAX_TASKS_PER_OWNER {
+            assert!(begins(&mut wire, &owner));
+        }
+        assert!(!begins(&mut wire, &owner), "one owner has a share");
+    }
+    assert!(!begins(&mut wire, &alice), "all together have a bound");
 }

@@ -276,3 +276,36 @@ fn servers_with_one_key_take_over_from_each_other() {
     let done = ask(&connect(), &params).unwrap();
     assert_eq!(done["content"][0]["text"], "0");
 }
+
+/// R-MRT-12: a server that asks again and again is not answered for ever.
+#[test]
+fn a_call_has_no_more_rounds_than_may_be() {
+    let begun = Arc::<AtomicUsize>::default();
+    let counts = begun.clone();
+    let tool = move |arguments: Arguments, context: Context| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let arguments: Value = serde_json::from_str(&arguments.0).unwrap();
+            for _ in 0..arguments["rounds"].as_u64().unwrap() {
+                context.elicit(name()).await?;
+            }
+            Ok::<_, HandlerError>("done")
+        }
+    };
+    let schema = json!({"type": "object", "properties": {"rounds": {"type": "integer"}}});
+    let tool_of = Tool::new("ask").input_schema(schema);
+    let server = server(0).tool(tool_of, tool).build().unwrap();
+    let answers = |builder: ClientBuilder| {
+        builder.on_form(|_, _| async {
+            let content = json!({"name": "Ada"});
+            Ok(Elicited::Accepted(content.as_object().unwrap().clone()))
+        })
+    };
+    with_clients(&server, NEWEST, answers, |_, client| {
+        assert_eq!(call(client, "ask", &json!({"rounds": 10})).unwrap(), "done");
+        assert_eq!(begun.swap(0, Ordering::Relaxed), 11);
+        let error = call(client, "ask", &json!({"rounds": 1000})).unwrap_err();
+        assert!(error.contains("again and again"), "{error}");
+        assert_eq!(begun.load(Ordering::Relaxed), 11);
+    });
+}

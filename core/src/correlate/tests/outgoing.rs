@@ -218,3 +218,10 @@ fn the_single_owner_table_hands_each_waiter_out_once() {
     assert_eq!(left, [(c, "c"), (b, "B")]);
     assert_eq!(table.register("d"), Err(Unregistered::Closed));
 }
+
+#[test]
+fn a_table_has_no_more_slots_than_may_be() {
+    let table = Outgoing::<()>::new(usize::MAX);
+    let taken = (0..=MAX_SLOTS).take_while(|_| table.register().is_ok());
+    assert_eq!(taken.count(), MAX_SLOTS as usize);
+}

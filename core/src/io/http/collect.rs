@@ -200,4 +200,38 @@ mod tests {
             assert_eq!(budget.bytes(), 0);
         });
     }
+
+    /// A body of which so many bytes have come, and no more.
+    struct Begun(usize);
+
+    impl Body for Begun {
+        type Data = bytes::Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Self::Data>, Infallible>>> {
+            match std::mem::take(&mut self.0) {
+                0 => Poll::Pending,
+                len => Poll::Ready(Some(Ok(Frame::data(vec![b'x'; len].into())))),
+            }
+        }
+    }
+
+    /// The buffer follows what has come, whatever length was announced.
+    #[tokio::test]
+    async fn little_is_allocated_for_a_length_alone() {
+        let begun = 2 * FIRST_BYTES;
+        for (len, most) in [(0, 2 * FIRST_BYTES), (begun, 2 * BELIEVED * begun)] {
+            let budget = Arc::<Budget>::default();
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(8 << 20));
+            let mut collecting = pin!(collect(&headers, Begun(len), &Limits::NETWORK, &budget));
+            let polled = poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await;
+            assert!(polled.is_pending());
+            let bytes = budget.bytes();
+            assert!((len..=most).contains(&bytes), "{len}: {bytes}");
+        }
+    }
 }

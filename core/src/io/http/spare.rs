@@ -40,3 +40,29 @@ impl Spare {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::connection::Connection;
+    use crate::io::{Workers, WorkersConfig};
+    use crate::server::Server;
+
+    #[test]
+    fn no_more_are_spared_than_may_be() {
+        let server = Server::builder("test", "1").build().unwrap();
+        let hosting = server.hosting(Arc::new(Workers::new(WorkersConfig::default())));
+        let config = hosting.config();
+        let timers = Connection::new(config.clone(), Instant::now()).handle();
+        let spare = Spare::default();
+        for _ in 0..10 * MOST {
+            let exchange = Exchange::new(&*hosting, config, &timers, None);
+            spare.put(Box::new(exchange));
+        }
+        let taken = std::iter::from_fn(|| spare.take(None));
+        assert_eq!(taken.count(), MOST);
+    }
+}

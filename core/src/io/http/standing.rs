@@ -122,10 +122,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Standing<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use smallvec::smallvec;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::super::events::{Encoder, Source};
     use super::*;
@@ -177,5 +179,54 @@ mod tests {
         }
         let expected: Vec<u8> = expected.finish().into_iter().flatten().collect();
         assert!(joined(&read) == expected);
+    }
+
+    /// Counts the messages that it has given; has no end.
+    struct Endless(Arc<AtomicUsize>);
+
+    impl Source for Endless {
+        fn poll_events(&mut self, encoder: &mut Encoder, cx: &mut Context<'_>) -> Poll<()> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            encoder.event(None, &smallvec![vec![b'x'; 5000].into()]);
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_written_little() {
+        let (stream, far) = tokio::io::duplex(777);
+        let given = Arc::<AtomicUsize>::default();
+        let events = Events::new(Endless(given.clone()), Duration::from_secs(60));
+        let mut standing = std::pin::pin!(Standing::new(stream, Box::new(events)));
+        std::future::poll_fn(|cx| {
+            for _ in 0..1000 {
+                assert!(standing.as_mut().poll(cx).is_pending());
+            }
+            Poll::Ready(())
+        })
+        .await;
+        let bytes = given.load(Ordering::SeqCst) * 5000;
+        assert!((777..=4 * WAITING_BYTES).contains(&bytes), "{bytes}");
+        drop(far);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_not_heard_says_little() {
+        let (stream, mut far) = tokio::io::duplex(777);
+        let events = Events::new(Silent, Duration::from_secs(60));
+        let standing = tokio::spawn(Standing::new(stream, Box::new(events)));
+        let said = far.write_all(&vec![b'x'; 10 * UNHEARD_BYTES]).await;
+        assert!(said.is_err(), "the connection is closed");
+        standing.await.unwrap();
+    }
+
+    /// Has no messages and no end.
+    struct Silent;
+
+    impl Source for Silent {
+        fn poll_events(&mut self, _: &mut Encoder, _: &mut Context<'_>) -> Poll<()> {
+            Poll::Pending
+        }
     }
 }

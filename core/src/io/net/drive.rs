@@ -385,3 +385,19 @@ fn poll_fill<S: AsyncRead + Unpin>(
     input.advance(n);
     Poll::Ready(Ok(n))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_is_discarded_than_may_be() {
+        let mut endless = pin!(tokio::io::repeat(0));
+        let mut left = LINGER_BYTES;
+        poll_fn(|cx| poll_discard(endless.as_mut(), &mut left, cx)).await;
+        assert_eq!(left, 0);
+    }
+}

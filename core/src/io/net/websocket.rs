@@ -290,3 +290,35 @@ impl<H: Host> Machine for WebSocket<H> {
         self.settle();
     }
 }
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::io::{Workers, WorkersConfig};
+    use crate::server::Server;
+
+    #[test]
+    fn a_peer_that_reads_nothing_is_owed_few_pongs() {
+        let server = Server::builder("test", "1").build().unwrap();
+        let hosting = server.hosting(Arc::new(Workers::new(WorkersConfig::default())));
+        let now = Instant::now();
+        let connection = Connection::new(hosting.config().clone(), now);
+        let host = hosting.host(connection.handle(), None);
+        let mut socket = WebSocket::new(connection, host, false, 1 << 20, None, now);
+        let mut ping = Vec::new();
+        append_control(&mut ping, Opcode::Ping, &[b'p'; 125], true);
+        for _ in 0..10 * PONG_MARK_BYTES / ping.len() {
+            socket.input().extend(&ping);
+            socket.receive(now);
+        }
+        let owed = socket.output().len();
+        let most = PONG_MARK_BYTES + ping.len();
+        assert!((PONG_MARK_BYTES..=most).contains(&owed), "{owed}");
+        // The newest ping is answered once there is room.
+        socket.output().advance(owed);
+        socket.drained();
+        assert!((1..=ping.len()).contains(&socket.output().len()));
+    }
+}

@@ -137,6 +137,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn definitions_are_bounded_in_depth() {
+        let of = |levels: usize| {
+            let (open, shut) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+            Tool::new("a")
+                .meta(format!("{{\"x\":{open}{shut}}}"))
+                .fault()
+        };
+        assert_eq!(of(MAX_DEPTH), None);
+        assert_eq!(of(MAX_DEPTH + 1), Some("meta"));
+    }
+
     /// R-ICO-01.
     #[test]
     fn icons_are_pictures_on_the_web_or_at_hand() {

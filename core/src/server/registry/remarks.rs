@@ -78,6 +78,15 @@ fn is_plain(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[test]
+    fn no_more_warnings_are_kept_than_may_be() {
+        let remarks = Remarks::default();
+        for n in 0..10 * MAX_REMARKS {
+            remarks.add(format!("tool {n}"));
+        }
+        assert_eq!(remarks.lock().len(), MAX_REMARKS);
+    }
+
     /// R-NAM-01, R-NAM-02.
     #[test]
     fn a_plain_name_is_one_that_every_client_takes() {

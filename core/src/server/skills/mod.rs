@@ -231,3 +231,24 @@ impl Skills {
         (is_skill && !children.is_empty()).then_some(children)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_are_bounded_in_files_and_bytes() {
+        let manifest = "---\nname: a\ndescription: b\n---\n";
+        let fault = |files: usize, bytes: usize| {
+            // The manifest is a file, too, and has bytes.
+            let text = |n: usize| vec![b'x'; if n == 0 { bytes - manifest.len() } else { 0 }];
+            let skill = (0..files - 1).fold(Skill::new(manifest).unwrap(), |skill, n| {
+                skill.file(format!("{n}.txt"), "text/plain", text(n))
+            });
+            Skills::default().add(skill).err().map(|error| error.0)
+        };
+        assert_eq!(fault(MAX_FILES, MAX_BYTES), None);
+        assert_eq!(fault(MAX_FILES + 1, 100), Some("a skill is too large"));
+        assert_eq!(fault(2, MAX_BYTES + 1), Some("a skill is too large"));
+    }
+}

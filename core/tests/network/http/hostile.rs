@@ -372,3 +372,96 @@ fn batches_are_taken_member_by_member() {
     assert_eq!((refused.status, error_of(&refused, "alone")), (400, -32600));
     serving.end();
 }
+
+/// HTTP/2 by hand: a frame with its head.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const END_HEADERS: u8 = 4;
+
+/// The headers of a call, uncompressed, whose body is still to come.
+fn fields() -> Vec<u8> {
+    let message = call(1, "echo", json!({"text": "x"}));
+    let mut fields = Vec::new();
+    let mut field = |name: &str, value: &str| {
+        fields.extend([0, name.len() as u8]);
+        fields.extend(name.as_bytes());
+        fields.push(value.len() as u8);
+        fields.extend(value.as_bytes());
+    };
+    for (name, value) in [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/mcp"),
+        (":authority", "localhost"),
+    ] {
+        field(name, value);
+    }
+    for (name, value) in super::wire::headers(&message) {
+        if name != "Host" {
+            field(&name.to_lowercase(), &value);
+        }
+    }
+    fields
+}
+
+/// The next frame of one of these kinds: its stream, and what it holds.
+fn next_frame(wire: &mut Wire, kinds: &[u8]) -> (u32, Vec<u8>) {
+    loop {
+        let head = wire.bytes(9);
+        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let payload = wire.bytes(len as usize);
+        if kinds.contains(&head[3]) {
+            return (u32::from_be_bytes(head[5..].try_into().unwrap()), payload);
+        }
+    }
+}
+
+/// Beyond the limit a stream is refused, so that its client may send it again (RFC 9113, section 8.7).
+#[test]
+fn a_connection_has_no_more_streams_than_may_be() {
+    const MOST: u32 = 200;
+    const HEADERS: u8 = 1;
+    const RESET: u8 = 3;
+    let serving = Serving::begin(HttpOptions::default());
+    let mut wire = Wire::open(serving.at);
+    wire.send(PREFACE);
+    for number in 0..=MOST {
+        wire.send(&frame(HEADERS, END_HEADERS, number * 2 + 1, &fields()));
+    }
+    let (stream, code) = next_frame(&mut wire, &[HEADERS, RESET]);
+    assert_eq!((stream, &code[..]), (MOST * 2 + 1, &[0, 0, 0, 7][..]));
+    drop(wire);
+    alive(&serving);
+    serving.end();
+}
+
+/// RFC 6585, section 5.
+#[test]
+fn heads_are_bounded_in_length() {
+    const MOST: usize = 16 << 10;
+    const CONTINUATION: u8 = 9;
+    let serving = Serving::begin(HttpOptions::default());
+    let mut wire = Wire::open(serving.at);
+    let long = "x".repeat(MOST);
+    wire.send(&raw(&format!("X-Long: {long}\r\n"), b""));
+    assert_eq!(wire.answer().status, 431);
+    // On HTTP/2: refused before its body has come.
+    let mut wire = Wire::open(serving.at);
+    wire.send(PREFACE);
+    wire.send(&frame(1, 0, 1, &fields()));
+    let line = [&[0, 1, b'x', 100][..], &[b'x'; 100]].concat();
+    let more = line.repeat(MOST / 100);
+    let (first, second) = more.split_at(MOST / 2);
+    wire.send(&frame(CONTINUATION, 0, 1, first));
+    wire.send(&frame(CONTINUATION, END_HEADERS, 1, second));
+    assert_eq!(next_frame(&mut wire, &[1, 3]).0, 1);
+    alive(&serving);
+    serving.end();
+}

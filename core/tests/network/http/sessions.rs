@@ -618,3 +618,32 @@ async fn a_session_is_that_of_one_principal() {
         "{frame:?}"
     );
 }
+
+/// R-SSE-10: what was read long ago is no longer kept.
+#[test]
+fn what_is_kept_for_clients_that_come_back_is_bounded() {
+    let serving = Serving::begin(HttpOptions {
+        replay_bytes: 2048,
+        ..HttpOptions::default()
+    });
+    let client = Client::open(serving.at, "2025-11-25", json!({}));
+    let watch = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "a:b"}});
+    assert_eq!(client.post(&watch).status, 200);
+    let mut wire = client.get(None);
+    let mut told = Vec::new();
+    // Each has about 100 bytes.
+    for _ in 0..200 {
+        serving.server.resource_updated("a:b");
+        told.extend(next(&mut wire));
+    }
+    // The newest are kept.
+    let (known, last) = (&told[told.len() - 2], &told[told.len() - 1]);
+    let mut wire = client.get(Some(&known.0));
+    assert_eq!(&next(&mut wire)[0], last);
+    // The oldest are not: the stream begins with what is new.
+    let mut wire = client.get(Some(&told[0].0));
+    serving.server.resource_updated("a:b");
+    let position = next(&mut wire)[0].0.strip_prefix("0_").unwrap().parse();
+    assert!(position.is_ok_and(|position: usize| position > told.len() / 2));
+    serving.end();
+}

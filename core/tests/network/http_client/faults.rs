@@ -1,9 +1,10 @@
 //! What goes wrong ends the call that it concerns, with an error that says what, and nothing else.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::Mutex;
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, block_on};
@@ -310,6 +311,15 @@ fn what_cannot_be_reached_is_not_opened() {
     let error = why_not_open(&open(&format!("https://{address}/mcp")));
     assert_eq!(error.fault, CarrierFault::Tls, "{error:?}");
 
+    // Nobody answers the handshake of TLS.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let error = why_not_open(&open(&format!(
+        "https://{}/mcp",
+        silent.local_addr().unwrap()
+    )));
+    assert_eq!(error.fault, CarrierFault::TimedOut, "{error:?}");
+    assert!(error.to_string().contains("too long to connect"), "{error}");
+
     // A socket that nobody accepts on, its queue full.
     let full = TcpListener::bind("127.0.0.1:0").unwrap();
     let begun = Instant::now();
@@ -481,4 +491,29 @@ fn a_server_that_floods_meets_the_limits() {
     // What is on its way through the sockets is all that it could write beyond the limits.
     let written = told.recv_timeout(PATIENCE).unwrap();
     assert!(written < 20_000, "{written}");
+}
+
+/// A connection that was idle for too long is not used again.
+#[test]
+fn an_idle_connection_is_kept_for_its_time() {
+    for (idle_timeout, connections) in [(Duration::from_millis(10), 2), (PATIENCE, 1)] {
+        let ports = Arc::<Mutex<BTreeSet<u16>>>::default();
+        let sees = ports.clone();
+        let server = Scripted::stateless(move |request, wire| {
+            let peer = wire.socket().peer_addr().unwrap();
+            sees.lock().unwrap().insert(peer.port());
+            wire.json(&request.said("fine"));
+        });
+        let options = HttpClientOptions {
+            idle_timeout,
+            ..HttpClientOptions::default()
+        };
+        let client = server.with(builder(Revision::V2026_07_28), options);
+        for _ in 0..2 {
+            let said = client.call_tool("any", &json!({})).wait();
+            assert_eq!(said.unwrap().text(), "fine");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(ports.lock().unwrap().len(), connections, "{idle_timeout:?}");
+    }
 }

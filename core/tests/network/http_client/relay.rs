@@ -379,6 +379,41 @@ fn what_fails_says_why() {
     assert_eq!(error.fault, CarrierFault::Unreachable);
 }
 
+#[test]
+fn events_and_messages_of_a_relay_are_bounded_in_length() {
+    let server = Scripted::serve(|request, wire| {
+        let text = "x".repeat(500);
+        let message = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": {"text": text}});
+        match request.body["params"]["name"].as_str() {
+            Some("event") => {
+                wire.events();
+                wire.raw(format!("data: {message}\n\n"));
+                wire.until_gone();
+            }
+            Some("long") => {
+                let text = "x".repeat(2000);
+                wire.answer(200, "Content-Type: application/json\r\n", text);
+            }
+            _ => wire.json(&message),
+        }
+    });
+    let options = RelayOptions {
+        max_message_bytes: 1000,
+        max_event_bytes: 300,
+        ..RelayOptions::default()
+    };
+    let raw = Raw::with(&server.url(), options);
+    assert_eq!(raw.ask(&call(json!(1), "fits"))["id"], 1);
+    for tool in ["event", "long"] {
+        let number = raw.send(&call(json!(tool), tool));
+        assert_eq!(
+            raw.done(number).unwrap_err().fault,
+            CarrierFault::TooLong,
+            "{tool}"
+        );
+    }
+}
+
 /// What the host does not look at is not read on and on.
 #[test]
 fn reading_waits_for_a_host_that_does_not_look() {

@@ -1,10 +1,11 @@
 //! WebSocket as others write it: by hand, and by an independent library.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use mcpbolt::io::{Address, ServeOptions};
+use mcpbolt::client::{Client, block_on};
+use mcpbolt::io::{Address, ConnectOptions, ServeOptions};
 use serde_json::{Value, json};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -426,4 +427,47 @@ fn pages_of_welcome_origins_may_read_answers() {
     let without = Served::begin(ADDRESS, ServeOptions::default());
     let said = preflight(&without, "http://localhost:3000");
     assert!(!said.contains("access-control"), "{said}");
+}
+
+/// A server that says nothing: neither that it is a WebSocket, nor, as one, that it is alive.
+#[test]
+fn a_silent_server_is_given_up() {
+    let opens = |upgrades: bool, options: ConnectOptions| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("ws://{}/mcp", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            if upgrades {
+                drop(tungstenite::accept(stream.try_clone().unwrap()).unwrap());
+            }
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let options = ConnectOptions {
+            protocols: Vec::new(),
+            ..options
+        };
+        let address = address.parse().unwrap();
+        block_on(Client::builder("test", "1").open(&address, options)).unwrap_err()
+    };
+    let connect_timeout = Duration::from_millis(200);
+    let error = opens(
+        false,
+        ConnectOptions {
+            connect_timeout,
+            ..ConnectOptions::default()
+        },
+    );
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    let error = opens(
+        true,
+        ConnectOptions {
+            heartbeat: Some(Duration::from_millis(100)),
+            ..ConnectOptions::default()
+        },
+    );
+    assert!(
+        error.to_string().contains("the peer does not answer"),
+        "{error}"
+    );
 }

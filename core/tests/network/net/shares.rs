@@ -242,3 +242,25 @@ fn wrong_credentials_in_lines_are_counted() {
     serving.stop();
     serving.wait();
 }
+
+/// Whoever is served stays, and one more is closed at once, whatever its address.
+#[test]
+fn no_more_connections_are_open_than_may_be() {
+    let served = Served::begin(
+        "tcp:127.0.0.1:0",
+        ServeOptions {
+            max_connections: 3,
+            ..ServeOptions::default()
+        },
+    );
+    let answers = |stream: &mut TcpStream| {
+        let mut answer = [0; 8];
+        stream.write_all(PING).is_ok() && stream.read_exact(&mut answer).is_ok()
+    };
+    let mut kept: Vec<_> = (2..5).map(|n| connect(n, port(&served))).collect();
+    assert!(kept.iter_mut().all(answers));
+    for n in 5..15 {
+        assert!(!answers(&mut connect(n, port(&served))), "one too many");
+    }
+    assert!(kept.iter_mut().all(answers));
+}

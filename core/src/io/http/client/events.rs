@@ -208,4 +208,20 @@ mod tests {
             assert_eq!(wait, Duration::from_millis(140));
         }
     }
+
+    /// A longer id is not kept: the stream then has no position to go on from.
+    #[test]
+    fn ids_of_events_are_bounded_in_length() {
+        for (len, is_kept) in [(MAX_POSITION_BYTES, true), (MAX_POSITION_BYTES + 1, false)] {
+            let mut events = Events::new(usize::MAX);
+            let id = "i".repeat(len);
+            events.push(Bytes::from(format!(
+                "id: 1\ndata: a\n\nid: {id}\ndata: b\n\n"
+            )));
+            while events.next().is_some() {}
+            let expected = is_kept.then_some(&*id);
+            let kept = events.position().map(|kept| kept.to_str().unwrap());
+            assert_eq!(kept, expected, "{len}");
+        }
+    }
 }

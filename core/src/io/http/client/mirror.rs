@@ -114,12 +114,12 @@ mod tests {
             header: format!("mcp-param-{header}"),
             path: path.iter().map(|step| (*step).to_owned()).collect(),
         };
-        let params = ["s", "e", "i", "f", "big", "t", "n", "o", "gone"]
+        let params = ["s", "e", "i", "f", "big", "huge", "t", "n", "o", "gone"]
             .map(|name| param(name, &[name]))
             .into_iter()
             .chain([param("deep", &["in", "x"])])
             .collect::<Vec<_>>();
-        let arguments = r#"{"s":"\u0061b","e":"","i":-42,"f":42.0,"big":1e3,"t":false,"n":null,"o":{},"in":{"x":"y"}}"#;
+        let arguments = r#"{"s":"\u0061b","e":"","i":-42,"f":42.0,"big":1e3,"huge":1e300,"t":false,"n":null,"o":{},"in":{"x":"y"}}"#;
         let mut headers = HeaderMap::new();
         say_arguments(&mut headers, &params, arguments);
         let said = |name: &str| {
@@ -133,6 +133,7 @@ mod tests {
             ("i", "-42"),
             ("f", "42"),
             ("big", "1000"),
+            ("huge", "1e300"),
             ("t", "false"),
             ("deep", "y"),
         ] {

@@ -135,3 +135,23 @@ impl fmt::Debug for Proxy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::CarrierFault;
+
+    #[test]
+    fn a_server_does_not_put_a_stream_off_for_longer_than_may_be() {
+        let options = HttpClientOptions::default();
+        let wait = |asked| {
+            let mut error = CarrierError::new(CarrierFault::Refused, "busy");
+            error.retry_after = asked;
+            options.left_alone(&error)
+        };
+        assert_eq!(wait(None), Duration::ZERO);
+        assert_eq!(wait(Some(LONGEST_ASKED)), LONGEST_ASKED);
+        assert_eq!(wait(Some(LONGEST_ASKED * 10)), LONGEST_ASKED);
+        assert_eq!(wait(Some(Duration::MAX)), LONGEST_ASKED);
+    }
+}
