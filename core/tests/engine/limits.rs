@@ -1,4 +1,6 @@
-//! Each bound of `limits.rs` beside the test that tries to exceed it.
+//! Each documented bound beside the test that tries to exceed it: those of `limits.rs`, the numbers
+//! and times in the structs of options, and the constants whose name or documentation says that they
+//! bound something ("MAX_…", "Maximum …", "… at most …").
 #![allow(clippy::unwrap_used, reason = "a test: panicking is the report")]
 
 use std::collections::BTreeSet;
@@ -65,7 +67,10 @@ const ROWS: &[(&str, &str)] = &[
     ("Limits::request_rate", "requests_have_a_rate"),
     ("Limits::report_rate", "reports_have_a_rate"),
     ("Rate::burst", "requests_have_a_rate"),
-    ("Rate::per_second", "requests_have_a_rate"),
+    (
+        "Rate::per_second",
+        "a_burst_at_once_then_so_many_in_each_second",
+    ),
     ("Quota::calls", "a_quota_is_used_up_by_calls"),
     ("Quota::period", "a_quota_is_used_up_by_calls"),
     (
@@ -102,7 +107,7 @@ const ROWS: &[(&str, &str)] = &[
         "WAITING_REQUEST_BYTES",
         "requests_over_the_limit_wait_in_order_and_those_over_the_cap_are_refused_at_once",
     ),
-    ("READ_BYTES", "a_block_counts_whole_when_it_has_grown"),
+    ("READ_BYTES", "a_buffer_is_no_larger_than_one_read"),
     (
         "KEEP_BYTES",
         "capacity_falls_after_a_run_of_small_messages_only",
@@ -113,9 +118,9 @@ const ROWS: &[(&str, &str)] = &[
     ),
     (
         "COPY_OUT_BYTES",
-        "a_taken_block_keeps_its_bytes_and_leaves_the_rest",
+        "what_is_long_leaves_with_its_block_and_what_is_short_is_copied",
     ),
-    ("COPY_IN_BYTES", "order_is_kept_across_copies_and_segments"),
+    ("COPY_IN_BYTES", "what_is_long_is_queued_without_a_copy"),
     ("MAX_LEFT_BYTES", "no_more_is_left_than_may_be"),
     ("MAX_REFERRED_BYTES", "no_more_is_kept_than_may_be"),
     ("MAX_REFERENCES", "no_more_is_kept_than_may_be"),
@@ -138,15 +143,18 @@ const ROWS: &[(&str, &str)] = &[
         "MAX_MIRRORED_TOOLS",
         "no_more_tools_are_mirrored_than_may_be",
     ),
-    ("MAX_TASKS", "what_is_kept_of_tasks_has_bounds"),
-    ("MAX_TASKS_PER_OWNER", "one_owner_leaves_tasks_to_others"),
-    ("MAX_AUDIT_EVENTS", "a_full_queue_drops_and_says_how_many"),
+    ("MAX_TASKS", "tasks_are_bounded_by_default"),
+    ("MAX_TASKS_PER_OWNER", "tasks_are_bounded_by_default"),
+    (
+        "MAX_AUDIT_EVENTS",
+        "an_audit_has_room_for_so_many_by_default",
+    ),
     (
         "WRONG_CREDENTIALS",
-        "wrong_credentials_are_counted_and_written_down",
+        "wrong_credentials_in_lines_are_counted",
     ),
-    ("MAX_TASK_BYTES", "what_is_kept_of_tasks_has_bounds"),
-    ("MAX_TASK_TTL", "what_is_kept_of_tasks_has_bounds"),
+    ("MAX_TASK_BYTES", "tasks_are_bounded_by_default"),
+    ("MAX_TASK_TTL", "tasks_are_bounded_by_default"),
     (
         "MAX_USED_STATES",
         "nothing_is_used_twice_however_much_is_used",
@@ -160,6 +168,396 @@ const ROWS: &[(&str, &str)] = &[
         "CHECK_HERE_BYTES",
         "large_arguments_are_checked_where_the_handler_runs",
     ),
+];
+
+/// A number or a time in a struct of options, and the test that tries it.
+const OPTIONS: &[(&str, &str)] = &[
+    ("ActOptions::timeout", "a_call_times_out"),
+    ("Backoff::attempts", "what_never_opens_is_given_up"),
+    ("Backoff::first", "waits_double_until_the_longest"),
+    ("Backoff::longest", "waits_double_until_the_longest"),
+    (
+        "BreakerPolicy::failures",
+        "after_so_many_failures_there_is_a_pause_then_one_call",
+    ),
+    (
+        "BreakerPolicy::pause",
+        "after_so_many_failures_there_is_a_pause_then_one_call",
+    ),
+    (
+        "ConnectOptions::connect_timeout",
+        "a_silent_server_is_given_up",
+    ),
+    ("ConnectOptions::heartbeat", "a_silent_server_is_given_up"),
+    (
+        "HttpClientOptions::connect_timeout",
+        "what_cannot_be_reached_is_not_opened",
+    ),
+    (
+        "HttpClientOptions::idle_timeout",
+        "an_idle_connection_is_kept_for_its_time",
+    ),
+    (
+        "HttpClientOptions::max_concurrent",
+        "requests_beyond_the_limit_wait_and_answers_do_not",
+    ),
+    (
+        "HttpClientOptions::max_redirects",
+        "redirects_without_end_are_given_up",
+    ),
+    (
+        "HttpClientOptions::read_timeout",
+        "a_server_that_falls_silent_is_noticed_where_that_is_wanted",
+    ),
+    (
+        "HttpOptions::action_ttl",
+        "what_nobody_comes_back_for_is_given_up",
+    ),
+    (
+        "HttpOptions::comment_interval",
+        "a_standing_stream_is_alone_on_its_connection",
+    ),
+    ("HttpOptions::grace", "the_server_ends_within_its_grace"),
+    (
+        "HttpOptions::header_timeout",
+        "who_asks_nothing_is_let_go_of",
+    ),
+    (
+        "HttpOptions::heartbeat",
+        "a_dead_peer_is_found_by_its_silence",
+    ),
+    (
+        "HttpOptions::max_sessions",
+        "sessions_are_bounded_in_number_and_time",
+    ),
+    (
+        "HttpOptions::max_sessions_per_peer",
+        "one_client_has_its_share_of_sessions",
+    ),
+    (
+        "HttpOptions::replay_bytes",
+        "what_is_kept_for_clients_that_come_back_is_bounded",
+    ),
+    (
+        "HttpOptions::session_ttl",
+        "sessions_are_bounded_in_number_and_time",
+    ),
+    (
+        "Permissions::max_resource_size",
+        "a_resource_that_is_too_large_is_not_given_out",
+    ),
+    (
+        "Permissions::max_tool_execution_time",
+        "a_tool_that_takes_too_long_is_answered_without_it",
+    ),
+    (
+        "RelayOptions::max_event_bytes",
+        "events_and_messages_of_a_relay_are_bounded_in_length",
+    ),
+    (
+        "RelayOptions::max_message_bytes",
+        "events_and_messages_of_a_relay_are_bounded_in_length",
+    ),
+    (
+        "RelayOptions::unread_bytes",
+        "reading_waits_for_a_host_that_does_not_look",
+    ),
+    (
+        "RequestOptions::max_timeout",
+        "a_long_timeout_is_not_cut_unless_the_call_says_so",
+    ),
+    (
+        "RequestOptions::timeout",
+        "a_timeout_tells_the_peer_and_a_late_answer_is_a_stray",
+    ),
+    ("RetryPolicy::base", "waits_double_within_their_bounds"),
+    ("RetryPolicy::longest", "waits_double_within_their_bounds"),
+    ("RetryPolicy::tries", "what_may_pass_is_tried_again"),
+    (
+        "ServeOptions::max_connections",
+        "no_more_connections_are_open_than_may_be",
+    ),
+    (
+        "ServeOptions::max_connections_per_peer",
+        "one_address_has_its_share_of_connections",
+    ),
+    (
+        "StdioOptions::grace",
+        "a_wedged_handler_holds_the_process_for_the_grace_period_only",
+    ),
+    ("TaskLimits::bytes", "what_is_kept_of_tasks_has_bounds"),
+    ("TaskLimits::per_owner", "one_owner_leaves_tasks_to_others"),
+    (
+        "TaskLimits::poll_interval",
+        "clients_follow_tasks_by_themselves",
+    ),
+    ("TaskLimits::tasks", "what_is_kept_of_tasks_has_bounds"),
+    ("TaskLimits::ttl", "what_is_kept_of_tasks_has_bounds"),
+    (
+        "Waits::after_close",
+        "each_step_waits_for_its_time_and_comes_once",
+    ),
+    (
+        "Waits::after_terminate",
+        "each_step_waits_for_its_time_and_comes_once",
+    ),
+    (
+        "WorkersConfig::keep_alive",
+        "no_more_threads_than_the_cap_and_they_go_when_idle",
+    ),
+    (
+        "WorkersConfig::max_threads",
+        "no_more_threads_than_the_cap_and_they_go_when_idle",
+    ),
+];
+
+/// A constant that bounds something beside `limits.rs`, by its module, and the test that tries it.
+const CONSTANTS: &[(&str, &str)] = &[
+    ("client::cursor::MAX_MESSAGES", "a_list_has_an_end"),
+    ("client::cursor::MAX_PAGES", "a_list_has_an_end"),
+    (
+        "client::icon::MAX_ICON_BYTES",
+        "an_image_is_what_its_bytes_say",
+    ),
+    (
+        "client::rounds::MAX_ROUNDS",
+        "a_call_has_no_more_rounds_than_may_be",
+    ),
+    (
+        "connection::actions::batch::MAX_AUTH_BYTES",
+        "what_a_batch_says_of_who_asks_is_short",
+    ),
+    (
+        "connection::trace::MAX_DEPTH",
+        "what_is_nested_deeply_is_neither_shown_nor_called_broken",
+    ),
+    (
+        "connection::trace::MAX_STRING_BYTES",
+        "long_strings_are_cut_and_what_is_no_json_is_counted",
+    ),
+    (
+        "correlate::key::MAX_GENERATION",
+        "a_slot_whose_generations_are_used_up_is_retired",
+    ),
+    (
+        "correlate::key::MAX_SLOTS",
+        "a_table_has_no_more_slots_than_may_be",
+    ),
+    (
+        "frame::length::MAX_DETECTABLE_LEN",
+        "the_first_byte_tells_the_framing",
+    ),
+    (
+        "frame::websocket::MAX_CONTROL_BYTES",
+        "frames_are_taken_or_refused_as_the_rfc_says",
+    ),
+    (
+        "frame::whole::TRUSTED_BYTES",
+        "the_limit_holds_before_growth_and_claims_reserve_little",
+    ),
+    (
+        "io::blocking::CHUNKS",
+        "a_slow_end_slows_the_other_one_down",
+    ),
+    (
+        "io::blocking::CHUNK_BYTES",
+        "a_slow_end_slows_the_other_one_down",
+    ),
+    (
+        "io::drain::BUDGET_BYTES",
+        "a_stream_without_end_is_read_for_a_while_only",
+    ),
+    (
+        "io::drain::LAST_BYTES",
+        "a_stream_without_end_is_read_for_a_while_only",
+    ),
+    (
+        "io::http::client::answer::REFUSAL_BYTES",
+        "answers_without_end_are_given_up",
+    ),
+    (
+        "io::http::client::events::MAX_POSITION_BYTES",
+        "ids_of_events_are_bounded_in_length",
+    ),
+    (
+        "io::http::client::link::WHY_CHARS",
+        "answers_without_end_are_given_up",
+    ),
+    (
+        "io::http::client::mirror::MAX_INTEGER",
+        "arguments_are_said_in_words",
+    ),
+    (
+        "io::http::client::options::LONGEST_ASKED",
+        "a_server_does_not_put_a_stream_off_for_longer_than_may_be",
+    ),
+    (
+        "io::http::collect::BELIEVED",
+        "little_is_allocated_for_a_length_alone",
+    ),
+    (
+        "io::http::collect::FIRST_BYTES",
+        "little_is_allocated_for_a_length_alone",
+    ),
+    (
+        "io::http::serve::MAX_HEAD_BYTES",
+        "heads_are_bounded_in_length",
+    ),
+    (
+        "io::http::serve::MAX_STREAMS",
+        "a_connection_has_no_more_streams_than_may_be",
+    ),
+    ("io::http::spare::MOST", "no_more_are_spared_than_may_be"),
+    (
+        "io::http::standing::UNHEARD_BYTES",
+        "a_client_that_is_not_heard_says_little",
+    ),
+    (
+        "io::http::standing::WAITING_BYTES",
+        "a_client_that_reads_nothing_is_written_little",
+    ),
+    (
+        "io::lines::MAX_LINE_BYTES",
+        "an_endless_line_comes_in_pieces_and_is_not_kept",
+    ),
+    (
+        "io::net::drive::LINGER_BYTES",
+        "no_more_is_discarded_than_may_be",
+    ),
+    (
+        "io::net::websocket::PONG_MARK_BYTES",
+        "a_peer_that_reads_nothing_is_owed_few_pongs",
+    ),
+    (
+        "json::materialise::MAX_DEPTH",
+        "every_value_is_what_serde_json_makes_of_it",
+    ),
+    (
+        "json::walk::MAX_DEPTH",
+        "nesting_is_counted_exactly_and_ends_at_the_limit",
+    ),
+    (
+        "mcp::ask::sampling::MAX_TOOL_ROUNDS",
+        "a_loop_of_tools_has_an_end",
+    ),
+    (
+        "message::encode::MAX_SENTENCE_CHARS",
+        "errors_are_one_sentence",
+    ),
+    (
+        "schema::MAX_SENTENCE_BYTES",
+        "an_error_does_not_repeat_what_is_long",
+    ),
+    (
+        "schema::cost::LONGEST_PATTERN",
+        "patterns_share_what_they_may_take",
+    ),
+    ("schema::cost::MAX_COST", "hostile_schemas_cost_little"),
+    (
+        "schema::cost::MAX_DEPTH",
+        "what_doubles_is_seen_and_what_refers_to_itself_has_an_end",
+    ),
+    (
+        "schema::cost::MAX_RESOURCES",
+        "what_doubles_is_seen_and_what_refers_to_itself_has_an_end",
+    ),
+    (
+        "schema::cost::PATTERN_BYTES",
+        "patterns_share_what_they_may_take",
+    ),
+    (
+        "server::completion::MAX_VALUES",
+        "arguments_of_prompts_and_templates_are_completed",
+    ),
+    (
+        "server::definition::wellformed::MAX_DEPTH",
+        "definitions_are_bounded_in_depth",
+    ),
+    (
+        "server::registry::remarks::MAX_REMARKS",
+        "no_more_warnings_are_kept_than_may_be",
+    ),
+    (
+        "server::skills::MAX_BYTES",
+        "skills_are_bounded_in_files_and_bytes",
+    ),
+    (
+        "server::skills::MAX_FILES",
+        "skills_are_bounded_in_files_and_bytes",
+    ),
+];
+
+/// What looks like a bound and has no test of its own, and why.
+const NO_BOUNDS: &[(&str, &str)] = &[
+    (
+        "ServeOptions::threads",
+        "so many are started, no more and no fewer",
+    ),
+    ("WorkersConfig::stack_bytes", "passed to the system"),
+    (
+        "connection::params::MAX_DEPTH",
+        "`Limits::max_depth` of what the program itself sends",
+    ),
+    ("connection::params::TRAILER_BYTES", "reserved"),
+    (
+        "frame::websocket::write::MAX_HEAD",
+        "the length of an array",
+    ),
+    ("frame::websocket::write::RESERVED", "reserved"),
+    ("handler::MAX_NUMBER", "follows from the width of a number"),
+    ("io::driver::MAX_SLICES", "the length of an array"),
+    (
+        "io::driver::READ_BUDGET_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    (
+        "io::driver::WRITE_BUDGET_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    (
+        "io::http::actions::MAX_DEPTH",
+        "deeper bodies are refused where they are decoded",
+    ),
+    (
+        "io::http::answers::ERROR_BYTES",
+        "a shortcut: longer answers are not searched",
+    ),
+    (
+        "io::http::client::relay::exchange::MAX_DEPTH",
+        "`Limits::max_depth`",
+    ),
+    (
+        "io::http::collect::TURN_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    (
+        "io::http::compress::TURN_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    (
+        "io::http::events::TURN_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    ("io::http::standing::SLICES", "the length of an array"),
+    ("io::net::drive::MAX_SLICES", "the length of an array"),
+    (
+        "io::net::drive::READ_BUDGET_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    (
+        "io::net::drive::WRITE_BUDGET_BYTES",
+        "a turn, after which others have theirs",
+    ),
+    ("io::net::listen::BACKLOG", "passed to the system"),
+    ("io::net::unix::BACKLOG", "passed to the system"),
+    ("io::runtime::MAX_THREADS", "passed to the runtime"),
+    ("json::materialise::ESCAPE_EVERY", "chooses the faster way"),
+    ("json::string::SHORT", "chooses the faster way"),
+    ("json::walk::string::LONG_STRING", "chooses the faster way"),
+    ("json::writer::SHORT", "chooses the faster way"),
+    ("message::owned_id::INLINE_BYTES", "the length of an array"),
+    ("scan::escape::ROOM", "the length of an array"),
+    ("scan::text::SHORT_BYTES", "chooses the faster way"),
 ];
 
 /// The limits that a source names: public constants, and public fields by their type.
@@ -185,6 +583,90 @@ fn named(source: &str) -> BTreeSet<String> {
     found
 }
 
+/// How the documentation of a constant that bounds something may begin.
+const BOUNDS: [&str; 6] = [
+    "Most ", "Longest ", "Maximum ", "Deepest ", "Largest ", "Bytes ",
+];
+
+/// What a source beside `limits.rs` bounds: constants whose name or documentation says so, by their
+/// module, and public numbers and times in structs of options.
+fn stated(source: &str, module: &str) -> BTreeSet<String> {
+    const OPTIONS: [&str; 7] = [
+        "Options",
+        "Config",
+        "Limits",
+        "Policy",
+        "Backoff",
+        "Permissions",
+        "Waits",
+    ];
+    const NUMBERS: [&str; 5] = ["usize", "u32", "u64", "Duration", "NonZeroUsize"];
+    let mut found = BTreeSet::new();
+    let (mut within, mut doc) = ("", String::new());
+    for line in source.lines().map(str::trim) {
+        let words = line.split_once("pub ").map_or(line, |(_, rest)| rest);
+        if let Some(text) = line.strip_prefix("/// ") {
+            doc = doc + text + " ";
+            continue;
+        }
+        if line.starts_with("#[") {
+            continue;
+        }
+        let doc = std::mem::take(&mut doc);
+        if let Some(name) = words.strip_prefix("struct ") {
+            let is_options = OPTIONS
+                .iter()
+                .any(|kind| name.trim_end_matches(" {").ends_with(kind));
+            within = if is_options {
+                name.trim_end_matches(" {")
+            } else {
+                ""
+            };
+        } else if line == "}" {
+            within = "";
+        } else if let Some((name, kind)) =
+            line.strip_prefix("pub ").and_then(|it| it.split_once(": "))
+            && !within.is_empty()
+            && NUMBERS.iter().any(|number| {
+                let kind = kind.trim_end_matches(',');
+                kind == *number || kind == format!("Option<{number}>")
+            })
+        {
+            found.insert(format!("{within}::{name}"));
+        }
+        let constant = line
+            .split_once("const ")
+            .filter(|(before, _)| before.is_empty() || before.starts_with("pub"))
+            .and_then(|(_, rest)| rest.split_once(':'));
+        if let Some((name, _)) = constant
+            && (name.starts_with("MAX_")
+                || doc.contains(" at most")
+                || BOUNDS.iter().any(|word| doc.starts_with(word)))
+        {
+            found.insert(format!("{module}::{name}"));
+        }
+    }
+    found
+}
+
+/// What all sources in `folder` bound.
+fn all_stated(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let inner = match (module, name) {
+            (_, "mod") => module.to_owned(),
+            ("", _) => name.to_owned(),
+            _ => format!("{module}::{name}"),
+        };
+        if path.is_dir() {
+            all_stated(&path, &inner, found);
+        } else if inner != "limits" {
+            found.extend(stated(&fs::read_to_string(&path).unwrap(), &inner));
+        }
+    }
+}
+
 fn tests(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -192,7 +674,7 @@ fn tests(folder: &Path, found: &mut BTreeSet<String>) {
             tests(&path, found);
         } else if path.extension().is_some_and(|ext| ext == "rs") {
             let source = fs::read_to_string(&path).unwrap();
-            let parts = source.split("#[test]").skip(1);
+            let parts = source.split("test]\n").skip(1);
             found.extend(parts.filter_map(|part| {
                 let name = part.split_once("fn ")?.1;
                 Some(name.split_once('(')?.0.to_owned())
@@ -205,9 +687,12 @@ fn tests(folder: &Path, found: &mut BTreeSet<String>) {
 fn each_limit_has_a_test_that_tries_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = fs::read_to_string(folder.join("src/limits.rs")).unwrap();
-    let limits = named(&source);
-    let rows: BTreeSet<_> = ROWS.iter().map(|(limit, _)| (*limit).to_owned()).collect();
-    assert_eq!(rows.len(), ROWS.len(), "a limit has one row");
+    let mut limits = named(&source);
+    all_stated(&folder.join("src"), "", &mut limits);
+    let tried = [ROWS, OPTIONS, CONSTANTS].concat();
+    let all = [&tried, NO_BOUNDS].concat();
+    let rows: BTreeSet<_> = all.iter().map(|(limit, _)| (*limit).to_owned()).collect();
+    assert_eq!(rows.len(), all.len(), "a limit has one row");
     let missing: Vec<_> = limits.difference(&rows).collect();
     assert!(
         missing.is_empty(),
@@ -221,7 +706,7 @@ fn each_limit_has_a_test_that_tries_it() {
     let mut known = BTreeSet::new();
     tests(&folder.join("src"), &mut known);
     tests(&folder.join("tests"), &mut known);
-    let absent = ROWS.iter().filter(|(_, test)| !known.contains(*test));
+    let absent = tried.iter().filter(|(_, test)| !known.contains(*test));
     let absent: Vec<_> = absent.collect();
     assert!(absent.is_empty(), "tests that there are not: {absent:?}");
 }
