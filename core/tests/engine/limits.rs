@@ -54,7 +54,7 @@ const ROWS: &[(&str, &str)] = &[
     ("Limits::request_timeout", "a_call_ends_in_time"),
     (
         "Limits::max_request_timeout",
-        "progress_extends_the_soft_deadline_and_never_the_hard_one",
+        "progress_extends_no_request_beyond_the_limit",
     ),
     (
         "Limits::handshake_timeout",
@@ -166,7 +166,7 @@ const ROWS: &[(&str, &str)] = &[
     ("MAX_KEPT_BYTES", "they_take_no_more_bytes_than_they_may"),
     (
         "CHECK_HERE_BYTES",
-        "large_arguments_are_checked_where_the_handler_runs",
+        "only_small_arguments_are_checked_on_the_drivers_thread",
     ),
 ];
 
@@ -381,7 +381,7 @@ const CONSTANTS: &[(&str, &str)] = &[
     ),
     (
         "io::http::client::link::WHY_CHARS",
-        "answers_without_end_are_given_up",
+        "little_is_quoted_of_a_refusal",
     ),
     (
         "io::http::client::mirror::MAX_INTEGER",

@@ -270,6 +270,36 @@ fn progress_extends_the_soft_deadline_and_never_the_hard_one() {
     assert_eq!(failure(&mut response), RequestError::TimedOut, "at 36 s");
 }
 
+/// R-CAN-09: where the call sets no hard deadline, the limits do.
+#[test]
+fn progress_extends_no_request_beyond_the_limit() {
+    let mut world = World::open(Revision::V2025_11_25);
+    let mut response = world.ask(RequestOptions {
+        timeout: Some(secs(100)),
+        progress: Some(Arc::new(|_: Progress<'_>| {})),
+        ..RequestOptions::default()
+    });
+    let call = world.server.host.calls[0].clone();
+    let mut steps = 0;
+    while poll(&mut response).is_none() {
+        steps += 1;
+        assert!(steps <= 10, "{} s", steps * 90);
+        let progress = Progress {
+            progress: f64::from(steps),
+            total: None,
+            message: None,
+        };
+        world
+            .server
+            .handle()
+            .replies()
+            .progress(&call.reply, progress);
+        world.run();
+        world.pass(secs(90));
+    }
+    assert_eq!(steps, 7, "600 s are over at 630 s");
+}
+
 /// R-CAN-01, R-CAN-13.
 #[test]
 fn dropping_the_response_cancels_and_the_reason_arrives() {

@@ -517,3 +517,16 @@ fn an_idle_connection_is_kept_for_its_time() {
         assert_eq!(ports.lock().unwrap().len(), connections, "{idle_timeout:?}");
     }
 }
+
+/// An error repeats the beginning of a long refusal, and no more.
+#[test]
+fn little_is_quoted_of_a_refusal() {
+    let server = Scripted::stateless(|_, wire| {
+        wire.answer(500, "Content-Type: text/plain\r\n", "x".repeat(10_000));
+    });
+    let client = server.open(builder(Revision::V2026_07_28));
+    let error = carrier(client.call_tool("any", &json!({})).wait().unwrap_err());
+    assert_eq!(error.fault, CarrierFault::Refused);
+    let quoted = error.to_string().matches('x').count();
+    assert!((100..=200).contains(&quoted), "{quoted}: {error}");
+}
