@@ -70,6 +70,41 @@ fn loom_a_loop_that_parks_sees_the_work_of_two_threads() {
     loom_parking(2);
 }
 
+/// Of several threads that wake a loop that sleeps, one rings its poller.
+#[test]
+fn loom_a_sleep_is_rung_once() {
+    loom::model(|| {
+        let parking = Arc::new(Parking::new());
+        assert!(parking.park(), "nobody woke it");
+        let other = parking.clone();
+        let waking = thread::spawn(move || other.wake());
+        let rings = [parking.wake(), waking.join().unwrap_or_default()];
+        assert!(rings[0] != rings[1]);
+        assert!(!parking.park(), "it is to look for work first");
+        parking.run();
+        assert!(parking.park());
+    });
+}
+
+/// A loop whose sleep ends by itself, as at a deadline, sees what a thread added meanwhile: at once, or
+/// after another sleep.
+#[test]
+fn loom_a_loop_that_awakes_by_itself_loses_no_wake_up() {
+    loom::model(|| {
+        let shared = Arc::new(Shared {
+            parking: Parking::new(),
+            poller: Notify::new(),
+            work: AtomicUsize::new(0),
+        });
+        let other = shared.clone();
+        let adding = thread::spawn(move || other.add_work());
+        shared.parking.park();
+        shared.parking.run();
+        shared.run(1);
+        adding.join().unwrap_or_default();
+    });
+}
+
 /// Wakes a model's task.
 struct Task(Notify);
 
@@ -121,5 +156,70 @@ fn loom_a_task_that_takes_over_is_woken() {
             task.0.wait();
         }
         ringing.join().unwrap_or_default();
+    });
+}
+
+/// Two threads ring at the same time.
+#[test]
+fn loom_a_task_sees_the_rings_of_two_threads() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let ring = Arc::new((Ring::new(), AtomicUsize::new(0)));
+        let ringing = [(), ()].map(|()| {
+            let other = ring.clone();
+            thread::spawn(move || {
+                other.1.fetch_add(1, Ordering::Relaxed);
+                other.0.ring();
+            })
+        });
+        let task = std::sync::Arc::new(Task(Notify::new()));
+        let waker = Waker::from(task.clone());
+        loop {
+            let rung = ring.0.watch(&Context::from_waker(&waker));
+            if ring.1.load(Ordering::Relaxed) == 2 {
+                break;
+            }
+            if !rung {
+                task.0.wait();
+            }
+        }
+        for thread in ringing {
+            thread.join().unwrap_or_default();
+        }
+    });
+}
+
+/// A ring for an earlier use may come while the flag is reset; a later one still wakes the task.
+#[test]
+fn loom_a_ring_that_comes_late_takes_no_wake_up_from_the_next_use() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let ring = Arc::new((Ring::new(), AtomicUsize::new(0)));
+        let before = Waker::from(std::sync::Arc::new(Task(Notify::new())));
+        ring.0.watch(&Context::from_waker(&before));
+        let other = ring.clone();
+        let late = thread::spawn(move || other.0.ring());
+        ring.0.reset();
+        let other = ring.clone();
+        let ringing = thread::spawn(move || {
+            other.1.fetch_add(1, Ordering::Relaxed);
+            other.0.ring();
+        });
+        let task = std::sync::Arc::new(Task(Notify::new()));
+        let waker = Waker::from(task.clone());
+        loop {
+            let rung = ring.0.watch(&Context::from_waker(&waker));
+            if ring.1.load(Ordering::Relaxed) == 1 {
+                break;
+            }
+            if !rung {
+                task.0.wait();
+            }
+        }
+        for thread in [late, ringing] {
+            thread.join().unwrap_or_default();
+        }
     });
 }

@@ -48,10 +48,11 @@ impl Ring {
     }
 
     /// Resets the flag to its new state: lowered, and watched by no task.
-    #[cfg(feature = "http")]
+    #[cfg(any(feature = "http", all(test, loom)))]
     pub fn reset(&self) {
         let waker = self.waker().take();
-        self.is_rung.store(false, Ordering::Release);
+        // An exchange, as every other step: the flag has one order of changes.
+        self.is_rung.swap(false, Ordering::AcqRel);
         drop(waker);
     }
 
