@@ -80,6 +80,8 @@ if (targets) {
     server
         .tool('touch', { description: 'Counts its calls.', inputSchema: schema({}) }, () => {
             sleeps.touched++;
+            // On stdio, this line tells the attacker what ran even if the connection is broken.
+            console.error('touched');
             return 'touched';
         })
         .tool('job', { description: 'A task.', inputSchema: ms, taskSupport: 'optional' }, async ({ ms }, ctx) => {

@@ -96,6 +96,8 @@ if targets:
     def touch() -> str:
         """Counts its calls."""
         sleeps.touched += 1
+        # On stdio, this line tells the attacker what ran even if the connection is broken.
+        print("touched", file=sys.stderr, flush=True)
         return "touched"
 
     @server.tool(task="optional")

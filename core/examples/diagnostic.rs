@@ -180,6 +180,8 @@ fn targets(server: Builder, sleeps: Arc<Sleeps>) -> Builder {
             Tool::new("touch").description("Counts its calls."),
             move |_: Nothing, _| {
                 sleeps.touched.fetch_add(1, Relaxed);
+                // On stdio, this line tells the attacker what ran even if the connection is broken.
+                eprintln!("touched");
                 async { "touched" }
             },
         )

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -48,6 +48,16 @@ impl<'a> Player<'a> {
     /// Runs all steps.
     pub fn play(&mut self) -> Result<()> {
         self.steps(&self.case.steps, "")
+    }
+
+    /// Ends the connections on pipes, and waits for the ends of their servers, which answer first what they
+    /// have received. Returns how often `touch` ran in all of them.
+    pub fn finish(mut self) -> Result<u64> {
+        let until = Instant::now() + PATIENCE;
+        for client in self.open.values_mut().chain(&mut self.held) {
+            client.wire.finish(until)?;
+        }
+        self.processes.into_iter().map(Target::ended).sum()
     }
 
     fn steps(&mut self, steps: &[Step], place: &str) -> Result<()> {

@@ -43,9 +43,11 @@ impl<'a> Besieged<'a> {
     pub fn stand(&mut self, case: &Case) -> Result<()> {
         if self.carrier == Carrier::Stdio {
             let place = Place::Pipe(self.words.to_vec(), self.setup);
-            Player::new(&place, self.carrier, case, words()).play()?;
+            let mut player = Player::new(&place, self.carrier, case, words());
+            player.play()?;
+            let ran = player.finish()?;
             honest(&place, self.carrier, self.setup).context("an honest call")?;
-            return Ok(());
+            return is_unmoved(case, ran);
         }
         if case.alone || self.setup == Setup::Quota {
             self.server = None;
@@ -69,7 +71,10 @@ impl<'a> Besieged<'a> {
         played?;
         ensure!(server.is_alive(), "the server has ended");
         let stats = self.settled(&server, descriptors)?;
-        self.is_unmoved(case, &stats)?;
+        let touched = stats["touched"].as_u64().unwrap_or_default();
+        let ran = touched - self.touched;
+        self.touched = touched;
+        is_unmoved(case, ran)?;
         let grown = |now: u64| now.saturating_sub(before) >> 20;
         if let Some(most) = case.peak.filter(|most| grown(peak) > *most) {
             anyhow::bail!(
@@ -109,19 +114,16 @@ impl<'a> Besieged<'a> {
             thread::sleep(Duration::from_millis(50));
         }
     }
+}
 
-    /// Checks that `touch` ran no more often than allowed.
-    fn is_unmoved(&mut self, case: &Case, stats: &Value) -> Result<()> {
-        let touched = stats["touched"].as_u64().unwrap_or_default();
-        let ran = touched - self.touched;
-        self.touched = touched;
-        ensure!(
-            ran <= case.runs,
-            "`touch` ran {ran} times, not {}",
-            case.runs
-        );
-        Ok(())
-    }
+/// Checks that `touch` ran no more often than allowed.
+fn is_unmoved(case: &Case, ran: u64) -> Result<()> {
+    ensure!(
+        ran <= case.runs,
+        "`touch` ran {ran} times, not {}",
+        case.runs
+    );
+    Ok(())
 }
 
 /// The words for messages that many attacks send.

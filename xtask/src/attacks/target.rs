@@ -4,13 +4,14 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::case::{Carrier, Setup};
 use super::wire::{End, Wire};
@@ -26,10 +27,17 @@ pub const QUOTA: &str = "3";
 /// The same for servers that are called without end.
 const LARGE_QUOTA: &str = "1000000000";
 
+/// How long a server on pipes may run on once its input has ended.
+const END: Duration = Duration::from_secs(60);
+/// The line that `touch` writes to stderr.
+const TOUCHED: &[u8] = b"touched";
+
 /// A running server. Dropping it ends it.
 pub struct Target {
     child: Child,
     pub place: Place,
+    /// Counts the lines of `touch` on the stderr of a server on pipes, until its end.
+    touches: Option<JoinHandle<u64>>,
 }
 
 /// Where a server is reached.
@@ -77,6 +85,7 @@ impl Target {
         let mut target = Self {
             child,
             place: Place::Path(PathBuf::new()),
+            touches: None,
         };
         let line = hear.recv_timeout(START).context("the server is silent")?;
         target.place = place(&line)?;
@@ -88,12 +97,41 @@ impl Target {
         let mut child = command(words, setup)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()?;
         let to = child.stdin.take().context("no pipe to the server")?;
         let from = child.stdout.take().context("no pipe from the server")?;
-        let place = Place::Pipe(words.to_vec(), setup);
-        Ok((Self { child, place }, Wire::new(End::Pipe(to, from))?))
+        let stderr = child.stderr.take().context("no stderr")?;
+        let target = Self {
+            child,
+            place: Place::Pipe(words.to_vec(), setup),
+            touches: Some(thread::spawn(move || {
+                let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
+                lines
+                    .filter(|line| line.trim_ascii_end() == TOUCHED)
+                    .count() as u64
+            })),
+        };
+        Ok((target, Wire::new(End::Pipe(Some(to), from))?))
+    }
+
+    /// Waits for the end of a server on pipes whose input has ended. Returns how often `touch` ran.
+    pub fn ended(mut self) -> Result<u64> {
+        let until = Instant::now() + END;
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            ensure!(
+                Instant::now() < until,
+                "the server runs on after the end of its input"
+            );
+            thread::sleep(Duration::from_millis(1));
+        };
+        ensure!(status.signal().is_none(), "the server crashed: {status}");
+        let touches = self.touches.take().context("not a server on pipes")?;
+        let counted = touches.join();
+        counted.map_err(|_| anyhow!("the reader of stderr panicked"))
     }
 
     /// Whether the server still runs.
@@ -129,8 +167,11 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        process::kill_tree(self.child.id());
-        let _ = self.child.wait();
+        // Once it is reaped, its id may be that of another process.
+        if self.is_alive() {
+            process::kill_tree(self.child.id());
+            let _ = self.child.wait();
+        }
         if let Place::Path(path) = &self.place {
             let _ = fs::remove_file(path);
         }

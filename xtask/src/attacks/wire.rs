@@ -20,7 +20,8 @@ const STALL_ONCE_ANSWERED: Duration = Duration::from_millis(100);
 pub enum End {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Pipe(ChildStdin, ChildStdout),
+    /// The server's stdin, until its end is sent, and its stdout.
+    Pipe(Option<ChildStdin>, ChildStdout),
 }
 
 /// A connection, with its received but unused bytes.
@@ -40,7 +41,8 @@ impl Wire {
             }
             End::Unix(stream) => stream.set_nonblocking(true)?,
             End::Pipe(to, from) => {
-                for fd in [to.as_fd(), from.as_fd()] {
+                let to = to.as_ref().map(AsFd::as_fd);
+                for fd in to.into_iter().chain([from.as_fd()]) {
                     nix::fcntl::fcntl(
                         fd,
                         nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK),
@@ -68,7 +70,7 @@ impl Wire {
         match &self.end {
             End::Tcp(stream) => (stream.as_fd(), stream.as_fd()),
             End::Unix(stream) => (stream.as_fd(), stream.as_fd()),
-            End::Pipe(to, from) => (to.as_fd(), from.as_fd()),
+            End::Pipe(to, from) => (to.as_ref().map_or(from.as_fd(), AsFd::as_fd), from.as_fd()),
         }
     }
 
@@ -79,7 +81,8 @@ impl Wire {
             let sent = match &mut self.end {
                 End::Tcp(stream) => stream.write(bytes),
                 End::Unix(stream) => stream.write(bytes),
-                End::Pipe(to, _) => to.write(bytes),
+                End::Pipe(Some(to), _) => to.write(bytes),
+                End::Pipe(None, _) => return Ok(false),
             };
             match sent {
                 Ok(count) => {
@@ -103,6 +106,17 @@ impl Wire {
             }
         }
         Ok(true)
+    }
+
+    /// Ends the input of a server on pipes, and discards its output up to its end or that time.
+    pub fn finish(&mut self, until: Instant) -> Result<()> {
+        if let End::Pipe(to, _) = &mut self.end {
+            *to = None;
+        }
+        while self.receive(until)? {
+            self.input.clear();
+        }
+        Ok(())
     }
 
     /// Waits for input. Returns whether there is more than before.
