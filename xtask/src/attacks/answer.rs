@@ -23,6 +23,8 @@ pub enum Answer {
         status: u16,
         head: String,
         body: String,
+        /// The id of the first event, for an event stream.
+        event: Option<String>,
     },
     /// A message on any other carrier.
     Message(String),
@@ -49,6 +51,14 @@ impl Answer {
             Self::Http { head, body, .. } => format!("{head}\r\n\r\n{body}"),
             Self::Message(text) => text.clone(),
             _ => String::new(),
+        }
+    }
+
+    /// The id of the first event.
+    pub fn event(&self) -> Option<&str> {
+        match self {
+            Self::Http { event, .. } => event.as_deref(),
+            _ => None,
         }
     }
 
@@ -150,22 +160,38 @@ fn http(input: &[u8], is_over: bool) -> (Option<Answer>, usize) {
         _ if is_over => (rest.to_vec(), rest.len()),
         _ => return (None, 0),
     };
-    let body = match is_stream {
-        true => event(&body).unwrap_or_default(),
-        false => String::from_utf8_lossy(&body).into_owned(),
+    let (body, event) = match is_stream {
+        true => (event(&body).unwrap_or_default(), event_id(&body)),
+        false => (String::from_utf8_lossy(&body).into_owned(), None),
     };
-    (Some(Answer::Http { status, head, body }), end + 4 + used)
+    let answer = Answer::Http {
+        status,
+        head,
+        body,
+        event,
+    };
+    (Some(answer), end + 4 + used)
 }
 
-/// The first event whose data is a message.
+/// The lines of all whole events that begin with this name, without it.
+fn event_lines(body: &[u8], name: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
+    let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
+    let values = whole.lines().filter_map(|line| line.strip_prefix(name));
+    values.map(|value| value.trim().to_owned()).collect()
+}
+
+/// The data of the first event that is a message.
 fn event(body: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(body);
-    let mut data = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    let message = data.find(|data| {
+    event_lines(body, "data:").into_iter().find(|data| {
         let json: Value = serde_json::from_str(data).unwrap_or_default();
         json.is_object() && (json["method"].is_null() || !json["id"].is_null())
-    });
-    message.map(|data| data.trim().to_owned())
+    })
+}
+
+/// The first id of an event.
+fn event_id(body: &[u8]) -> Option<String> {
+    event_lines(body, "id:").into_iter().next()
 }
 
 #[cfg(test)]
@@ -184,11 +210,12 @@ mod tests {
         assert_eq!((status, &*body), (403, "{}"));
         let stream = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n6\r\nid: 1\n\r\n";
         assert_eq!(http(stream, false).0, None);
+        let half = [stream, &b"e\r\ndata: {\"id\":1}\r\n"[..]].concat();
+        assert_eq!(http(&half, false).0, None);
         let more = [stream, &b"10\r\ndata: {\"id\":1}\n\n\r\n"[..]].concat();
-        assert_eq!(
-            http(&more, false).0.map(|it| it.json()["id"].clone()),
-            Some(1.into())
-        );
+        let answer = http(&more, false).0.unwrap();
+        assert_eq!(answer.json()["id"], 1);
+        assert_eq!(answer.event(), Some("1"));
         let notice = b"{\"method\":\"notifications/progress\"}\n{\"id\":1}\n";
         let (none, used) = line(notice);
         assert_eq!(none, None);

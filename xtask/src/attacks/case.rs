@@ -127,7 +127,8 @@ pub struct Step {
     pub hold: bool,
     /// Milliseconds to wait, after all of this.
     pub pause: u64,
-    /// Parts of the answer to save by name: `header NAME`, or a path in its JSON.
+    /// Parts of the answer to save by name: `header NAME`, a path in its JSON, or `event`, the id
+    /// of its first event.
     pub keep: BTreeMap<String, String>,
     pub expect: Option<Expect>,
 }

@@ -168,6 +168,7 @@ impl<'a> Player<'a> {
         for (name, place) in &step.keep {
             let value = match place.strip_prefix("header ") {
                 Some(header) => answer.header(header).map(str::to_owned),
+                None if place == "event" => answer.event().map(str::to_owned),
                 None => match answer.json().pointer(place) {
                     Some(Value::String(text)) => Some(text.clone()),
                     Some(other) => Some(other.to_string()),
