@@ -30,6 +30,8 @@ pub enum Answer {
     Message(String),
     /// The code of a WebSocket close frame.
     Close(u16),
+    /// Everything that arrived within some time, notifications as well.
+    Heard(String),
     /// The end of the connection.
     Closed,
     Silence,
@@ -49,7 +51,7 @@ impl Answer {
     pub fn text(&self) -> String {
         match self {
             Self::Http { head, body, .. } => format!("{head}\r\n\r\n{body}"),
-            Self::Message(text) => text.clone(),
+            Self::Message(text) | Self::Heard(text) => text.clone(),
             _ => String::new(),
         }
     }
@@ -111,6 +113,13 @@ pub fn read(wire: &mut Wire, speech: Speech, wait: Duration) -> Result<Answer> {
             });
         }
     }
+}
+
+/// Everything that arrives until then, or until the end of the connection.
+pub fn hear(wire: &mut Wire, until: Instant) -> Result<Answer> {
+    while wire.receive(until)? {}
+    let heard = std::mem::take(&mut wire.input);
+    Ok(Answer::Heard(String::from_utf8_lossy(&heard).into_owned()))
 }
 
 /// The first line that is an answer; skips messages that the server sends unasked.

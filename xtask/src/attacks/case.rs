@@ -118,6 +118,9 @@ pub struct Step {
     pub frames: Option<Vec<Frame>>,
     /// How many answers are read, each of which must be as expected; one by default.
     pub answers: Option<usize>,
+    /// Milliseconds during which everything that arrives, notifications as well, is read as one text. Only
+    /// `says` and `lacks` are checked then.
+    pub hears: Option<u64>,
     /// Whether an honest call must be answered before anything else of this step.
     pub honest: bool,
     /// Nested steps, run `times` times, each time on new connections.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::answer::{Answer, PATIENCE, SILENCE, Speech, read};
+use super::answer::{Answer, PATIENCE, SILENCE, Speech, hear, read};
 use super::case::{Carrier, Case, Era, Expect, Kind, Setup, Step};
 use super::client::Client;
 use super::frames;
@@ -149,6 +149,11 @@ impl<'a> Player<'a> {
         } else {
             client.speech
         };
+        if let Some(hears) = step.hears {
+            let until = Instant::now() + Duration::from_millis(hears);
+            let answer = hear(&mut client.wire, until)?;
+            return expect.map_or(Ok(()), |expect| judge(expect, &answer, &self.words));
+        }
         let mut answer = Answer::Silence;
         for _ in 0..step.answers.unwrap_or(1) {
             answer = read(&mut client.wire, speech, wait)?;
@@ -276,6 +281,8 @@ fn judge(expect: &Expect, answer: &Answer, words: &Words) -> Result<()> {
         }
         Answer::Close(code) => expect.closed || expect.close.contains(code),
         Answer::Closed => expect.closed || expect.ends,
+        // Only its text is checked.
+        Answer::Heard(_) => false,
         Answer::Silence => expect.silence,
     };
     let text = answer.text();
