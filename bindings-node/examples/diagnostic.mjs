@@ -3,7 +3,7 @@
 //
 // MCP_TARGETS=1 adds what attacks aim at: the tools touch and job, templates of resources, subscriptions. With
 // MCP_ACTIONS=0 the action dialect is left as it is by default. MCP_KEYS=alice:key-a,bob:key-b adds a verifier that knows these clients by their API keys, MCP_QUOTA=N
-// allows each client N calls a day, MCP_TLS=CERTIFICATE,KEY names the files of an https: address.
+// allows each client N calls a day, MCP_OPENING=N gives a connection N seconds to begin to speak, MCP_TLS=CERTIFICATE,KEY names the files of an https: address.
 import { Server } from 'mcpbolt';
 
 const schema = (properties, required = Object.keys(properties)) => ({ type: 'object', properties, required });
@@ -45,7 +45,7 @@ function start(text) {
     return head;
 }
 
-const { MCP_TARGETS, MCP_ACTIONS, MCP_KEYS, MCP_QUOTA, MCP_TLS } = process.env;
+const { MCP_TARGETS, MCP_ACTIONS, MCP_KEYS, MCP_QUOTA, MCP_OPENING, MCP_TLS } = process.env;
 const targets = MCP_TARGETS === '1';
 const granted = MCP_KEYS?.split(',').map(pair => pair.split(':').reverse());
 const policy = {
@@ -112,7 +112,10 @@ if (address === 'stdio:') {
     await server.run();
 } else {
     const [certificate, key] = MCP_TLS?.split(',') ?? [];
-    const serving = await server.serve(address, key ? { tls: { certificate, key } } : {});
+    const serving = await server.serve(address, {
+        ...(key && { tls: { certificate, key } }),
+        ...(MCP_OPENING && { headerMs: Number(MCP_OPENING) * 1000 })
+    });
     console.error(`diagnostic listens on ${serving.address}`);
     await serving.ended;
 }

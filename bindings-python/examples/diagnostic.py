@@ -5,7 +5,7 @@ An address may follow, as `http://127.0.0.1:0/mcp`; where it listens stands on s
 
 `MCP_TARGETS=1` adds what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions.
 With `MCP_ACTIONS=0` the action dialect is left as it is by default. `MCP_KEYS=alice:key-a,bob:key-b` adds a verifier that knows these clients by their API keys,
-`MCP_QUOTA=N` allows each client N calls a day, `MCP_TLS=CERTIFICATE,KEY` names the files of an `https:` address.
+`MCP_QUOTA=N` allows each client N calls a day, `MCP_OPENING=N` gives a connection N seconds to begin to speak, `MCP_TLS=CERTIFICATE,KEY` names the files of an `https:` address.
 """
 
 import os
@@ -139,5 +139,9 @@ for number in range(int(os.environ.get("MCP_TOOLS", "0"))):
 
 if __name__ == "__main__":
     certificate, _, private = os.environ.get("MCP_TLS", "").partition(",")
-    options = ServeOptions(tls=(certificate, private) if private else None)
+    opening = os.environ.get("MCP_OPENING")
+    options = ServeOptions(
+        tls=(certificate, private) if private else None,
+        header_timeout=float(opening) if opening else None,
+    )
     server.run(sys.argv[1] if len(sys.argv) > 1 else "stdio:", options=options)

@@ -13,6 +13,7 @@
 //! | `MCP_ACTIONS=0` | nothing: the action dialect is left as it is by default |
 //! | `MCP_KEYS=alice:key-a,bob:key-b` | a verifier that knows these clients by their API keys |
 //! | `MCP_QUOTA=N` | N calls of tools a day for each client |
+//! | `MCP_OPENING=N` | N seconds within which a connection must begin to speak, and the headers of a request arrive |
 //! | `MCP_TLS=CERTIFICATE,KEY` | the files, in PEM, of an `https:` or `wss:` address |
 
 use std::sync::Arc;
@@ -243,6 +244,9 @@ fn policy() -> Result<Option<Policy>, Box<dyn std::error::Error>> {
 #[cfg(feature = "http")]
 fn on(server: &Server, address: &str) -> Result<(), Box<dyn std::error::Error>> {
     let mut options = mcpbolt::io::ServeOptions::default();
+    if let Some(seconds) = said("MCP_OPENING") {
+        options.http.header_timeout = Duration::from_secs(seconds.parse()?);
+    }
     let files = said("MCP_TLS").unwrap_or_default();
     options.tls = files
         .split_once(',')

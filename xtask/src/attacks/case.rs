@@ -78,8 +78,21 @@ pub enum Setup {
     Keys,
     /// Each client has three calls a day.
     Quota,
+    /// A connection has two seconds to begin to speak.
+    Hasty,
     /// As [`Keys`](Self::Keys), and each client has many calls a day.
     Guarded,
+}
+
+impl Setup {
+    /// All setups that cases of the corpus use.
+    pub const OF_CORPUS: [Self; 5] = [
+        Self::Plain,
+        Self::Bare,
+        Self::Keys,
+        Self::Quota,
+        Self::Hasty,
+    ];
 }
 
 /// How a connection begins.
@@ -225,6 +238,8 @@ pub fn load() -> Result<Vec<Case>> {
             );
             let is_new = cases.iter().all(|other| other.name != *name);
             ensure!(is_new, "two attacks are called {name}");
+            let is_played = Setup::OF_CORPUS.contains(&case.server);
+            ensure!(is_played, "{name} has a server that is never started");
             cases.push(case);
         }
     }

@@ -163,7 +163,7 @@ fn attack(language: Language, words: &[String], cases: &[Case], carriers: &[Carr
         longest: (Duration::ZERO, String::new()),
     };
     for (index, carrier) in carriers.iter().enumerate() {
-        for setup in [Setup::Plain, Setup::Bare, Setup::Keys, Setup::Quota] {
+        for setup in Setup::OF_CORPUS {
             let mut besieged = Besieged::new(words, *carrier, setup);
             let its = |case: &&Case| case.carriers.contains(carrier) && case.server == setup;
             for case in cases.iter().filter(its) {
