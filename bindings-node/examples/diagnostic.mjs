@@ -2,8 +2,10 @@
 // An address may follow, as http://127.0.0.1:0/mcp; where it listens stands on stderr then.
 //
 // MCP_TARGETS=1 adds what attacks aim at: the tools touch and job, templates of resources, subscriptions. With
-// MCP_ACTIONS=0 the action dialect is left as it is by default. MCP_KEYS=alice:key-a,bob:key-b adds a verifier that knows these clients by their API keys, MCP_QUOTA=N
-// allows each client N calls a day, MCP_OPENING=N gives a connection N seconds to begin to speak, MCP_TLS=CERTIFICATE,KEY names the files of an https: address.
+// MCP_ACTIONS=0 the action dialect is left as it is by default. MCP_KEYS=alice:key-a,bob:key-b adds a verifier that
+// knows these clients by their API keys, MCP_JWT=SECRET adds tokens that this secret signs by HS256, MCP_QUOTA=N
+// allows each client N calls a day, MCP_OPENING=N gives a connection N seconds to begin to speak,
+// MCP_TLS=CERTIFICATE,KEY names the files of an https: address.
 import { Server } from 'mcpbolt';
 
 const schema = (properties, required = Object.keys(properties)) => ({ type: 'object', properties, required });
@@ -45,11 +47,19 @@ function start(text) {
     return head;
 }
 
-const { MCP_TARGETS, MCP_ACTIONS, MCP_KEYS, MCP_QUOTA, MCP_OPENING, MCP_TLS } = process.env;
+const { MCP_TARGETS, MCP_ACTIONS, MCP_KEYS, MCP_JWT, MCP_QUOTA, MCP_OPENING, MCP_TLS } = process.env;
 const targets = MCP_TARGETS === '1';
 const granted = MCP_KEYS?.split(',').map(pair => pair.split(':').reverse());
 const policy = {
     ...(granted && { keys: Object.fromEntries(granted.map(([key, client]) => [key, { client }])) }),
+    ...(MCP_JWT && {
+        jwt: {
+            algorithm: 'HS256',
+            key: MCP_JWT,
+            issuer: 'https://issuer.example',
+            audience: 'https://server.example/mcp'
+        }
+    }),
     ...(MCP_QUOTA && { quota: { calls: Number(MCP_QUOTA), period: 24 * 60 * 60 * 1000 } })
 };
 

@@ -3,22 +3,27 @@
 Any load generator can drive it; the tools of every language's diagnostic server are the same.
 An address may follow, as `http://127.0.0.1:0/mcp`; where it listens stands on stderr then.
 
-`MCP_TARGETS=1` adds what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions.
-With `MCP_ACTIONS=0` the action dialect is left as it is by default. `MCP_KEYS=alice:key-a,bob:key-b` adds a verifier that knows these clients by their API keys,
-`MCP_QUOTA=N` allows each client N calls a day, `MCP_OPENING=N` gives a connection N seconds to begin to speak, `MCP_TLS=CERTIFICATE,KEY` names the files of an `https:` address.
+`MCP_TARGETS=1` adds what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions. With
+`MCP_ACTIONS=0` the action dialect is left as it is by default. `MCP_KEYS=alice:key-a,bob:key-b` adds a verifier that
+knows these clients by their API keys, `MCP_JWT=SECRET` adds tokens that this secret signs by HS256, `MCP_QUOTA=N`
+allows each client N calls a day, `MCP_OPENING=N` gives a connection N seconds to begin to speak,
+`MCP_TLS=CERTIFICATE,KEY` names the files of an `https:` address.
 """
 
 import os
 import sys
 from typing import Annotated
 
-from mcpbolt import Context, Policy, ServeOptions, Server
+from mcpbolt import Context, Jwt, Policy, ServeOptions, Server
 
 targets = os.environ.get("MCP_TARGETS") == "1"
 more = {"actions": True} if os.environ.get("MCP_ACTIONS") != "0" else {}
 keys, quota = os.environ.get("MCP_KEYS"), os.environ.get("MCP_QUOTA")
+secret = os.environ.get("MCP_JWT")
+issuer, audience = "https://issuer.example", "https://server.example/mcp"
 policy = Policy(
     keys=keys and {key: (client, ()) for client, key in (pair.split(":") for pair in keys.split(","))},
+    jwt=Jwt("HS256", secret, issuer=issuer, audience=audience) if secret else None,
     quota=(int(quota), 24 * 60 * 60) if quota else None,
 )
 server = Server(

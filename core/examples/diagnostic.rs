@@ -12,6 +12,7 @@
 //! | `MCP_TARGETS=1` | what attacks aim at: the tools `touch` and `job`, templates of resources, subscriptions |
 //! | `MCP_ACTIONS=0` | nothing: the action dialect is left as it is by default |
 //! | `MCP_KEYS=alice:key-a,bob:key-b` | a verifier that knows these clients by their API keys |
+//! | `MCP_JWT=SECRET` | beside these keys, tokens that this secret signs by HS256; needs the feature `jwt` |
 //! | `MCP_QUOTA=N` | N calls of tools a day for each client |
 //! | `MCP_OPENING=N` | N seconds within which a connection must begin to speak, and the headers of a request arrive |
 //! | `MCP_TLS=CERTIFICATE,KEY` | the files, in PEM, of an `https:` or `wss:` address |
@@ -231,7 +232,16 @@ fn policy() -> Result<Option<Policy>, Box<dyn std::error::Error>> {
         let keys: serde_json::Map<_, _> = pairs
             .map(|(client, key)| (key.to_owned(), json!({"client": client})))
             .collect();
-        policy = Policy::from_json(&json!({"keys": keys}).to_string())?;
+        let mut clients = json!({"keys": keys});
+        if let Some(secret) = said("MCP_JWT") {
+            clients["jwt"] = json!({
+                "algorithm": "HS256",
+                "key": secret,
+                "issuer": "https://issuer.example",
+                "audience": "https://server.example/mcp",
+            });
+        }
+        policy = Policy::from_json(&clients.to_string())?;
     }
     if let Some(calls) = quota {
         let period = Duration::from_secs(24 * 60 * 60);

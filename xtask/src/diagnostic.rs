@@ -13,10 +13,10 @@ use crate::{node, python, together};
 
 /// Build a diagnostic server and start it, or print the command that starts it
 ///
-/// The server offers echo(text), resize(text, n), sleep(ms), progress(n), stats() and, with MCP_TOOLS=N
-/// in its environment, N more tools, so that any load generator can use it. MCP_TARGETS=1 adds the tools
-/// that attacks target, MCP_KEYS=CLIENT:KEY,… a verifier, MCP_QUOTA=N a quota, MCP_OPENING=N a
-/// deadline of N seconds for the begin of a connection; MCP_TLS=CERTIFICATE,KEY
+/// The server offers echo(text), resize(text, n), sleep(ms), progress(n), stats() and, with MCP_TOOLS=N in
+/// its environment, N more tools, so that any load generator can use it. MCP_TARGETS=1 adds the tools that
+/// attacks target, MCP_KEYS=CLIENT:KEY,… a verifier, MCP_JWT=SECRET signed tokens beside it, MCP_QUOTA=N a
+/// quota, MCP_OPENING=N a deadline of N seconds for the begin of a connection; MCP_TLS=CERTIFICATE,KEY
 /// names the files for an address with TLS.
 #[derive(clap::Args)]
 pub struct Args {

@@ -76,6 +76,8 @@ pub enum Setup {
     Bare,
     /// Clients are identified by API keys: `key-honest`, `key-alice`, `key-bob`.
     Keys,
+    /// As [`Keys`](Self::Keys), and signed tokens (JWT) are taken, too.
+    Tokens,
     /// Each client has three calls a day.
     Quota,
     /// A connection has two seconds to begin to speak.
@@ -86,10 +88,11 @@ pub enum Setup {
 
 impl Setup {
     /// All setups that cases of the corpus use.
-    pub const OF_CORPUS: [Self; 5] = [
+    pub const OF_CORPUS: [Self; 6] = [
         Self::Plain,
         Self::Bare,
         Self::Keys,
+        Self::Tokens,
         Self::Quota,
         Self::Hasty,
     ];

@@ -137,10 +137,7 @@ fn play(
 
 /// The command line of a diagnostic server, to which the address is appended.
 pub fn program(language: Language, how: Build) -> Result<Vec<String>> {
-    let any = "http://";
-    let mut words = diagnostic::build_for(language, any, how, &mut run_aside)?;
-    words.pop();
-    Ok(words)
+    diagnostic::example(language, "diagnostic", "http,jwt", how, &mut run_aside)
 }
 
 /// The results of all attacks on the servers of one language.

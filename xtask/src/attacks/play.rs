@@ -227,7 +227,7 @@ pub fn honest(place: &Place, carrier: Carrier, setup: Setup) -> Result<Value> {
     };
     let host = format!("127.0.0.1:{}", place.port());
     let mut client = Client::new(wire, carrier, &host);
-    client.key = (setup == Setup::Keys).then(|| "key-honest".to_owned());
+    client.key = matches!(setup, Setup::Keys | Setup::Tokens).then(|| "key-honest".to_owned());
     if carrier == Carrier::Ws {
         client.upgrade()?;
     }

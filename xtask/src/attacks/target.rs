@@ -22,6 +22,8 @@ const START: Duration = Duration::from_secs(60);
 
 /// The clients and keys of a server with a verifier.
 const KEYS: &str = "honest:key-honest,alice:key-alice,bob:key-bob";
+/// The secret that signs the tokens of `tokens.json`.
+const SECRET: &str = "a secret that only tests of attacks use";
 /// The daily calls of each client, for servers with a quota.
 pub const QUOTA: &str = "3";
 /// The same for servers that are called without end.
@@ -209,6 +211,7 @@ fn command(words: &[String], setup: Setup) -> Command {
     };
     match setup {
         Setup::Keys => drop(command.env("MCP_KEYS", KEYS)),
+        Setup::Tokens => drop(command.env("MCP_KEYS", KEYS).env("MCP_JWT", SECRET)),
         Setup::Quota => drop(command.env("MCP_QUOTA", QUOTA)),
         Setup::Guarded => drop(command.env("MCP_KEYS", KEYS).env("MCP_QUOTA", LARGE_QUOTA)),
         Setup::Hasty => drop(command.env("MCP_OPENING", OPENING)),
