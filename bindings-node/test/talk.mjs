@@ -1,4 +1,5 @@
 // A conversation with a server program, step by step: everything that is said until it is quiet again.
+import assert from 'node:assert/strict';
 import { Posting } from './posting.mjs';
 import { Wire } from './wire.mjs';
 
@@ -13,9 +14,10 @@ const ANSWERS = {
     'sampling/createMessage': { model: 'm', role: 'assistant', content: { type: 'text', text: 'ho' } }
 };
 
-/** With a server that has a tool `slow`. */
+/** With a server that has a tool `slow`; `toldOfCancels`: whether it answers a cancelled request. */
 export class Talk {
-    constructor(args, carrier) {
+    constructor(args, carrier, toldOfCancels = false) {
+        this.toldOfCancels = toldOfCancels;
         this.wire = carrier === 'stdio' ? new Wire(args) : new Posting(args);
     }
 
@@ -45,6 +47,7 @@ export class Talk {
             await this.#barrier(`begun ${index}`);
             const reason = cancel === true ? {} : { reason: cancel };
             this.wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: index, ...reason } });
+            if (this.toldOfCancels) assert.equal((await this.#until(index)).answer.error.code, -32800);
         }
         const { others } = await this.#barrier(`after ${index}`);
         return { ...first, others: [...first.others, ...others] };

@@ -16,16 +16,18 @@
 //! has read all input. It is then the hot worker until the queue is empty: no thread has to be woken, and
 //! the answers leave on the same thread.
 //!
-//! A source (a principal or an address) occupies at most [`SHARE`] threads. While it does, its further
-//! work is passed over: to workers that look for work, and to the watch, the queue is empty if it holds
-//! nothing else. The work is taken, in order of arrival, when calls of that source end.
+//! The last quarter of the threads is for sources (principals or addresses) that occupy none
+//! ([`may_have_more`]). The further work of others is held: to workers that look for work, and to the
+//! watch, the queue is empty if it holds nothing else. The work is taken, in order of arrival, when calls
+//! end.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread, park, park_timeout};
 use std::time::{Duration, Instant};
 
+use mcpbolt::limits::may_have_more;
 use rustix::process::Pid;
 use rustix::thread::gettid;
 
@@ -40,8 +42,8 @@ const QUIET_TICKS: u32 = 4;
 const PATIENCE: Duration = Duration::from_millis(10);
 /// The most threads, not counting those aside.
 const MAX_WORKERS: usize = 40;
-/// The most threads for the calls of one source: three quarters of all threads. A source exceeds it only
-/// by calls that come back from waiting for a client.
+/// The most threads for the calls of one source, by [`may_have_more`]: three quarters of all threads. A
+/// source exceeds it only by calls that come back from waiting for a client.
 const SHARE: usize = MAX_WORKERS - MAX_WORKERS / 4;
 /// The most threads aside; further ones keep their place.
 const MAX_ASIDE: usize = 1000;
@@ -73,15 +75,16 @@ pub struct Workers<T> {
 #[derive(Debug)]
 struct Queue<T> {
     line: VecDeque<(Tag, T)>,
-    /// Work that was passed over, all of one source. It is older than all in `line`.
-    held: VecDeque<(Tag, T)>,
+    /// Work of sources that had their share of the threads when it was looked at; never empty. It is older
+    /// than the work of the same source in `line`.
+    held: HashMap<Tag, VecDeque<T>>,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
         Self {
             line: VecDeque::new(),
-            held: VecDeque::new(),
+            held: HashMap::new(),
         }
     }
 }
@@ -91,18 +94,50 @@ impl<T> Queue<T> {
         self.line.is_empty() && self.held.is_empty()
     }
 
-    /// Returns the part whose first item is the oldest that may be taken while `hog` has its share.
-    fn ready(&mut self, hog: Tag) -> Option<&mut VecDeque<(Tag, T)>> {
-        let may_go =
-            |first: Option<&(Tag, T)>| first.is_some_and(|(of, _)| *of != hog || *of == NOBODY);
-        if may_go(self.held.front()) {
-            return Some(&mut self.held);
+    /// Whether there is work of a source that may have one more thread. Work of others is held.
+    fn is_ready(&mut self, shares: &Shares) -> bool {
+        if self.held.keys().any(|of| shares.may(*of)) {
+            return true;
         }
-        while !may_go(self.line.front()) {
-            let passed_over = self.line.pop_front()?;
-            self.held.push_back(passed_over);
+        while let Some((of, work)) = self.line.pop_front() {
+            if of == NOBODY || !self.held.contains_key(&of) && shares.may(of) {
+                self.line.push_front((of, work));
+                return true;
+            }
+            self.held.entry(of).or_default().push_back(work);
         }
-        Some(&mut self.line)
+        false
+    }
+
+    fn take(&mut self, shares: &Shares) -> Option<(Tag, T)> {
+        if !self.is_ready(shares) {
+            return None;
+        }
+        let Some(&of) = self.held.keys().find(|of| shares.may(**of)) else {
+            return self.line.pop_front();
+        };
+        let held = self.held.get_mut(&of)?;
+        let work = held.pop_front();
+        if held.is_empty() {
+            self.held.remove(&of);
+        }
+        Some((of, work?))
+    }
+}
+
+/// How many threads carry out calls, of each known source and in all, not counting those of a source
+/// beyond [`SHARE`].
+#[derive(Debug)]
+struct Shares {
+    threads: HashMap<Tag, usize>,
+    taken: usize,
+}
+
+impl Shares {
+    /// Whether this source may have one more thread.
+    fn may(&self, of: Tag) -> bool {
+        let own = self.threads.get(&of).copied().unwrap_or(0);
+        of == NOBODY || may_have_more(own, self.taken, MAX_WORKERS)
     }
 }
 
@@ -169,67 +204,50 @@ impl<T> State<T> {
 
     /// Whether there is work that may be taken.
     fn has_work(&mut self) -> bool {
-        let (hog, _) = self.hog();
-        self.queue.ready(hog).is_some()
+        let shares = self.shares();
+        self.queue.is_ready(&shares)
     }
 
     /// The oldest work that may be taken, and the tag of its source.
     fn take(&mut self) -> Option<(Tag, T)> {
-        let (hog, _) = self.hog();
-        self.queue.ready(hog)?.pop_front()
+        let shares = self.shares();
+        self.queue.take(&shares)
     }
 
     /// Counts a call of this source that a thread at work begins.
     fn count(&mut self, of: Tag) {
-        let keeps_share = of != NOBODY && of == self.hog().0;
+        let keeps_share = !self.shares().may(of);
         self.taken += u64::from(!keeps_share);
-    }
-
-    /// Notes the source of the call that a thread at work carries out.
-    fn note(&mut self, thread: Pid, of: Tag) {
-        if let Some(one) = self.at_work.iter_mut().find(|one| one.thread == thread) {
-            one.of = of;
-        }
     }
 
     /// The number of threads at work, not counting those of a source beyond its share.
     fn occupied(&self) -> usize {
-        self.at_work.len() - self.surplus()
+        self.shares().taken
     }
 
-    /// How many threads a source occupies beyond its share.
+    /// How many threads sources occupy beyond [`SHARE`].
     fn surplus(&self) -> usize {
-        self.hog().1.saturating_sub(SHARE)
+        self.at_work.len() - self.occupied()
     }
 
-    /// The hog: the source that has its share of the threads, and how many it occupies. [`NOBODY`] and 0
-    /// if there is none.
-    fn hog(&self) -> (Tag, usize) {
-        match self.at_work.len() < SHARE {
-            true => (NOBODY, 0),
-            false => self.majority(),
+    fn shares(&self) -> Shares {
+        let mut shares = Shares {
+            threads: HashMap::new(),
+            taken: self.at_work.len(),
+        };
+        // Sources matter only once the last quarter of the threads begins.
+        if shares.taken >= SHARE {
+            self.count_threads(&mut shares.threads);
+            let beyond = |threads: &usize| threads.saturating_sub(SHARE);
+            shares.taken -= shares.threads.values().map(beyond).sum::<usize>();
         }
+        shares
     }
 
-    /// Finds the source by a majority vote (Boyer and Moore, 1981): a share is more than half of the
-    /// threads.
     #[cold]
-    fn majority(&self) -> (Tag, usize) {
-        let (mut leading, mut votes) = (NOBODY, 0_usize);
-        for one in &self.at_work {
-            if votes == 0 {
-                leading = one.of;
-            }
-            match one.of == leading {
-                true => votes += 1,
-                false => votes -= 1,
-            }
-        }
-        let of_leading = self.at_work.iter().filter(|one| one.of == leading);
-        let threads = of_leading.count();
-        match leading != NOBODY && threads >= SHARE {
-            true => (leading, threads),
-            false => (NOBODY, 0),
+    fn count_threads(&self, threads: &mut HashMap<Tag, usize>) {
+        for one in self.at_work.iter().filter(|one| one.of != NOBODY) {
+            *threads.entry(one.of).or_default() += 1;
         }
     }
 }
@@ -358,9 +376,11 @@ impl<T> Workers<T> {
         if state.closed {
             return None;
         }
-        state.note(here, NOBODY);
-        let (of, work) = state.take()?;
-        state.note(here, of);
+        state.at_work.retain(|one| one.thread != here);
+        let taken = state.take();
+        let of = taken.as_ref().map_or(NOBODY, |(of, _)| *of);
+        state.at_work.push(AtWork { thread: here, of });
+        let (of, work) = taken?;
         state.count(of);
         Some(work)
     }

@@ -108,9 +108,9 @@ impl Limits {
 /// The limits of all connections of one server together, over all its transports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TotalLimits {
-    /// Requests of peers in flight above which new requests are refused as overload. One client may
-    /// have at most three quarters of them; clients are told apart by principal, or else by
-    /// address.
+    /// Requests of peers in flight above which new requests are refused as overload. The last
+    /// quarter is for clients that have less than a hundredth; clients are told apart by principal, or
+    /// else by address.
     pub max_incoming: usize,
     /// Memory held for peers, in bytes; 256 MiB by default. One part in [`ALLOCATOR_SHARE`] is left to
     /// the allocator, which rounds sizes up and returns memory late. The rest limits the bytes of:
@@ -300,6 +300,20 @@ const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 #[cfg(feature = "server")]
 pub(crate) fn whole_seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
+}
+
+/// Whether a source that holds `own` of `all` places may take one more while `taken` are taken. The last
+/// quarter is for sources that have less than a hundredth.
+pub const fn may_have_more(own: usize, taken: usize, all: usize) -> bool {
+    taken < all - all / 4 || taken < all && own < few(all)
+}
+
+/// How many of `all` places count as few: a hundredth, and at least one.
+pub(crate) const fn few(all: usize) -> usize {
+    match all / 100 {
+        0 => 1,
+        few => few,
+    }
 }
 
 /// The instant `wait` after `now`. Does not overflow: [`Duration::MAX`] stands for "never".

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use bytes::Bytes;
 
 use super::crowd::Crowd;
-use crate::limits::{ALLOCATOR_SHARE, RESERVE_SHARE, SMALL_BYTES, TotalLimits, UNCOUNTED_BYTES};
+use crate::limits::{
+    ALLOCATOR_SHARE, RESERVE_SHARE, SMALL_BYTES, TotalLimits, UNCOUNTED_BYTES, may_have_more,
+};
 
 /// The total of what all connections of a server hold, over all its transports, and the limits for it.
 /// Clones of a [`Config`](super::Config) share its budget.
@@ -176,9 +178,9 @@ impl Budget {
             && self.bytes().saturating_add(more) <= self.max_for_large()
     }
 
-    /// Whether a source with `own` requests in flight has as many as it may: three quarters of all.
+    /// Whether a source with `own` requests in flight has as many as it may, by [`may_have_more`].
     pub(super) fn is_used_up_by(&self, own: usize) -> bool {
-        own >= self.max_incoming - self.max_incoming / 4
+        !may_have_more(own, self.requests(), self.max_incoming)
     }
 
     /// Replaces the share of one holder.

@@ -5,6 +5,10 @@
 //! that number every request alike, the cancellation is ambiguous and cancels none of them. A
 //! cancellation of an id that is not in flight is ignored (R-CAN-04): if it were remembered, it would
 //! cancel a later request with the same id, whose caller waits for an answer.
+//!
+//! A request that was cancelled from another stream is answered with error -32800, although R-CAN-02 would
+//! have it unanswered: its stream is the response to an HTTP request, which must contain an answer
+//! (R-HTP-04), and the two need not come from one caller.
 
 use super::core::Core;
 use super::host::{CallKey, Host, Stray};
@@ -45,7 +49,8 @@ impl Core {
                 };
                 let reason = reason.as_deref();
                 self.cancel_incoming(exchange, key, reason, reason, host);
-                self.answer_cancelled(exchange, id);
+                // Whoever waits on that stream need not have cancelled: proxies mix up ids.
+                self.refuse_cancelled(exchange, id);
             }
             (None, _) => {}
             (Some(_), Some(_)) => self.stray(Stray::Cancel, b"", host),
@@ -57,7 +62,11 @@ impl Core {
         let profile = self.handle.revision().map(|_| self.config.profile);
         let own = profile.is_some_and(|profile| profile.overlay().answers_cancelled);
         if own || self.config.answer_cancelled {
-            self.refuse(exchange, Some(id), REQUEST_CANCELLED, "Request cancelled");
+            self.refuse_cancelled(exchange, id);
         }
+    }
+
+    fn refuse_cancelled(&self, exchange: &mut Exchange, id: RequestId<'_>) {
+        self.refuse(exchange, Some(id), REQUEST_CANCELLED, "Request cancelled");
     }
 }

@@ -21,6 +21,7 @@ use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use crate::connection::Source;
+use crate::limits::may_have_more;
 
 /// How many unfinished entries are checked for one whose source holds enough, so that a new entry costs
 /// bounded work.
@@ -147,13 +148,11 @@ impl<K: Clone + Eq + Hash + Ord, V> Shares<K, V> {
     /// Whether one more entry of that source fits without another giving way.
     pub fn has_room(&self, source: &Source) -> bool {
         let (total, own) = (self.entries.len(), self.count(source));
-        if total >= self.all {
-            return false;
-        }
         // Peers that cannot be told apart have no share of their own.
-        let few = (self.all / 100).max(1);
-        *source == Source::Unknown
-            || own < self.each && (total < self.all - self.all / 4 || own < few)
+        match source {
+            Source::Unknown => total < self.all,
+            _ => own < self.each && may_have_more(own, total, self.all),
+        }
     }
 
     /// The entry that gives way to one more of that source, with its stage and the time of that stage;

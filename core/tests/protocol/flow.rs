@@ -459,13 +459,38 @@ fn a_source_leaves_room_in_the_budget_for_others() {
     assert!(same.last().contains("retryAfter"), "{}", same.last());
     other.receive(call("1").as_bytes(), now);
     assert_eq!((calls(&other).len(), budget.requests()), (1, 4));
-    a.answer("");
-    a.step(now);
+    for end in [&mut a, &mut other] {
+        end.answer("");
+        end.step(now);
+    }
     same.receive(call("2").as_bytes(), now);
     assert_eq!(calls(&same), ["2"]);
     drop(a);
     same.receive(call("3").as_bytes(), now);
     assert_eq!(calls(&same), ["2", "3"], "what it had is given back");
+}
+
+/// Many sources that take what they may leave room for the next one.
+#[test]
+fn many_sources_leave_room_in_the_budget_for_one_more() {
+    let mut config = Config::new(Side::Server, "server", "1");
+    config.budget = Arc::new(Budget::new(TotalLimits {
+        max_incoming: 100,
+        ..TotalLimits::default()
+    }));
+    let now = Instant::now();
+    let mut ends = Vec::new();
+    for last in 1..=20 {
+        let mut end = open(config.clone());
+        end.connection
+            .set_source(&Source::of_address([10, 0, 0, last].into()));
+        for id in 0..100 {
+            end.receive(call(&id.to_string()).as_bytes(), now);
+        }
+        ends.push(end);
+    }
+    let held: Vec<usize> = ends.iter().map(|end| calls(end).len()).collect();
+    assert_eq!(held, [&[75][..], &[1; 19]].concat());
 }
 
 fn budget_of(max_bytes: usize) -> (Config, Arc<Budget>) {

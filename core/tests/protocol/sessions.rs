@@ -110,7 +110,8 @@ fn ten_thousand_calls_with_one_id_on_streams_of_their_own_get_their_own_answers(
     assert_eq!(session.server.connection.in_flight(), 0);
 }
 
-/// R-CAN-02, R-CAN-07, R-CAN-11.
+/// R-CAN-07, R-CAN-11, R-HTP-04: the response of that stream contains an answer, whether or not the peer
+/// wants one for its cancellations on the same stream (R-CAN-02).
 #[test]
 fn a_cancel_from_another_stream_ends_the_one_request_of_that_id() {
     for told in [false, true] {
@@ -129,8 +130,8 @@ fn a_cancel_from_another_stream_ends_the_one_request_of_that_id() {
         session.server.answer("\"n\":2");
         session.step();
         let answers = [session.wrote(nine), session.wrote(text)];
-        assert_eq!(answers[0].contains("-32800"), told, "{answers:?}");
-        assert_eq!(answers[0].lines().count(), usize::from(told));
+        assert!(answers[0].contains("-32800"), "{answers:?}");
+        assert_eq!(answers[0].lines().count(), 1);
         assert!(answers[1].contains("\"n\":2"), "{answers:?}");
         assert_eq!(session.wrote(cancel), "", "nothing answers a notification");
         assert_eq!(session.server.connection.in_flight(), 0);

@@ -43,7 +43,7 @@ use self::watch::Watch;
 use super::wake::{WakeUps, gather};
 use crate::connection::Source;
 use crate::handler::{Job, Jobs, Spawner};
-use crate::limits::later;
+use crate::limits::{later, may_have_more};
 
 /// How long an answer may wait for answers that are computed directly after it.
 const GATHER: Duration = Duration::from_micros(100);
@@ -52,7 +52,8 @@ const GATHER: Duration = Duration::from_micros(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkersConfig {
     /// Maximum number of threads, which is the number of handlers that may block at once; further
-    /// handlers wait. 256 by default. The handlers of one client use at most three quarters of them.
+    /// handlers wait. 256 by default. The last quarter is for clients whose handlers use less than a
+    /// hundredth.
     pub max_threads: usize,
     /// How long an idle thread is kept. 10 s by default.
     pub keep_alive: Duration,
@@ -491,28 +492,31 @@ impl Pool {
 }
 
 impl State {
-    /// The next job, with the tag of its source. One source gets at most three quarters of the threads.
+    /// The next job, with the tag of its source, for a worker that runs none. A source that has its
+    /// share of the threads, by [`may_have_more`], waits until others are free.
     fn take(&mut self, max_threads: usize) -> Option<(Tag, Taken)> {
-        let share = max_threads - max_threads / 4;
-        let hog = match self.threads - self.idle.len() > share {
-            true => self.hog(share),
-            false => NOBODY,
-        };
-        self.queue.take(hog)
+        // As many run jobs at most.
+        if may_have_more(usize::MAX, self.threads - self.idle.len(), max_threads) {
+            return self.queue.take(|_| true);
+        }
+        let (threads, running) = self.running();
+        let own = |of| threads.get(&of).copied().unwrap_or(0);
+        let may = |of| may_have_more(own(of), running, max_threads);
+        self.queue.take(may)
     }
 
-    /// The source whose jobs occupy `share` threads, if there is one.
+    /// Number of threads that run jobs of each known source, and of all.
     #[cold]
-    fn hog(&self, share: usize) -> Tag {
+    fn running(&self) -> (HashMap<Tag, usize>, usize) {
         let mut threads = HashMap::<Tag, usize>::new();
-        for worker in &self.workers {
-            let of = worker.of.load(Ordering::Relaxed);
-            if worker.job.load(Ordering::Relaxed) != 0 && of != NOBODY {
-                *threads.entry(of).or_default() += 1;
-            }
+        let busy = |worker: &&Arc<Worker>| worker.job.load(Ordering::Relaxed) != 0;
+        for worker in self.workers.iter().filter(busy) {
+            *threads
+                .entry(worker.of.load(Ordering::Relaxed))
+                .or_default() += 1;
         }
-        let hog = threads.into_iter().find(|(_, count)| *count >= share);
-        hog.map_or(NOBODY, |(of, _)| of)
+        let running = threads.values().sum();
+        (threads, running)
     }
 
     /// Workers that take jobs soon, or are being woken to do so.

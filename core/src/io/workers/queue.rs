@@ -1,6 +1,6 @@
 //! Jobs that wait for a worker, in the order in which they are taken.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use async_task::Runnable;
 
@@ -54,16 +54,16 @@ impl Work {
 #[derive(Default)]
 pub(super) struct Queue {
     line: VecDeque<Work>,
-    /// Work of a source that has its share of the threads; it waits until one of them is free.
-    held: VecDeque<Work>,
-    /// That source.
-    hog: Tag,
+    /// Work of sources that had their share of the threads when it was looked at; never empty.
+    held: HashMap<Tag, VecDeque<Work>>,
+    /// Whether one of these sources may have had one more thread at the last look.
+    is_ready: bool,
 }
 
 impl Queue {
     /// Whether there is no work that may be taken.
     pub fn is_empty(&self) -> bool {
-        self.line.is_empty()
+        self.line.is_empty() && !self.is_ready
     }
 
     /// Whether more than one job may be waiting.
@@ -74,7 +74,7 @@ impl Queue {
     /// Number of waiting jobs, at most.
     pub fn waiting(&self) -> usize {
         let each = self.line.iter().map(Work::len);
-        each.fold(0, usize::saturating_add)
+        each.fold(usize::from(self.is_ready), usize::saturating_add)
     }
 
     pub fn extend(&mut self, work: impl IntoIterator<Item = Work>) {
@@ -82,30 +82,54 @@ impl Queue {
         self.line.extend(work);
     }
 
-    /// The next job, with its tag. Jobs of `hog`, a source that has its share of the threads, are
-    /// skipped.
-    pub fn take(&mut self, hog: Tag) -> Option<(Tag, Taken)> {
-        if hog != self.hog {
-            self.hog = hog;
-            self.line.append(&mut self.held);
+    /// The next job, with its tag, of a source that `may` have one more thread. Work of other sources is
+    /// held until they may.
+    pub fn take(&mut self, may: impl Fn(Tag) -> bool) -> Option<(Tag, Taken)> {
+        self.is_ready = false;
+        if !self.held.is_empty()
+            && let Some(taken) = self.take_held(&may)
+        {
+            return Some(taken);
         }
-        while let Some(Work { of, what }) = self.line.pop_front() {
-            if of == hog && of != NOBODY {
-                self.held.push_back(Work { of, what });
-                continue;
-            }
-            match what {
-                What::Again(runnable) => return Some((of, Taken::Again(runnable))),
-                What::New(mut jobs) => {
-                    let Some(job) = jobs.next() else { continue };
-                    let rest = Work::new(of, jobs);
-                    if rest.len() > 0 {
-                        self.line.push_front(rest);
-                    }
-                    return Some((of, Taken::New(job)));
-                }
+        while let Some(work) = self.line.pop_front() {
+            let of = work.of;
+            if of != NOBODY && (self.held.contains_key(&of) || !may(of)) {
+                self.held.entry(of).or_default().push_back(work);
+            } else if let Some(taken) = next(work, &mut self.line) {
+                return Some((of, taken));
             }
         }
         None
+    }
+
+    #[cold]
+    fn take_held(&mut self, may: &impl Fn(Tag) -> bool) -> Option<(Tag, Taken)> {
+        while let Some(&of) = self.held.keys().find(|of| may(**of)) {
+            let held = self.held.get_mut(&of)?;
+            let taken = held.pop_front().and_then(|work| next(work, held));
+            if held.is_empty() {
+                self.held.remove(&of);
+            }
+            if let Some(taken) = taken {
+                self.is_ready = self.held.keys().any(|of| may(*of));
+                return Some((of, taken));
+            }
+        }
+        None
+    }
+}
+
+/// The next job of that work; what remains of it returns to the front of its queue.
+fn next(work: Work, queue: &mut VecDeque<Work>) -> Option<Taken> {
+    match work.what {
+        What::Again(runnable) => Some(Taken::Again(runnable)),
+        What::New(mut jobs) => {
+            let job = jobs.next()?;
+            let rest = Work::new(work.of, jobs);
+            if rest.len() > 0 {
+                queue.push_front(rest);
+            }
+            Some(Taken::New(job))
+        }
     }
 }

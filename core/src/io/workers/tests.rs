@@ -215,40 +215,44 @@ fn quick_jobs_keep_to_one_thread() {
     assert!(workers.thread_count() <= 8, "{}", workers.thread_count());
 }
 
-/// One client gets at most three quarters of the threads, however many of its calls block; the rest of
-/// its calls run when others of them have ended.
+/// However many calls of some clients block, another client gets a thread; the rest of their calls run when
+/// others have ended.
 #[test]
-fn a_client_whose_calls_block_leaves_threads_to_others() {
-    let workers = pool(8);
-    let source = |n| Source::of_address([127, 0, 0, n].into());
-    let release = Arc::new((Mutex::new(false), Condvar::new()));
-    let (began, most) = (Arc::new(AtomicUsize::new(0)), 6);
-    let (count, gate) = (began.clone(), release.clone());
-    let blocking = (0..20).map(move |_| -> Job {
-        let (began, gate) = (count.clone(), gate.clone());
-        Box::pin(async move {
-            began.fetch_add(1, Ordering::SeqCst);
-            let open = gate.0.lock().unwrap();
-            drop(gate.1.wait_while(open, |open| !*open));
-        })
-    });
-    workers.spawn_batch_of(&source(1), Box::new(blocking));
-    let start = Instant::now();
-    while began.load(Ordering::SeqCst) < most {
-        assert!(start.elapsed() < LONG);
-        thread::sleep(Duration::from_millis(1));
-    }
-    for n in 0..50 {
-        let (sender, receiver) = channel();
-        let job = move || -> Job { Box::pin(async move { sender.send(n).unwrap() }) };
-        workers.spawn_batch_of(&source(2), Box::new(std::iter::once_with(job)));
-        assert_eq!(receiver.recv_timeout(LONG), Ok(n));
-    }
-    assert_eq!(began.load(Ordering::SeqCst), most);
-    *release.0.lock().unwrap() = true;
-    release.1.notify_all();
-    while began.load(Ordering::SeqCst) < 20 {
-        assert!(start.elapsed() < LONG);
-        thread::sleep(Duration::from_millis(1));
+fn clients_whose_calls_block_leave_threads_to_others() {
+    for (clients, threads, most) in [(1, 8, 6), (2, 8, 7), (5, 20, 19)] {
+        let workers = pool(threads);
+        let source = |n| Source::of_address([127, 0, 0, n].into());
+        let release = Arc::new((Mutex::new(false), Condvar::new()));
+        let began = Arc::new(AtomicUsize::new(0));
+        for client in 1..=clients {
+            let (count, gate) = (began.clone(), release.clone());
+            let blocking = (0..40).map(move |_| -> Job {
+                let (began, gate) = (count.clone(), gate.clone());
+                Box::pin(async move {
+                    began.fetch_add(1, Ordering::SeqCst);
+                    let open = gate.0.lock().unwrap();
+                    drop(gate.1.wait_while(open, |open| !*open));
+                })
+            });
+            workers.spawn_batch_of(&source(client), Box::new(blocking));
+        }
+        let start = Instant::now();
+        let wait_for = |count| {
+            while began.load(Ordering::SeqCst) < count {
+                assert!(start.elapsed() < LONG);
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        wait_for(most);
+        for n in 0..50 {
+            let (sender, receiver) = channel();
+            let job = move || -> Job { Box::pin(async move { sender.send(n).unwrap() }) };
+            workers.spawn_batch_of(&source(100), Box::new(std::iter::once_with(job)));
+            assert_eq!(receiver.recv_timeout(LONG), Ok(n));
+        }
+        assert_eq!(began.load(Ordering::SeqCst), most, "{clients} clients");
+        *release.0.lock().unwrap() = true;
+        release.1.notify_all();
+        wait_for(40 * usize::from(clients));
     }
 }

@@ -148,7 +148,7 @@ impl Pool {
             if held_up {
                 let more = burst.min(state.queue.waiting());
                 state.call(more, &self.config, &mut calls);
-                burst *= 2;
+                burst = burst.saturating_mul(2);
             } else {
                 burst = 1;
                 let brief = GATHER * u32::try_from(progress).unwrap_or(u32::MAX) >= passed;
