@@ -141,13 +141,18 @@ fn a_source_whose_calls_block_leaves_threads_to_others() {
         pool.serve(2);
     }
     assert_eq!(began.now(), SHARE);
-    // Calls of another source may block, too, and still find threads.
+    // Calls of other sources may block, too, and each finds a thread, and the next source as well.
     let (others, others_gate) = (Count::default(), Gate::default());
-    pool.push(2, blocking(20, &others, &others_gate));
-    others.reaches(ALL - SHARE);
+    let sources = 2..=ALL - SHARE;
+    for source in sources.clone() {
+        pool.push(source as u64, blocking(2, &others, &others_gate));
+    }
+    others.reaches(sources.clone().count());
+    pool.serve(100);
+    assert_eq!(others.now(), sources.clone().count());
     assert_eq!(began.now(), SHARE);
     others_gate.open();
-    others.reaches(20);
+    others.reaches(2 * sources.count());
 
     // Nothing spins while only work that is passed over waits.
     let used = used_in_a_while();

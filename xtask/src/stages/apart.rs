@@ -49,7 +49,10 @@ pub fn thread(log: &mut Log) -> Result<()> {
     let options = format!("suppressions={}:{options}", suppressions.display());
     test.env("TSAN_OPTIONS", options);
     // Their children do not inherit the options, and so end late.
-    for late in ["a_child_answers_and_ends_with_its_stdin", "nothing_is_left_in_the_group"] {
+    for late in [
+        "a_child_answers_and_ends_with_its_stdin",
+        "nothing_is_left_in_the_group",
+    ] {
         test.args(["--skip", late]);
     }
     run(log, test, folder())
@@ -62,7 +65,10 @@ fn folder() -> PathBuf {
 
 /// Tests that are built with a sanitizer. Stable toolchains contain the runtimes, but the flag is unstable.
 fn sanitized(what: &str, sanitizer: &str, cfg: &str) -> Result<Command> {
-    let mut test = cargo(&format!("test {what} --target {} -- --show-output", host()?));
+    let mut test = cargo(&format!(
+        "test {what} --target {} -- --show-output",
+        host()?
+    ));
     let flags = format!("-Cunsafe-allow-abi-mismatch=sanitizer{cfg}");
     test.env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} {flags}"))
