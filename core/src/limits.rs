@@ -304,12 +304,12 @@ pub(crate) fn whole_seconds(wait: Duration) -> u128 {
 
 /// Whether a source that holds `own` of `all` places may take one more while `taken` are taken. The last
 /// quarter is for sources that have less than a hundredth.
-pub const fn may_have_more(own: usize, taken: usize, all: usize) -> bool {
+pub fn may_have_more(own: usize, taken: usize, all: usize) -> bool {
     taken < all - all / 4 || taken < all && own < few(all)
 }
 
 /// How many of `all` places count as few: a hundredth, and at least one.
-pub(crate) const fn few(all: usize) -> usize {
+fn few(all: usize) -> usize {
     match all / 100 {
         0 => 1,
         few => few,
