@@ -55,6 +55,11 @@ class Rules(unittest.TestCase):
         self.finds("an answer to nothing", ("server", {"jsonrpc": "2.0", "id": "7", "result": {}}))
         self.finds("after its cancellation", CALL, CANCEL, done())
         self.finds("after its cancellation", CALL, CANCEL, ("server", {"jsonrpc": "2.0", "id": 2, "error": ERROR}))
+        told = ("server", {"jsonrpc": "2.0", "id": 2, "error": {"code": wire.CANCELLED, "message": "m"}})
+        self.finds("after its cancellation", CALL, CANCEL, told)
+        endpoint = wire.Wire(record.SERVER, together=False)
+        endpoint.follow(recording(CALL, CANCEL, told))
+        self.assertEqual(endpoint.problems, [])
 
     def test_progress(self) -> None:
         self.finds("does not increase", CALL, step(1), step(1), done())
