@@ -104,7 +104,7 @@ class Session:
         silent = self.revision == features.MODERN and self.carrier != "stdio"
         for side, traced in recordings.items():
             for one in traced:
-                problems += wrong(one, side, together=not silent)
+                problems += wrong(one, side, together=not silent, http=self.carrier == "http")
         return problems
 
 
@@ -132,11 +132,11 @@ def ending(rec: record.Recording) -> list[str]:
     return []
 
 
-def wrong(rec: record.Recording, side: str, together: bool) -> list[str]:
+def wrong(rec: record.Recording, side: str, together: bool, http: bool = False) -> list[str]:
     """What that side sent that it may not."""
     import wire
 
-    return wire.check(rec, side, together)[1]
+    return wire.check(rec, side, together, http)[1]
 
 
 def left_behind(session: int | None) -> list[str]:

@@ -57,7 +57,7 @@ class Rules(unittest.TestCase):
         self.finds("after its cancellation", CALL, CANCEL, ("server", {"jsonrpc": "2.0", "id": 2, "error": ERROR}))
         told = ("server", {"jsonrpc": "2.0", "id": 2, "error": {"code": wire.CANCELLED, "message": "m"}})
         self.finds("after its cancellation", CALL, CANCEL, told)
-        endpoint = wire.Wire(record.SERVER, together=False)
+        endpoint = wire.Wire(record.SERVER, http=True)
         endpoint.follow(recording(CALL, CANCEL, told))
         self.assertEqual(endpoint.problems, [])
 

@@ -125,8 +125,8 @@ def schema_of(revision: str) -> Schema | None:
 class Wire:
     """Follows one recording, and collects what `side` did wrong."""
 
-    def __init__(self, side: str, together: bool = True) -> None:
-        self.side, self.together = side, together
+    def __init__(self, side: str, together: bool = True, http: bool = False) -> None:
+        self.side, self.together, self.http = side, together, http
         self.handshake: str | None = None
         self.handshakes: set[str] = set()  # all there were: an endpoint has many sessions
         self.modern_seen = False
@@ -243,8 +243,8 @@ class Wire:
             problems += self.broken("an answer to nothing")
         late_ns = line.at_ns - self.cancelled.pop(key, line.at_ns)
         # A result may cross the cancellation on its way; an error says that it was read.
-        # On an endpoint of many streams each request has a response of its own, which says that it was cancelled.
-        is_told = not self.together and members(value.get("error")).get("code") == CANCELLED
+        # Over HTTP each request has a response of its own, which says that it was cancelled.
+        is_told = self.http and members(value.get("error")).get("code") == CANCELLED
         if late_ns > (CROSSING_NS if "result" in value else 0) and not is_told:
             problems += self.broken(f"an answer {late_ns / 1e6:.1f} ms after its cancellation")
         if "result" in value:
@@ -289,9 +289,11 @@ class Wire:
         return problems + schema.errors(name, value if whole else value["result"])
 
 
-def check(recording: record.Recording, side: str, together: bool = True) -> tuple[int, list[str]]:
+def check(
+    recording: record.Recording, side: str, together: bool = True, http: bool = False
+) -> tuple[int, list[str]]:
     """How many messages `side` sent in the recording, and what is wrong with them."""
-    wire = Wire(side, together)
+    wire = Wire(side, together, http)
     wire.follow(recording)
     return wire.messages, wire.problems
 
@@ -301,7 +303,7 @@ def check_traces(folder: Path) -> tuple[int, list[str]]:
     count, problems = 0, []
     for path in sorted(folder.iterdir()):
         side, trace = record.read_trace(path)
-        wire = Wire(side, together=False)
+        wire = Wire(side, together=False, http=True)
         wire.follow(trace)
         count += wire.messages
         problems += [f"{path.name}: {problem}" for problem in wire.problems]
