@@ -1,4 +1,4 @@
-//! Writes the table and the plot of the README.
+//! Writes the table and the plot of `benches/CODEC.md`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,20 +19,22 @@ const SHOWN: [(&str, &str); 6] = [
     ("rmcp at a", "rmcp"),
 ];
 
-/// The lines before and after the table in the README.
+/// The lines before and after the table.
 const MARKS: (&str, &str) = ("<!-- codec table -->\n", "<!-- end of codec table -->");
 
 /// Writes the plot and replaces the table between its marks.
 pub fn publish(root: &Path, rows: &[Row]) -> io::Result<()> {
     fs::write(root.join("benches/codec.svg"), plot(rows))?;
-    let path = root.join("README.md");
-    let readme = fs::read_to_string(&path)?;
-    let parts = readme.split_once(MARKS.0).and_then(|(head, rest)| {
+    let path = root.join("benches/CODEC.md");
+    let page = fs::read_to_string(&path)?;
+    let parts = page.split_once(MARKS.0).and_then(|(head, rest)| {
         let (_, tail) = rest.split_once(MARKS.1)?;
         Some((head, tail))
     });
     let Some((head, tail)) = parts else {
-        return Err(io::Error::other("the README has no marks for the table"));
+        return Err(io::Error::other(
+            "benches/CODEC.md has no marks for the table",
+        ));
     };
     fs::write(
         &path,

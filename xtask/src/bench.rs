@@ -44,7 +44,7 @@ pub struct Args {
     /// Also write one JSON line per figure to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also write these figures to the plot and the README's table (codec only)
+    /// Also write these figures to the plot and the table of benches/CODEC.md (codec only)
     #[arg(long)]
     publish: bool,
     /// Arguments for the measuring program
