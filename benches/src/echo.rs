@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     ActOptions, Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
-    Incoming, Opening, RequestOptions, Response, StreamId,
+    Incoming, Opening, Operation, RequestOptions, Response, StreamId,
 };
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use mcpbolt::message::Kind;
@@ -51,7 +51,7 @@ impl Host for Echo {
                     request.message.arguments().unwrap_or("{}"),
                 );
             }),
-            Way::Deferred => Disposition::Deferred(0),
+            Way::Deferred => Disposition::Deferred(Operation::Own(0)),
         }
     }
 

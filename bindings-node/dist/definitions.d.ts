@@ -67,7 +67,7 @@ export interface ServerOptions<State = unknown> {
      */
     sanitise?: Readonly<Record<string, Clean<State>>>;
     /**
-     * Capabilities declared as `experimental`: settings by name. `batch` lets clients of `seed-003` send several
+     * Capabilities declared as `experimental`: settings by name. `batch` lets clients of `extended` send several
      * requests as one.
      */
     experimental?: Readonly<Record<string, object>>;
@@ -98,7 +98,7 @@ export type Approve<State = any> = (tool: string, args: any, context: Context<St
 /** Returns the cleaned arguments of a call. */
 export type Clean<State = any> = (tool: string, args: any, context: Context<State>) => object | Promise<object>;
 /** Variants of the protocol, each defined by a document of its own. */
-export type Profile = 'official' | 'seed-001' | 'seed-002' | 'seed-003' | 'seed-004';
+export type Profile = 'official' | 'reference' | 'chain' | 'extended' | 'patterns';
 /** Allowed names or URIs, and exceptions to them. */
 export interface Patterns {
     /** What to allow; if it is empty or left out, nothing is allowed. */

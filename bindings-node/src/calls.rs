@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mcpbolt::connection::{Call, Principal, Progress, Replies, ReplyTo};
-use mcpbolt::handler::{Head, Operation};
+use mcpbolt::connection::{Call, Operation, Principal, Progress, Replies, ReplyTo};
+use mcpbolt::handler::Head;
 use mcpbolt::mcp::{Era, ErrorKind};
 use mcpbolt::message::Field;
-use mcpbolt::server::{Context, Registry, Seal, TaskCall};
+use mcpbolt::server::{Context, Registry, StateSigner, TaskCall};
 use serde_json::json;
 
 use crate::caller::{CallId, Caller};
@@ -35,15 +35,15 @@ impl Arrived {
     pub fn new(
         call: Call,
         caller: &Caller,
-        seal: Option<&Seal>,
+        seal: Option<&StateSigner>,
         registry: &Arc<Registry>,
     ) -> Option<Self> {
-        let tool = match Operation::from_target(call.target) {
+        let tool = match call.operation {
             Operation::CallTool(number) => Some(number),
             _ => None,
         };
         let tool = tool.filter(|number| registry.supports_tasks(*number));
-        if Whose::of(call.target).is_some() || tool.is_none() && !takes_rounds(&call) {
+        if Whose::of(call.operation).is_some() || tool.is_none() && !takes_rounds(&call) {
             return Some(Self {
                 call: Box::new(call),
                 caller: caller.clone(),

@@ -5,8 +5,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
+use mcpbolt::connection::Operation;
 use mcpbolt::connection::{Answer, Config, Disposition, Incoming};
-use mcpbolt::handler::Operation;
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Era, Method, Revision, Revisions};
 use mcpbolt::message::{Field, MessageRef};
@@ -49,27 +49,23 @@ pub enum Whose {
 }
 
 impl Whose {
-    /// Encodes it as a target, with a number higher than the number of any extension method.
-    fn to_target(&self) -> u32 {
-        let number = match self {
-            Self::Whole => Operation::MAX_NUMBER,
-            Self::Tool(number) => FIRST_TOOL + number,
-        };
-        Operation::Extension(number).to_target()
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Whole => Operation::Own(0),
+            Self::Tool(number) => Operation::Own(number + 1),
+        }
     }
 
-    /// Decodes a target, if it is one of these.
-    pub fn of(target: u32) -> Option<Self> {
-        match Operation::from_target(target) {
-            Operation::Extension(Operation::MAX_NUMBER) => Some(Self::Whole),
-            Operation::Extension(number) => number.checked_sub(FIRST_TOOL).map(Self::Tool),
+    /// How a request with that operation is passed, if a delegate took it.
+    pub fn of(operation: Operation) -> Option<Self> {
+        match operation {
+            Operation::Own(0) => Some(Self::Whole),
+            Operation::Own(number) => Some(Self::Tool(number - 1)),
             _ => None,
         }
     }
 }
 
-/// Numbers of extension methods from here on are tools of a delegate.
-const FIRST_TOOL: u32 = Operation::MAX_NUMBER - MAX_TOOLS;
 /// Maximum number of tools with a number; calls of others are passed as whole messages.
 const MAX_TOOLS: u32 = 10_000;
 
@@ -84,7 +80,7 @@ impl Delegate {
             Some(Method::CallTool) => self.whose(&request.message),
             _ => Whose::Whole,
         };
-        Disposition::Deferred(whose.to_target())
+        Disposition::Deferred(whose.operation())
     }
 
     /// How a call of a tool is passed.

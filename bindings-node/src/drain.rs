@@ -16,7 +16,7 @@
 use std::fmt::Write as _;
 
 use mcpbolt::connection::Call;
-use mcpbolt::handler::Operation;
+use mcpbolt::connection::Operation;
 use mcpbolt::json::string;
 use mcpbolt::mcp::Era;
 use mcpbolt::message::{Field, MessageRef};
@@ -27,6 +27,7 @@ use napi::{Env, JsString};
 use crate::delegate::Whose;
 use crate::error::{self, Result};
 use crate::offer::Templates;
+use crate::operation;
 use crate::panics::{Panicked, caught};
 use crate::utf16;
 
@@ -228,8 +229,7 @@ impl<'a> Rows<'a> {
             false => Kind::Call,
         };
         let message = call.message.as_ref();
-        let target = call.target;
-        match Whose::of(target) {
+        match Whose::of(call.operation) {
             None => {}
             Some(Whose::Whole) => {
                 let frame = String::from_utf8_lossy(message.bytes());
@@ -243,7 +243,10 @@ impl<'a> Rows<'a> {
                 return self.invoke(kind, number, tool, &message);
             }
         }
-        match Operation::from_target(target) {
+        let Some(target) = operation::pack(call.operation) else {
+            return;
+        };
+        match call.operation {
             Operation::CallTool(_) | Operation::GetPrompt(_) => match message.arguments() {
                 Some(json) => self.text(kind, number, target, |out| out.push_str(json)),
                 None => self.put(kind, number, target, [0; 2]),
@@ -273,6 +276,7 @@ impl<'a> Rows<'a> {
                 }
                 out.push_str("}]");
             }),
+            _ => {}
         }
     }
 

@@ -6,7 +6,7 @@ use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Incoming, S
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::Method;
-use mcpbolt::server::{Seal, View};
+use mcpbolt::server::{StateSigner, View};
 
 use crate::caller::Caller;
 use crate::calls::Arrived;
@@ -22,7 +22,7 @@ pub struct Handlers {
     caller: Caller,
     view: View<Templates>,
     /// Signs the state that clients hold between the rounds of a call.
-    seal: Option<Seal>,
+    seal: Option<StateSigner>,
     /// Another library's server, which answers instead of the registry.
     delegate: Option<Arc<Delegate>>,
     /// The heads of the HTTP requests of streams, if a delegate wants them.

@@ -36,6 +36,7 @@ mod link;
 mod mount;
 mod offer;
 mod open;
+mod operation;
 mod outbox;
 mod outputs;
 mod pair;

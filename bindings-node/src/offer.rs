@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::connection::Config;
-use mcpbolt::handler::Operation;
+use mcpbolt::connection::Operation;
 use mcpbolt::limits::TotalLimits;
 use mcpbolt::policy::Policy;
 use mcpbolt::server::{
-    CacheScope, Change, Live, Registry, RegistryError, Seal, TaskLimits, Template,
+    CacheScope, Change, Live, Registry, RegistryError, StateSigner, TaskLimits, Template,
 };
 use napi::Status;
 use napi::bindgen_prelude::{Function, Uint8Array};
@@ -27,6 +27,7 @@ use crate::delegate::{Delegate, DelegateOptions};
 use crate::error::{self, Result, error};
 use crate::kept::Made;
 use crate::link::duration;
+use crate::operation;
 use crate::submit::Kind;
 
 /// How long data that answers refer to are kept by default.
@@ -149,7 +150,7 @@ pub struct Offer {
     actions: bool,
     registry: Registry,
     templates: Templates,
-    seal: Option<Seal>,
+    seal: Option<StateSigner>,
     looked_at: Vec<String>,
     delegate: Option<(DelegateOptions, Arc<Delegate>)>,
     served: Option<Served>,
@@ -164,7 +165,7 @@ pub type Templates = HashMap<u32, Template>;
 pub struct Served {
     pub live: Arc<Live<Templates>>,
     pub config: Arc<Config>,
-    pub seal: Option<Seal>,
+    pub seal: Option<StateSigner>,
     /// Answers requests instead of the registry, if present.
     pub delegate: Option<Arc<Delegate>>,
 }
@@ -238,8 +239,8 @@ impl Offer {
             registry.set_references(references.over_bytes as usize, ttl);
         }
         let seal = match options.state_key {
-            None => Seal::random(),
-            Some(key) => Some(Seal::new(key.as_ref().try_into().map_err(|_| {
+            None => StateSigner::random(),
+            Some(key) => Some(StateSigner::new(key.as_ref().try_into().map_err(|_| {
                 error("ERR_MCP_MISUSE", "the key of the state has 32 bytes")
             })?)),
         };
@@ -356,7 +357,7 @@ impl Offer {
     /// Whether the operation with that target number exists.
     #[napi(catch_unwind)]
     pub fn has(&self, target: u32) -> bool {
-        let operation = Operation::from_target(target);
+        let operation = operation::unpack(target);
         match &self.served {
             None => self.registry.has(operation),
             Some(served) => served.live.offer().registry.has(operation),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::error::CarrierError;
-use mcpbolt::io::http::{Along, Arrived, Relay, RelayOptions};
+use mcpbolt::io::http::{Relay, RelayEvent, RelayOptions, SendOptions};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 use serde_json::json;
@@ -40,14 +40,14 @@ pub fn wire_http(url: String, session: Option<String>, wake: Function<'_, (), ()
     }))
 }
 
-fn hear(inbox: &Inbox, arrived: Arrived) {
+fn hear(inbox: &Inbox, arrived: RelayEvent) {
     inbox.push(match arrived {
-        Arrived::Message { of, message } => Event::Frame(told(of), message),
-        Arrived::Bad(why) => Event::Bad(why.to_string()),
-        Arrived::Position { of, position } => Event::Position(told(of), position),
-        Arrived::Session(name) => Event::Session(name.unwrap_or_default()),
-        Arrived::Done { of, outcome } => Event::Done(told(Some(of)), failure(outcome)),
-        Arrived::Ended => Event::Ended(String::new()),
+        RelayEvent::Message { of, message } => Event::Frame(told(of), message),
+        RelayEvent::Bad(why) => Event::Bad(why.to_string()),
+        RelayEvent::Position { of, position } => Event::Position(told(of), position),
+        RelayEvent::Session(name) => Event::Session(name.unwrap_or_default()),
+        RelayEvent::Done { of, outcome } => Event::Done(told(Some(of)), failure(outcome)),
+        RelayEvent::Ended => Event::Ended(String::new()),
         _ => return,
     });
 }
@@ -88,7 +88,7 @@ impl Link {
         let pairs = headers.chunks_exact(2);
         let headers = pairs.filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
         let headers = headers.collect();
-        let of = self.relay()?.send(message, Along { headers, resume });
+        let of = self.relay()?.send(message, SendOptions { headers, resume });
         Ok(told(Some(of)))
     }
 

@@ -9,7 +9,7 @@
 use std::io;
 use std::sync::Arc;
 
-use mcpbolt::io::{Heard, Stdio, StdioOptions, Wire, WireHandle};
+use mcpbolt::io::{Stdio, StdioOptions, Wire, WireEvent, WireHandle};
 use mcpbolt::limits::Limits;
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
@@ -21,14 +21,14 @@ use crate::link::{Link, Side, spawn};
 use crate::serve::report_json;
 
 /// The wire of `handle`, which passes what it receives to JavaScript.
-fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<Heard>) + use<>> {
+fn lines(handle: &WireHandle, inbox: &Arc<Inbox>) -> Wire<impl Fn(Vec<WireEvent>) + use<>> {
     let inbox = inbox.clone();
     handle.wire(move |heard| {
         for heard in heard {
             inbox.push(match heard {
-                Heard::Message(message) => Event::Frame(0, message),
-                Heard::Bad(why) => Event::Bad(why),
-                Heard::Room => Event::Room(0),
+                WireEvent::Message(message) => Event::Frame(0, message),
+                WireEvent::Bad(why) => Event::Bad(why),
+                WireEvent::Room => Event::Room(0),
             });
         }
     })

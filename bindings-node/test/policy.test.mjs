@@ -87,8 +87,8 @@ test('a policy or profile that is misspelt is refused', () => {
 test('a client speaks a profile (R-LIF-07, R-CHN-05)', async () => {
     const said = [];
     const trace = (_, message) => said.push(message);
-    const server = offer({ profile: 'seed-002' });
-    const client = await connect(server, { profile: 'seed-002', trace });
+    const server = offer({ profile: 'chain' });
+    const client = await connect(server, { profile: 'chain', trace });
     assert.equal(client.revision, '2025-03-26');
     const refused = await client.callTool('unknown_tool').catch(error => error);
     assert.deepEqual([refused.rpcCode, refused.data], [-32001, "Tool 'unknown_tool' does not exist"]);

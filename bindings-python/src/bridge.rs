@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, Source, StreamId,
+    Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, Operation, Source, StreamId,
 };
-use mcpbolt::handler::{Executor, Head, Operation};
+use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
 use mcpbolt::message::MessageRef;
 use mcpbolt::server::{Offer, Registry, ServerHost, View};
@@ -72,7 +72,7 @@ impl Executor for Bridge {
         let Some(kernel) = &self.session.hub.catalog.kernel else {
             return Err(answer);
         };
-        let kernels = Disposition::Deferred(kernel::target());
+        let kernels = Disposition::Deferred(kernel::OPERATION);
         let is_open = self.session.is_open.load(Ordering::Acquire);
         if !is_open && request.revision.era() == Era::Handshake {
             return Ok(kernels);
@@ -170,15 +170,15 @@ impl Executor for Bridge {
 fn sorted(session: &Arc<Session>, offer: &Offer<Targets>, call: Call) -> Option<Event> {
     panics::point("bridge");
     let kernel = &session.hub.catalog.kernel;
-    let native = match (kernel, Operation::from_target(call.target)) {
-        (Some(_), _) if call.target == kernel::target() => {
+    let native = match (kernel, call.operation) {
+        (Some(_), kernel::OPERATION) => {
             return Some(Event::Kernel(session.clone(), News::Request(call)));
         }
         (Some(kernel), Operation::CallTool(number)) => kernel.natives.target(number),
         _ => None,
     };
     let targets = &offer.handlers;
-    let Some(target) = native.as_ref().or_else(|| targets.get(call.target)) else {
+    let Some(target) = native.as_ref().or_else(|| targets.get(call.operation)) else {
         // The entry was removed after the registry had found it.
         let mut replies = session.handle.replies();
         let gone = "it is offered no longer";
@@ -197,9 +197,7 @@ fn begin(
     call: Call,
 ) -> Option<Work> {
     let mut context = None;
-    if let (Operation::CallTool(number), true) =
-        (Operation::from_target(call.target), target.takes_tasks)
-    {
+    if let (Operation::CallTool(number), true) = (call.operation, target.takes_tasks) {
         let made = session.context(&call)?.with_task(registry, number, &call);
         if made.task().is_some_and(|task| task.is_asked()) && !made.begin_task() {
             let mut replies = session.handle.replies();

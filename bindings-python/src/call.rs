@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mcpbolt::handler::Operation;
+use mcpbolt::connection::Operation;
 use mcpbolt::mcp::Method;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -55,8 +55,7 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
         arguments.set_item(intern!(py, "pending"), Pending::of(py, work, number)?)?;
         return Ok(arguments);
     }
-    let arguments = match Operation::from_target(call.target) {
-        Operation::ReadResource(_) | Operation::Extension(_) => PyDict::new(py),
+    let arguments = match call.operation {
         Operation::Complete => {
             let arguments = PyDict::new(py);
             let params = message.params().unwrap_or("{}");
@@ -77,6 +76,7 @@ pub fn arguments<'py>(py: Python<'py>, work: &Work) -> PyResult<Bound<'py, PyDic
             let given = given(py, message.arguments().unwrap_or("{}"))?;
             taken(py, given, &target.parameters)?
         }
+        _ => PyDict::new(py),
     };
     fitted(py, target, arguments, || {
         Bound::new(py, Context::begin(py, work)?)

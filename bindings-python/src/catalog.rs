@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpbolt::connection::Config;
 use mcpbolt::mcp::{Method, Revision};
-use mcpbolt::server::{Change, Live, Seal};
+use mcpbolt::server::{Change, Live, StateSigner};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub struct Shared {
     pub live: Arc<Live<Targets>>,
     pub config: Arc<Config>,
     /// Signs the state that clients hold between the rounds of a call.
-    pub seal: Option<Seal>,
+    pub seal: Option<StateSigner>,
     /// The kernel that answers what the registry does not have.
     pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcpbolt::connection::{Call, CallKey, Progress, Replies, RequestOptions};
+use mcpbolt::connection::{Call, CallKey, Operation, Progress, Replies, RequestOptions};
 use mcpbolt::error::{ConnectionError, RequestError};
-use mcpbolt::handler::{Head, Operation};
+use mcpbolt::handler::Head;
 use mcpbolt::mcp::{Era, Method};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -57,10 +57,8 @@ pub enum News {
     Closed,
 }
 
-/// The operation number of all requests that the kernel answers.
-pub fn target() -> u32 {
-    Operation::Extension(Operation::MAX_NUMBER).to_target()
-}
+/// The operation of all requests that the kernel answers.
+pub const OPERATION: Operation = Operation::Own(0);
 
 impl Kernel {
     pub fn new(py: Python<'_>, face: Py<PyAny>) -> PyResult<Self> {

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use mcpbolt::connection::Operation;
 use mcpbolt::connection::{Answer, Disposition, Incoming};
-use mcpbolt::handler::Operation;
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Method, Revision};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -111,10 +111,7 @@ impl Natives {
             };
         }
         match table.number(method, request) {
-            Some(number) => {
-                let operation = Operation::CallTool(number);
-                Ok(Disposition::Deferred(operation.to_target()))
-            }
+            Some(number) => Ok(Disposition::Deferred(Operation::CallTool(number))),
             None => Err(answer),
         }
     }

@@ -1,7 +1,7 @@
 //! Makes the answer to a call from the function's return value or exception.
 
-use mcpbolt::connection::ResultWriter;
-use mcpbolt::handler::{HandlerError, Operation};
+use mcpbolt::connection::{Operation, ResultWriter};
+use mcpbolt::handler::HandlerError;
 use mcpbolt::json::{reader, string};
 use mcpbolt::mcp::ErrorKind;
 use mcpbolt::server::{IntoToolResult, ToolResult};
@@ -33,8 +33,7 @@ pub fn answer(
     if work.target.is_native {
         return native(py, work, outcome, outbox);
     }
-    let operation = Operation::from_target(work.call.target);
-    if let Operation::CallTool(number) = operation {
+    if let Operation::CallTool(number) = work.call.operation {
         let made = outcome.and_then(|value| ToolAnswer::of(&work.target, value));
         return match &made {
             Ok(made) => match misfit(&work.session, &work.target, number, made) {
@@ -51,13 +50,13 @@ pub fn answer(
     });
     match lowered {
         Ok(json) => settle(work, outbox, false, |out| {
-            if let Operation::GetPrompt(_) = operation {
+            if let Operation::GetPrompt(_) = work.call.operation {
                 return write_prompt(out, &json);
             }
             // `json` is an object with the members of the result.
             out.object(&json);
             let reads = matches!(
-                operation,
+                work.call.operation,
                 Operation::ReadResource(_) | Operation::ReadTemplate(_)
             );
             if reads && out.revision().rules().cache_hints {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use mcpbolt::connection::Operation;
 use mcpbolt::error::RequestError;
-use mcpbolt::handler::Operation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -108,7 +108,7 @@ impl Pending {
 
 /// The number of the tool, if its calls pass through a `Pending`.
 pub fn looked_at(work: &Work) -> Option<u32> {
-    match Operation::from_target(work.call.target) {
+    match work.call.operation {
         Operation::CallTool(number) if work.target.is_looked_at => Some(number),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpbolt::error::CarrierError;
-use mcpbolt::io::http::{Along, Arrived, Relay as Carried, RelayOptions};
+use mcpbolt::io::http::{Relay as Carried, RelayEvent, RelayOptions, SendOptions};
 use mcpbolt::limits::Limits;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ struct Ears {
 /// A raw connection to a server over HTTP.
 #[pyclass(frozen, module = "mcpbolt._core")]
 pub struct Relay {
-    inbox: Arc<Inbox<Arrived>>,
+    inbox: Arc<Inbox<RelayEvent>>,
     carried: Carried,
     ears: Ears,
 }
@@ -91,7 +91,7 @@ impl Relay {
         } = &self.ears;
         for arrived in self.inbox.take(DRAIN) {
             match arrived {
-                Arrived::Message { of, message } => {
+                RelayEvent::Message { of, message } => {
                     self.carried.was_read(message.bytes().len());
                     match codec::parts(py, message.bytes(), (*message).as_ref().envelope(), None) {
                         Ok((kind, id, method, body)) => {
@@ -100,12 +100,14 @@ impl Relay {
                         Err(error) => tell(py, Some(on_bad), (error.into_value(py), of)),
                     }
                 }
-                Arrived::Bad(error) => {
+                RelayEvent::Bad(error) => {
                     let error = codec::bad(py, &error.to_string(), None, error.code(), None);
                     tell(py, Some(on_bad), (error.into_value(py),));
                 }
-                Arrived::Position { of, position } => tell(py, Some(on_position), (of, position)),
-                Arrived::Done { of, outcome } => {
+                RelayEvent::Position { of, position } => {
+                    tell(py, Some(on_position), (of, position))
+                }
+                RelayEvent::Done { of, outcome } => {
                     let why = outcome.err().map(
                         |CarrierError {
                              fault, status, why, ..
@@ -113,7 +115,7 @@ impl Relay {
                     );
                     tell(py, Some(on_done), (of, why));
                 }
-                Arrived::Ended => tell(py, Some(on_ended), ("closed by this side",)),
+                RelayEvent::Ended => tell(py, Some(on_ended), ("closed by this side",)),
                 // The Python package has no use for the rest.
                 _ => {}
             }
@@ -123,7 +125,7 @@ impl Relay {
     /// Sends a message with these headers, or, with `resume`, requests the rest of a stream instead. Returns
     /// its number.
     fn send(&self, message: &[u8], headers: Vec<(String, String)>, resume: Option<String>) -> u64 {
-        let along = Along { headers, resume };
+        let along = SendOptions { headers, resume };
         self.carried.send(message.to_vec(), along)
     }
 

@@ -9,7 +9,7 @@ use mcpbolt::connection::Config;
 use mcpbolt::io::trace_to;
 use mcpbolt::limits::TotalLimits;
 use mcpbolt::policy::Policy;
-use mcpbolt::server::{CacheScope, Registry, Seal, Skill, TaskLimits};
+use mcpbolt::server::{CacheScope, Registry, Skill, StateSigner, TaskLimits};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -170,13 +170,13 @@ impl ServerSetup {
     }
 
     /// The signer of the state that clients hold between the rounds of a call.
-    pub fn seal(&self) -> PyResult<Option<Seal>> {
+    pub fn seal(&self) -> PyResult<Option<StateSigner>> {
         let Some(key) = &self.state_key else {
-            return Ok(Seal::random());
+            return Ok(StateSigner::random());
         };
         let key = key.as_slice().try_into();
         let short = |_| PyValueError::new_err("the key of the state has 32 bytes");
-        Ok(Some(Seal::new(key.map_err(short)?)))
+        Ok(Some(StateSigner::new(key.map_err(short)?)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mcpbolt::handler::Operation;
+use mcpbolt::connection::Operation;
 use mcpbolt::server::{Registry, RegistryError, Template};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -107,15 +107,14 @@ impl Target {
     }
 }
 
-/// The functions of a server by the numbers of their operations. Functions of removed entries are kept
+/// The functions of a server by their operations. Functions of removed entries are kept
 /// until [`retain`](Self::retain).
 #[derive(Clone, Debug, Default)]
-pub struct Targets(BTreeMap<u32, Arc<Target>>);
+pub struct Targets(BTreeMap<Operation, Arc<Target>>);
 
 impl Targets {
-    /// The function for the operation with this number.
-    pub fn get(&self, number: u32) -> Option<&Arc<Target>> {
-        self.0.get(&number)
+    pub fn get(&self, operation: Operation) -> Option<&Arc<Target>> {
+        self.0.get(&operation)
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Target>> {
@@ -135,13 +134,12 @@ impl Targets {
             }
         };
         let target = Arc::new(entry.into_target());
-        self.0.insert(operation.to_target(), target);
+        self.0.insert(operation, target);
         Ok(())
     }
 
     /// Removes the functions whose entries the registry no longer has.
     pub fn retain(&mut self, registry: &Registry) {
-        self.0
-            .retain(|number, _| registry.has(Operation::from_target(*number)));
+        self.0.retain(|operation, _| registry.has(*operation));
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use mcpbolt::error::ConnectionError;
-use mcpbolt::io::{ChildCommand, Heard, Stderr, WireHandle};
+use mcpbolt::io::{ChildCommand, Stderr, WireEvent, WireHandle};
 use mcpbolt::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -23,7 +23,7 @@ const DRAIN: usize = 256;
 
 /// Input from the child's thread.
 enum Came {
-    Heard(Heard),
+    WireEvent(WireEvent),
     Stderr(String),
     Ended(String),
 }
@@ -85,7 +85,8 @@ impl Wire {
             .spawn(move || {
                 let hearing = inbox.clone();
                 let mut ending = Ending(inbox, ConnectionError::ClosedLocally);
-                let hear = move |heard: Vec<_>| hearing.extend(heard.into_iter().map(Came::Heard));
+                let hear =
+                    move |heard: Vec<_>| hearing.extend(heard.into_iter().map(Came::WireEvent));
                 let mut wire = handle.wire(hear);
                 let _ = child.run(&mut wire);
                 if let Some(why) = wire.end() {
@@ -123,19 +124,19 @@ impl Wire {
         } = &self.ears;
         for came in self.inbox.take(DRAIN) {
             match came {
-                Came::Heard(Heard::Message(message)) => {
+                Came::WireEvent(WireEvent::Message(message)) => {
                     self.handle.was_read(message.bytes().len());
                     match codec::parts(py, message.bytes(), (*message).as_ref().envelope(), None) {
                         Ok(parts) => tell(py, Some(on_message), parts),
                         Err(error) => tell(py, Some(on_bad), (error.into_value(py),)),
                     }
                 }
-                Came::Heard(Heard::Bad(why)) => {
+                Came::WireEvent(WireEvent::Bad(why)) => {
                     let error = codec::bad(py, &why, None, -32700, None);
                     tell(py, Some(on_bad), (error.into_value(py),));
                 }
                 Came::Stderr(line) => tell(py, on_stderr.as_ref(), (line,)),
-                Came::Heard(Heard::Room) => tell(py, Some(on_room), ()),
+                Came::WireEvent(WireEvent::Room) => tell(py, Some(on_room), ()),
                 Came::Ended(why) => tell(py, Some(on_ended), (why,)),
             }
         }

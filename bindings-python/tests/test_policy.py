@@ -184,8 +184,8 @@ def test_a_policy_that_is_misspelt_is_refused() -> None:
 async def test_a_client_speaks_a_profile(tmp_path: Path) -> None:
     """R-LIF-07, R-CHN-05."""
     trace = tmp_path / "trace"
-    server = offer(Server("s", profile="seed-002"))
-    async with Client(server, profile="seed-002", trace=trace) as client:
+    server = offer(Server("s", profile="chain"))
+    async with Client(server, profile="chain", trace=trace) as client:
         assert client.server_info.revision == "2025-03-26"
         with pytest.raises(PeerError) as raised:
             await client.call_tool("unknown_tool")
@@ -200,7 +200,7 @@ def test_a_profile_is_spoken_literally() -> None:
     """R-CHN-05, R-B3X-01, R-PER-07."""
     code = """
 from mcpbolt import Server
-server = Server("s", profile="seed-002")
+server = Server("s", profile="chain")
 @server.tool
 def t() -> str: return "t"
 server.run()
@@ -209,7 +209,7 @@ server.run()
         raw.send({"jsonrpc": "2.0", "id": 123, "method": "tools/call", "params": {"name": "unknown_tool"}})
         error = {"code": -32001, "message": "Tool not found", "data": "Tool 'unknown_tool' does not exist"}
         assert raw.receive() == {"jsonrpc": "2.0", "id": 123, "error": error}
-    code = code.replace('profile="seed-002"', 'profile="seed-003", experimental={"batch": {}}')
+    code = code.replace('profile="chain"', 'profile="extended", experimental={"batch": {}}')
     with Raw(code.replace('return "t"', 'raise OSError("no disk")')) as raw:
         call = {"method": "tools/call", "params": {"name": "t"}}
         raw.send({"jsonrpc": "2.0", "id": 1, "method": "batch/execute", "params": {"requests": [call, {"id": 7, "method": "tools/list"}]}})

@@ -48,25 +48,20 @@ pub mod architecture {
 pub mod features {
     #![doc = include_str!("../FEATURES.md")]
 }
-pub mod action;
-pub mod buffer;
+pub use mcpbolt_codec::{action, buffer, frame, json, message, scan};
+
 #[cfg(feature = "client")]
 pub mod client;
 pub mod connection;
 pub mod correlate;
 pub mod error;
-pub mod frame;
 pub mod handler;
 #[cfg(feature = "stdio")]
 pub mod io;
-pub mod json;
 pub mod limits;
 pub mod mcp;
-pub mod message;
 #[cfg(feature = "server")]
 pub mod policy;
-#[allow(unsafe_code)]
-pub mod scan;
 #[cfg(any(feature = "server", feature = "client"))]
 pub mod schema;
 #[cfg(feature = "server")]

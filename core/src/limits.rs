@@ -4,6 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+pub use mcpbolt_codec::limits::{
+    COPY_IN_BYTES, KEEP_BYTES, MAX_ID_BYTES, READ_BYTES, SHRINK_AFTER,
+};
+
 /// The limits of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -176,31 +180,13 @@ pub const UNCOUNTED_BYTES: usize = 4 << 10;
 /// bytes. Of a longer object, a server keeps the members that fit, in their order.
 pub const MAX_INTRODUCTION_BYTES: usize = 4 << 10;
 
-/// Longest request id kept, in bytes of its raw token; a longer id is refused as an invalid
-/// request. Stops a peer from pinning memory with ids.
-pub const MAX_ID_BYTES: usize = 4096;
-
 /// Overhead charged for a waiting request in addition to its frame, in bytes. Keeps many tiny
 /// requests from outgrowing their cap.
 pub const WAITING_REQUEST_BYTES: usize = 512;
 
-/// Smallest read buffer offered to a driver, in bytes.
-pub const READ_BYTES: usize = 16 << 10;
-
-/// Capacity an input buffer keeps after a large message, in bytes. A buffer shrinks to this only
-/// after [`SHRINK_AFTER`] small messages, so alternating sizes do not thrash the allocator.
-pub const KEEP_BYTES: usize = 256 << 10;
-
-/// Drained reads without a large message after which a grown buffer is freed.
-pub const SHRINK_AFTER: u32 = 64;
-
 /// Largest region of input that is copied when it leaves the driver's thread, in bytes; above it,
 /// ownership of the whole block is passed on instead.
 pub const COPY_OUT_BYTES: usize = 32 << 10;
-
-/// Largest frame that is copied into the output's current segment, in bytes; larger frames are
-/// queued without a copy and written vectored.
-pub const COPY_IN_BYTES: usize = 32 << 10;
 
 /// Bytes in the streams of all actions of one endpoint above which a stream that breaks off is not
 /// kept for a client that reconnects.

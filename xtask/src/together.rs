@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::repo::{self, Build, Stamp, cargo, command};
 
 /// The packages that the programs of the three languages need.
-const PACKAGES: &str = "-p mcpbolt -p mcpbolt-python -p mcpbolt-node";
+const PACKAGES: &str = "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node";
 
 /// Further packages that have tests, or programs that tests start.
 const TESTED: &str = "-p mcpbolt-cli -p mcpbolt-fuzz -p interop-ours";
@@ -38,9 +38,11 @@ pub fn tested(verb: &str) -> Result<Command> {
 /// How the engine is optimised in the programs that tests start: long messages, streams and attacks pass
 /// through them. In the tests themselves it is not, since compiling would take longer than it saves. Fewer
 /// pieces share more of what generic code becomes.
-const ENGINE: [&str; 2] = [
+const ENGINE: [&str; 4] = [
     "profile.dev.package.mcpbolt.opt-level=1",
     "profile.dev.package.mcpbolt.codegen-units=4",
+    "profile.dev.package.mcpbolt-codec.opt-level=1",
+    "profile.dev.package.mcpbolt-codec.codegen-units=4",
 ];
 
 /// Builds the programs that tests start, and the native modules of Python and Node.

@@ -65,7 +65,7 @@ class Client(Actions):
         opening: "probe" asks for the newest revision and falls back to the handshake,
             "handshake" starts with the handshake, "stateless" assumes the newest revision; "actions" speaks the
             action dialect instead of MCP: only `action` and the other `action_…` methods work then.
-        profile: The dialect spoken up to 2025-11-25: "seed-001" to "seed-004", as for a `Server`.
+        profile: The dialect spoken up to 2025-11-25: "reference", "chain", "extended" and "patterns", as for a `Server`.
         on_log: Called with each log message: a dict of `level`, `data` and perhaps `logger`.
         on_list_changed: Called with "tools", "prompts" or "resources" when that list of the
             server has changed.

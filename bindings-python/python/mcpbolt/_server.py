@@ -10,7 +10,7 @@ from . import _core
 from ._offer import Offer
 from ._settings import JwtAlgorithm, Policy, References, Settings, TaskLimits, jwt_keys
 
-Profile = Literal["official", "seed-001", "seed-002", "seed-003", "seed-004"]
+Profile = Literal["official", "reference", "chain", "extended", "patterns"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Server(Offer):
             until its last connection has ended; the value that it yields is the `state` of every `Context`.
         trace: A file that gets a line for each frame on the wire, with the values of members
             that are named like secrets masked; `"-"` is stderr.
-        profile: The dialect spoken up to 2025-11-25: "seed-001" to "seed-004" select documents
-            that have codes, words and methods of their own.
+        profile: The dialect spoken up to 2025-11-25: "reference", "chain", "extended" and "patterns" select documents
+            that have their own error codes, error messages and methods.
         policy: What clients may do, how often and for how long, what is masked and what is audited.
         approval: Hooks that decide whether a tool is called, by tool name (`"*"` is for every tool not named). A hook
             is called with the tool's name, its arguments (already valid against the schema) and the `Context`, which
@@ -74,7 +74,7 @@ class Server(Offer):
             `inline=True` that has one. The time limit of the tool includes its hooks. A name that no tool has is a
             `ValueError` when the server starts, unless `list_changes` is set.
         experimental: The capabilities declared as `experimental`: settings by name. `batch` lets clients of
-            "seed-003" send several requests in one message.
+            "extended" send several requests in one message.
         actions: Also answers requests of the action dialect, on the same addresses; each tool is an action. Off by
             default: such a request is then an error.
     """

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Client;
 use super::builder::Hooks;
 use super::context::Context;
-use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming};
+use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming, Operation};
 use crate::error::ConnectionError;
 use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
@@ -72,7 +72,7 @@ impl Host for ClientHost {
                 .is_some_and(|method| client.handlers().offers(method))
         };
         if self.serving.as_ref().is_some_and(offers) {
-            return Disposition::Deferred(0);
+            return Disposition::Deferred(Operation::Own(0));
         }
         let why = "this client does not offer that";
         answer.error(ErrorKind::MethodNotFound, why, None)

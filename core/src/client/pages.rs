@@ -9,6 +9,7 @@ use super::cursor::Cursor;
 use crate::error::RequestError;
 use crate::json::reader;
 use crate::mcp::Method;
+use crate::mcp::code::INVALID_PARAMS;
 
 /// The pages of one list, fetched one by one.
 ///
@@ -90,7 +91,7 @@ impl<T: DeserializeOwned> Pages<T> {
             match page {
                 Ok(mut page) => items.append(&mut page),
                 // R-CCH-08: a cached page led to a cursor that the server no longer knows.
-                Err(error) if error.code() == Some(-32602) && self.kept && !restarted => {
+                Err(error) if error.code() == Some(INVALID_PARAMS) && self.kept && !restarted => {
                     if let Some(cache) = &self.client.cache {
                         cache.forget(self.list.method);
                     }

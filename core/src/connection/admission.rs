@@ -127,7 +127,7 @@ impl Core {
             return self.postpone(exchange, request, id, vacant);
         }
         let answer = exchange.answer_to(&self.config, &message, revision);
-        let Disposition::Deferred(target) = host.request(request, answer) else {
+        let Disposition::Deferred(operation) = host.request(request, answer) else {
             return;
         };
         let cancel = CancelToken::new();
@@ -152,9 +152,9 @@ impl Core {
             key,
             method,
             revision,
-            target,
+            operation,
             cancel,
-            watch: None,
+            interceptor: None,
         });
     }
 
@@ -326,16 +326,16 @@ impl Core {
             Disposition::Answered => {
                 self.end_incoming(exchange, key.incoming);
             }
-            Disposition::Deferred(target) => gathered.push(message.bytes(), |start| Record {
+            Disposition::Deferred(operation) => gathered.push(message.bytes(), |start| Record {
                 start,
                 len: message.bytes().len() as u32,
                 envelope: *message.envelope(),
                 key,
                 method,
                 revision,
-                target,
+                operation,
                 cancel,
-                watch: None,
+                interceptor: None,
             }),
         }
     }

@@ -16,6 +16,7 @@ use super::stream::Stream;
 use super::{Connection, Framing, Handle, receive};
 use crate::json::{reader, string};
 use crate::limits::later;
+use crate::mcp::code::INVALID_REQUEST;
 use crate::mcp::profile::Failure;
 use crate::mcp::{ErrorKind, Method, Revision};
 use crate::message::OwnedId;
@@ -142,7 +143,7 @@ fn refused(method: &str) -> Option<&'static str> {
 pub(crate) const BATCH: &str = "batch/execute";
 
 fn invalid(why: &str) -> Answered {
-    let mut json = b"{\"code\":-32600,\"message\":".to_vec();
+    let mut json = format!("{{\"code\":{INVALID_REQUEST},\"message\":").into_bytes();
     string::append(&mut json, why);
     json.push(b'}');
     Answered {

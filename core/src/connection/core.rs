@@ -12,14 +12,14 @@ use super::handle::Handle;
 use super::host::{CallKey, Host, StreamId};
 use super::liveness::Liveness;
 use super::opening::Phase;
-use super::pace::Pace;
 use super::pending::{Pending, Timer};
 use super::queue::{Encoded, FrameKind, Submission};
+use super::rate_limiter::RateLimiter;
 use super::shared::Shared;
 use super::source::Source;
-use super::stall::Stall;
 use super::stream::{Exchange, Stream};
 use super::streams::Streams;
+use super::write_stall::WriteStall;
 use crate::correlate::{RequestKey, TimerWheel};
 use crate::error::ConnectionError;
 use crate::json::{number, string};
@@ -39,7 +39,7 @@ pub(crate) struct Core {
     /// Whether the connection has had more than one stream at a time.
     pub(super) is_session: bool,
     pub(super) drain: Option<Drain>,
-    pub(super) stall: Stall,
+    pub(super) stall: WriteStall,
     pub(super) liveness: Liveness,
     /// What this connection currently counts in the configuration's budget.
     share: Share,
@@ -50,9 +50,9 @@ pub(crate) struct Core {
     /// Whether a notification found the output at its cap.
     pub(super) overrun: bool,
     /// Limits how fast the peer may send requests; `None` for no limit.
-    asking: Option<Pace>,
+    asking: Option<RateLimiter>,
     /// Limits how fast this side sends progress and log messages; `None` for no limit.
-    reporting: Option<Pace>,
+    reporting: Option<RateLimiter>,
     /// Whether progress is held back until `Timer::Report` fires.
     waits_to_report: bool,
     /// Streams that handlers have ended early, with the time after which their clients may reconnect.
@@ -94,7 +94,7 @@ impl Core {
             calls: 0,
             is_session: false,
             drain: None,
-            stall: Stall::default(),
+            stall: WriteStall::default(),
             liveness: Liveness::new(now),
             share: Share::default(),
             own: None,
@@ -115,7 +115,7 @@ impl Core {
 
     /// Starts the rate limits anew, each with a full burst.
     pub(super) fn set_paces(&mut self, now: Instant) {
-        let pace = |rate: Option<Rate>| rate.map(|rate| Pace::new(rate, now));
+        let pace = |rate: Option<Rate>| rate.map(|rate| RateLimiter::new(rate, now));
         self.asking = pace(self.config.limits.request_rate);
         self.reporting = pace(self.config.limits.report_rate);
         self.waits_to_report = false;
@@ -186,7 +186,7 @@ impl Core {
 
     /// Whether progress or a log message may be written now. Counts one message if so.
     fn may_report(&mut self, exchange: &Exchange, now: Instant) -> bool {
-        let is_paced = |pace: &mut Pace| pace.take(now);
+        let is_paced = |pace: &mut RateLimiter| pace.take(now);
         !self.is_crowded(exchange)
             && !self.waits_to_report
             && self.reporting.as_mut().is_none_or(is_paced)
@@ -345,7 +345,7 @@ impl Core {
                     self.opening_timed_out(first, key, now, host).err()
                 }
                 Timer::Drain => self.drain_timed_out(now),
-                Timer::Stall => self.stalled(streams, now),
+                Timer::WriteStall => self.stalled(streams, now),
                 Timer::Silence => self.silent(streams, now),
                 Timer::Idle => self.idle(streams, now),
                 Timer::Report => {
@@ -400,7 +400,7 @@ impl Core {
         self.pending.stop_timers();
         self.timers = TimerWheel::new(self.begun);
         self.waits_to_report = false;
-        self.stall = Stall::default();
+        self.stall = WriteStall::default();
     }
 
     /// Writes progress that was held back, as far as there is room again.

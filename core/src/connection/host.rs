@@ -7,10 +7,11 @@ use bytes::Bytes;
 use super::actions::{close_now, words};
 use super::answer::{self, ResultWriter};
 use super::config::Config;
+use super::interceptor::{self, Interceptor};
+use super::operation::Operation;
 #[cfg(feature = "server")]
 use super::principal::Principal;
 use super::stream::Wire;
-use super::watch::{self, Watch};
 use crate::action::encode::{self, ActionError};
 use crate::buffer::Output;
 use crate::correlate::{CancelToken, IncomingKey};
@@ -66,9 +67,9 @@ pub struct Incoming<'a> {
 pub enum Disposition {
     /// The host has written the answer.
     Answered,
-    /// The request is passed to [`Host::dispatch`] in the batch of this turn, with a number that the
-    /// host chose. It is answered later through [`Replies`](super::Replies).
-    Deferred(u32),
+    /// The request is passed to [`Host::dispatch`] in the batch of this turn, with this operation. It is
+    /// answered later through [`Replies`](super::Replies).
+    Deferred(Operation),
 }
 
 /// Why something that arrived was of no use.
@@ -160,21 +161,21 @@ pub struct Answer<'a> {
     pub(crate) revision: Revision,
     pub(crate) config: &'a Config,
     pub(crate) wire: &'a Wire,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl Answer<'_> {
-    /// Sets the watch that inspects, and may change, what is answered here.
+    /// Sets the interceptor that inspects, and may change, what is answered here.
     #[must_use]
-    pub fn watched(mut self, watch: Option<Arc<dyn Watch>>) -> Self {
-        self.watch = watch;
+    pub fn intercepted(mut self, interceptor: Option<Arc<dyn Interceptor>>) -> Self {
+        self.interceptor = interceptor;
         self
     }
 
     /// Who sent the request, if the request itself carried proof of it.
     #[cfg(feature = "server")]
     pub(crate) fn principal(&self) -> Option<&Principal> {
-        self.watch.as_ref()?.principal()
+        self.interceptor.as_ref()?.principal()
     }
 
     /// Whether the stream carries this one exchange, as over HTTP, so that the transport can report how
@@ -187,16 +188,16 @@ impl Answer<'_> {
     /// Answers with a result object.
     pub fn result(self, write: impl FnOnce(&mut ResultWriter<'_>)) -> Disposition {
         let (id, revision, config) = (self.id, self.revision, self.config);
-        let watch = self.watch.clone();
+        let interceptor = self.interceptor.clone();
         self.write(|out, dialect| match dialect {
             Dialect::Rpc => {
                 let at = out.len();
                 answer::result(out, id, revision, config, write);
-                if let Some(watch) = &watch {
-                    watch::review(out, at, id, watch.as_ref());
+                if let Some(interceptor) = &interceptor {
+                    interceptor::review(out, at, id, interceptor.as_ref());
                 }
             }
-            dialect => words::result(out, dialect, revision, watch.as_deref(), write),
+            dialect => words::result(out, dialect, revision, interceptor.as_deref(), write),
         })
     }
 
@@ -213,21 +214,21 @@ impl Answer<'_> {
     /// Answers with an error whose [`Failure`] also names what the error is about.
     pub fn refuse(self, failure: Failure<'_>) -> Disposition {
         let (id, revision, config) = (self.id, self.revision, self.config);
-        let watch = self.watch.clone();
+        let interceptor = self.interceptor.clone();
         self.write(|out, dialect| {
             let kind = failure.kind;
-            let spelt = match &watch {
+            let spelt = match &interceptor {
                 None => config.profile.spell(revision, failure),
-                Some(watch) => watch.error(Failure {
+                Some(interceptor) => interceptor.error(Failure {
                     about: match failure.about {
-                        "" => watch.about(),
+                        "" => interceptor.about(),
                         about => about,
                     },
                     ..failure
                 }),
             };
             match dialect {
-                Dialect::Rpc => watch::write(out, ErrorId::Id(id), &spelt),
+                Dialect::Rpc => interceptor::write(out, ErrorId::Id(id), &spelt),
                 dialect => words::error(out, dialect, kind, &spelt.message, spelt.data.as_deref()),
             }
         })
@@ -235,10 +236,10 @@ impl Answer<'_> {
 
     /// Answers an action with an error of the action dialect. For actions only.
     pub(crate) fn action_error(self, error: &ActionError<'_>) -> Disposition {
-        let watch = self.watch.clone();
+        let interceptor = self.interceptor.clone();
         self.write(|out, dialect| {
-            let spelt = watch.as_ref().map(|watch| {
-                watch.coded(Spelt {
+            let spelt = interceptor.as_ref().map(|interceptor| {
+                interceptor.coded(Spelt {
                     code: error.code.map_or(0, i64::from),
                     message: error.message.into(),
                     data: error.details.map(Into::into),
@@ -259,9 +260,9 @@ impl Answer<'_> {
     /// Answers an action with `data`, a JSON object. For actions only.
     #[cfg(feature = "server")]
     pub(crate) fn action_data(self, data: &str) -> Disposition {
-        if let Some(watch) = &self.watch {
-            // The server's own data is not subject to change; the watch only records the answer.
-            let _ = watch.result(data);
+        if let Some(interceptor) = &self.interceptor {
+            // The server's own data is not subject to change; the interceptor only records the answer.
+            let _ = interceptor.result(data);
         }
         self.write(|out, dialect| {
             encode::open_success(out, dialect == Dialect::ActionStream, Some(data));
@@ -302,7 +303,7 @@ pub struct ReplyTo {
     pub(crate) progress_token: Option<OwnedId>,
     /// The log level that the request asks for, in revisions in which requests carry it.
     pub(crate) log_level: Option<Option<LogLevel>>,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl ReplyTo {
@@ -329,7 +330,7 @@ impl ReplyTo {
     /// Who sent the request, if the request itself carried proof of it.
     #[cfg(feature = "server")]
     pub fn principal(&self) -> Option<&Principal> {
-        self.watch.as_ref()?.principal()
+        self.interceptor.as_ref()?.principal()
     }
 
     /// The token with which the peer requested progress.
@@ -362,16 +363,16 @@ pub(crate) struct Record {
     pub key: CallKey,
     pub method: Option<Method>,
     pub revision: Revision,
-    pub target: u32,
+    pub operation: Operation,
     pub cancel: CancelToken,
-    pub watch: Option<Arc<dyn Watch>>,
+    pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl Batch {
-    /// Sets, for each request, the watch that inspects its answer.
-    pub fn watch(
+    /// Sets, for each request, the interceptor that inspects its answer.
+    pub fn intercept(
         &mut self,
-        mut watch: impl FnMut(&Incoming<'_>, CallKey) -> Option<Arc<dyn Watch>>,
+        mut interceptor: impl FnMut(&Incoming<'_>, CallKey) -> Option<Arc<dyn Interceptor>>,
     ) {
         for record in &mut self.records {
             let frame = self.block.get(record.start as usize..);
@@ -382,7 +383,7 @@ impl Batch {
                 method: record.method,
                 revision: record.revision,
             };
-            record.watch = watch(&request, record.key);
+            record.interceptor = interceptor(&request, record.key);
         }
     }
 
@@ -419,21 +420,21 @@ impl Batch {
                         .and_then(|level| LogLevel::parse(&level)),
                 ),
             },
-            watch: record.watch.clone(),
+            interceptor: record.interceptor.clone(),
         };
         Some(Call {
             message: Message::from_block(self.block.slice(start..), len, record.envelope)?,
             reply,
             method: record.method,
-            target: record.target,
+            operation: record.operation,
             cancel: record.cancel.clone(),
         })
     }
 
-    /// Removes and returns the requests that the host marked with `target`.
+    /// Removes and returns the requests with that operation.
     #[cfg(feature = "server")]
-    pub(crate) fn take(&mut self, target: u32) -> Vec<Call> {
-        self.take_those(|record| record.target == target)
+    pub(crate) fn take(&mut self, operation: Operation) -> Vec<Call> {
+        self.take_those(|record| record.operation == operation)
     }
 
     /// Removes and returns one request.
@@ -473,8 +474,8 @@ pub struct Call {
     pub reply: ReplyTo,
     /// The method, if a revision defines it.
     pub method: Option<Method>,
-    /// The number that the host chose in [`Disposition::Deferred`].
-    pub target: u32,
+    /// What remains to be done: the host chose it in [`Disposition::Deferred`].
+    pub operation: Operation,
     /// Cancelled when the peer cancels the request, its time is up or the connection ends.
     pub cancel: CancelToken,
 }

@@ -28,16 +28,18 @@ mod drain;
 mod handle;
 mod host;
 mod implementation;
+mod interceptor;
 mod liveness;
 mod lost;
 mod opening;
+mod operation;
 mod overdue;
-mod pace;
 mod params;
 mod pending;
 mod polled;
 mod principal;
 mod queue;
+mod rate_limiter;
 mod receive;
 #[cfg(feature = "http")]
 mod renew;
@@ -49,11 +51,10 @@ mod session;
 mod shared;
 mod sleep;
 mod source;
-mod stall;
 mod stream;
 mod streams;
 mod trace;
-mod watch;
+mod write_stall;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,11 +78,15 @@ pub use self::host::{
     Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
 };
 pub use self::implementation::Implementation;
-#[cfg(feature = "server")]
-pub(crate) use self::pace::Pace;
+pub use self::interceptor::{Interceptor, Verdict};
+pub use self::operation::Operation;
 pub use self::polled::{Event, Polled};
 pub use self::principal::{Principal, PrincipalKind};
+#[cfg(feature = "server")]
+pub(crate) use self::rate_limiter::RateLimiter;
 pub use self::replies::Replies;
+#[cfg(feature = "client")]
+pub(crate) use self::requests::read_error;
 pub use self::response::{Opened, Response};
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
@@ -89,7 +94,6 @@ pub use self::source::Source;
 pub use self::trace::{Direction, Trace, redact};
 #[cfg(feature = "server")]
 pub(crate) use self::trace::{is_secret, mask_with};
-pub use self::watch::{Verdict, Watch};
 pub use crate::frame::Framing;
 
 use self::core::Core;

@@ -463,7 +463,7 @@ impl Core {
             message: None,
             revision,
             config: &config,
-            watch: None,
+            interceptor: None,
         };
         let overlay = config.profile.overlay();
         if self.handle.revision().is_some() {

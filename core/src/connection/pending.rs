@@ -9,7 +9,7 @@ use super::host::{CallKey, StreamId};
 use super::queue::Request;
 use super::shared::Shared;
 use super::sleep::Alarm;
-use crate::correlate::{Beside, RequestKey, TimerKey, TimerWheel};
+use crate::correlate::{RequestKey, SecondaryMap, TimerKey, TimerWheel};
 use crate::error::RequestError;
 use crate::json::{number, reader};
 use crate::limits::later;
@@ -23,7 +23,7 @@ pub(crate) enum Timer {
     /// The current step of the opening takes too long.
     Opening(RequestKey),
     /// The peer may have taken nothing of a long output since the timer was set.
-    Stall,
+    WriteStall,
     /// A drain's grace period is over.
     Drain,
     /// Time to check whether the peer has sent anything (keepalive).
@@ -60,7 +60,7 @@ struct Own {
 /// The requests of this side that were sent and are not answered yet.
 #[derive(Default)]
 pub(crate) struct Pending {
-    requests: Beside<Own>,
+    requests: SecondaryMap<Own>,
     deadlines: Deadlines,
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::{
     Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Progress, RequestOptions, Response, Stray, StreamId,
+    Operation, Progress, RequestOptions, Response, Stray, StreamId,
 };
 use crate::buffer::Output;
 use crate::error::{ConnectionError, RequestError};
@@ -229,7 +229,7 @@ struct Seen(VecDeque<Event>);
 
 impl Host for Seen {
     fn request(&mut self, _: Incoming<'_>, _: Answer<'_>) -> Disposition {
-        Disposition::Deferred(0)
+        Disposition::Deferred(Operation::Own(0))
     }
 
     fn dispatch(&mut self, batch: Batch) {

@@ -5,11 +5,11 @@ use std::time::Instant;
 use super::admission::RETRY_AFTER;
 use super::core::Core;
 use super::host::{Batch, Host, Record, Stray, StreamId};
+use super::interceptor;
 use super::session::Elsewhere;
 use super::stream::{Exchange, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
-use super::watch;
 use crate::action::ErrorType;
 use crate::correlate::RequestKey;
 use crate::frame::{Event, Framing};
@@ -397,7 +397,7 @@ impl Core {
             data,
         };
         let spelt = self.config.profile.spell(self.fallback(), failure);
-        exchange.write(|out| watch::write(out, id, &spelt));
+        exchange.write(|out| interceptor::write(out, id, &spelt));
     }
 
     pub(super) fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {

@@ -7,13 +7,13 @@ use super::actions::words;
 use super::answer::{self, ResultWriter};
 use super::handle::{Handle, Progress};
 use super::host::ReplyTo;
+use super::interceptor;
 #[cfg(feature = "server")]
 use super::principal::Principal;
 use super::queue::{FrameKind, Place, Submission, is_long};
 use super::scratch;
 use super::shared::Wake;
 use super::trace::mask;
-use super::watch;
 use crate::action::{self, encode::AnswerMetadata};
 use crate::json::{number, string, writer};
 use crate::mcp::profile::{Failure, Spelt};
@@ -79,7 +79,7 @@ impl Replies {
                     reviewed(out, at, to);
                 }
                 dialect => {
-                    words::result(out, dialect, to.revision, to.watch.as_deref(), write);
+                    words::result(out, dialect, to.revision, to.interceptor.as_deref(), write);
                     referred(out, at, to, handle);
                 }
             }
@@ -91,7 +91,7 @@ impl Replies {
         if to.dialect != Dialect::Rpc {
             return self.push(FrameKind::Answer(to.key), |out, handle| {
                 let at = out.len();
-                words::whole_result(out, to.dialect, to.watch.as_deref(), object);
+                words::whole_result(out, to.dialect, to.interceptor.as_deref(), object);
                 referred(out, at, to, handle);
             });
         }
@@ -110,13 +110,16 @@ impl Replies {
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
         let failure = Failure {
             kind,
-            about: to.watch.as_ref().map_or("", |watch| watch.about()),
+            about: to
+                .interceptor
+                .as_ref()
+                .map_or("", |interceptor| interceptor.about()),
             why: message,
             data,
         };
-        let spelt = match &to.watch {
+        let spelt = match &to.interceptor {
             None => self.handle.config().profile.spell(to.revision, failure),
-            Some(watch) => watch.error(failure),
+            Some(interceptor) => interceptor.error(failure),
         };
         if to.dialect != Dialect::Rpc {
             return self.push(FrameKind::Answer(to.key), |out, _| {
@@ -133,15 +136,15 @@ impl Replies {
             message: message.into(),
             data: data.map(Into::into),
         };
-        match &to.watch {
+        match &to.interceptor {
             None => self.spelt(to, &spelt),
-            Some(watch) => self.spelt(to, &watch.coded(spelt)),
+            Some(interceptor) => self.spelt(to, &interceptor.coded(spelt)),
         }
     }
 
     fn spelt(&mut self, to: &ReplyTo, error: &Spelt<'_>) {
         self.push(FrameKind::Answer(to.key), |out, _| match to.dialect {
-            Dialect::Rpc => watch::write(out, ErrorId::Id(to.id()), error),
+            Dialect::Rpc => interceptor::write(out, ErrorId::Id(to.id()), error),
             dialect => {
                 let (message, data) = (&error.message, error.data.as_deref());
                 words::error_code(out, dialect, error.code, message, data);
@@ -298,10 +301,10 @@ fn part_of(to: &ReplyTo) -> AnswerMetadata<'_> {
     }
 }
 
-/// Passes the result that begins at `at` to the call's watch, if there is one.
+/// Passes the result that begins at `at` to the call's interceptor, if there is one.
 fn reviewed(out: &mut Vec<u8>, at: usize, to: &ReplyTo) {
-    if let Some(watch) = &to.watch {
-        watch::review(out, at, to.id(), watch.as_ref());
+    if let Some(interceptor) = &to.interceptor {
+        interceptor::review(out, at, to.id(), interceptor.as_ref());
     }
 }
 

@@ -15,7 +15,7 @@ use crate::correlate::RequestKey;
 use crate::error::{PeerError, RequestError};
 use crate::json::{number, reader};
 use crate::limits::COPY_OUT_BYTES;
-use crate::mcp::code::REQUEST_CANCELLED;
+use crate::mcp::code::{self, REQUEST_CANCELLED};
 use crate::mcp::profile::Failure;
 use crate::mcp::{Era, ErrorKind, LogLevel, Method, Revision, Side, revision::UnreadableId};
 use crate::message::{Field, Kind, Message, MessageRef, RequestId};
@@ -36,7 +36,7 @@ impl Core {
             return self.refuse(
                 exchange,
                 Some(id),
-                -32600,
+                code::INVALID_REQUEST,
                 "a request with this id is in flight",
             );
         };
@@ -180,7 +180,7 @@ impl Core {
                 self.refuse(
                     exchange,
                     Some(id),
-                    -32600,
+                    code::INVALID_REQUEST,
                     "the connection is not initialized",
                 );
                 Err(())
@@ -202,7 +202,7 @@ impl Core {
                 self.refuse(
                     exchange,
                     Some(id),
-                    -32602,
+                    code::INVALID_PARAMS,
                     "protocolVersion is missing in _meta",
                 );
                 Err(())
@@ -354,17 +354,18 @@ fn failure(error: PeerError) -> RequestError {
     }
 }
 
-/// Reads the peer's error; replaces missing members by defaults.
+/// Reads the peer's error.
 pub(super) fn peer_error(message: &MessageRef<'_>) -> PeerError {
-    let error = message.error().unwrap_or("{}");
-    let text = reader::find(error, "message")
-        .and_then(reader::as_str)
-        .unwrap_or_default();
+    read_error(message.error().unwrap_or("{}"))
+}
+
+/// Reads an error object; replaces missing members by defaults.
+pub(crate) fn read_error(error: &str) -> PeerError {
+    let text = reader::find(error, "message").and_then(reader::as_str);
+    let code = reader::find(error, "code").and_then(number::as_i64);
     PeerError {
-        code: reader::find(error, "code")
-            .and_then(number::as_i64)
-            .unwrap_or(-32603),
-        message: text.into(),
+        code: code.unwrap_or(code::INTERNAL_ERROR),
+        message: text.unwrap_or_default().into(),
         data: reader::find(error, "data").map(Box::from),
     }
 }

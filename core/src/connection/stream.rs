@@ -75,7 +75,7 @@ impl Wire {
             message: Some(*message),
             revision,
             config,
-            watch: None,
+            interceptor: None,
         }
     }
 
@@ -241,7 +241,7 @@ impl Exchange {
             message: None,
             revision,
             config,
-            watch: None,
+            interceptor: None,
         }
     }
 

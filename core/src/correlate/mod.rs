@@ -3,7 +3,7 @@
 //!
 //! * [`Outgoing`]: lock-free, shared between threads; the request id encodes the slot's address.
 //! * [`OwnedOutgoing`]: the counterpart for a single owner, without atomics.
-//! * [`Beside`]: a side table with a value for each outgoing request, for a single owner.
+//! * [`SecondaryMap`]: a side table with a value for each outgoing request, for a single owner.
 //! * [`Incoming`]: the peer's requests, found by id and type of id.
 //! * [`CancelToken`]: tells a handler whether its answer is still wanted.
 //! * [`TimerWheel`]: all deadlines of a connection; the time is passed as an argument.
@@ -13,23 +13,23 @@
 //! freely.
 
 mod arena;
-mod beside;
 mod cancel;
 mod chunks;
 mod incoming;
 mod key;
 mod outgoing;
 mod owned;
+mod secondary_map;
 #[allow(unsafe_code)]
 mod slab;
 #[cfg(test)]
 mod tests;
 mod wheel;
 
-pub use beside::Beside;
 pub use cancel::{CancelToken, Cancelled};
 pub use incoming::{Incoming, IncomingKey, Refused, Vacant};
 pub use key::RequestKey;
 pub use outgoing::{Outgoing, Unregistered};
 pub use owned::OwnedOutgoing;
+pub use secondary_map::SecondaryMap;
 pub use wheel::{TimerKey, TimerWheel};

@@ -15,65 +15,16 @@ use std::sync::Arc;
 
 pub use self::error::HandlerError;
 pub use self::head::Head;
-use crate::connection::{Answer, Batch, CallKey, Disposition, Incoming, Source, StreamId};
+use crate::connection::{
+    Answer, Batch, CallKey, Disposition, Incoming, Operation, Source, StreamId,
+};
 use crate::mcp::Method;
 use crate::message::MessageRef;
-
-/// An entry of a server's registry that a request asks for. The number counts the entries of its
-/// kind in the order of registration; numbers are never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Call a tool.
-    CallTool(u32),
-    /// Read a resource.
-    ReadResource(u32),
-    /// Read a resource that matches a template.
-    ReadTemplate(u32),
-    /// Render a prompt.
-    GetPrompt(u32),
-    /// Complete an argument.
-    Complete,
-    /// Run an extension method.
-    Extension(u32),
-}
-
-const KINDS: u32 = 6;
-
-impl Operation {
-    /// The largest number of an entry.
-    pub const MAX_NUMBER: u32 = u32::MAX / KINDS - 2;
-
-    /// Packs the operation into the number that marks a deferred request.
-    pub fn to_target(self) -> u32 {
-        match self {
-            Self::CallTool(index) => index * KINDS,
-            Self::ReadResource(index) => index * KINDS + 1,
-            Self::ReadTemplate(index) => index * KINDS + 2,
-            Self::GetPrompt(index) => index * KINDS + 3,
-            Self::Complete => 4,
-            Self::Extension(index) => index * KINDS + 5,
-        }
-    }
-
-    /// Unpacks the operation from the number that marks a deferred request.
-    pub fn from_target(target: u32) -> Self {
-        let index = target / KINDS;
-        match target % KINDS {
-            0 => Self::CallTool(index),
-            1 => Self::ReadResource(index),
-            2 => Self::ReadTemplate(index),
-            3 => Self::GetPrompt(index),
-            4 => Self::Complete,
-            _ => Self::Extension(index),
-        }
-    }
-}
 
 /// Runs operations. Called on the driver's thread; must not block.
 pub trait Executor {
     /// Offers a request before the registry sees it. An executor that knows more than the registry
-    /// answers the request, or defers it under a number of its own. By default the registry
-    /// decides.
+    /// answers the request, or defers it as [`Operation::Own`]. By default the registry decides.
     ///
     /// # Errors
     /// The unused answer: the registry decides.
@@ -135,8 +86,7 @@ pub trait Executor {
         false
     }
 
-    /// Runs the operations of one turn. [`Call::target`](crate::connection::Call) is
-    /// [`Operation::to_target`].
+    /// Runs the operations of one turn.
     fn run(&mut self, batch: Batch);
 
     /// An operation was cancelled; its [`Call::cancel`](crate::connection::Call) is set as well.
@@ -198,26 +148,5 @@ pub trait Spawner: Send + Sync {
     /// costs less.
     fn together(&self, run: &mut dyn FnMut()) {
         run();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_survive_as_numbers() {
-        for index in [0, 1, 77, Operation::MAX_NUMBER] {
-            for operation in [
-                Operation::CallTool(index),
-                Operation::ReadResource(index),
-                Operation::ReadTemplate(index),
-                Operation::GetPrompt(index),
-                Operation::Complete,
-                Operation::Extension(index),
-            ] {
-                assert_eq!(Operation::from_target(operation.to_target()), operation);
-            }
-        }
     }
 }

@@ -46,7 +46,7 @@ mod machine;
 #[cfg(feature = "net")]
 mod net;
 #[cfg(feature = "client")]
-mod once;
+mod oneshot;
 #[cfg(feature = "net")]
 mod open;
 mod pair;
@@ -109,5 +109,5 @@ pub use shutdown::{Step, Waits};
 pub use stdio::{Ended, Report, Stdio, StdioOptions};
 pub use trace::{TRACE_VARIABLE, trace_to, traced};
 pub use wake::LoopWake;
-pub use wire::{Heard, Wire, WireHandle};
+pub use wire::{Wire, WireEvent, WireHandle};
 pub use workers::{Workers, WorkersConfig};

@@ -13,12 +13,12 @@ use crate::io::wake::put_off;
 use crate::wakeup::Ring;
 
 /// Wakes the task that polls a connection.
-pub struct Bell {
+pub struct Notifier {
     me: Weak<Self>,
     ring: Ring,
 }
 
-impl Bell {
+impl Notifier {
     pub fn new() -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -38,7 +38,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for Notifier {
     fn wake(&self) {
         self.ring.ring();
     }

@@ -2,7 +2,7 @@
 //! themselves.
 //!
 //! ```text
-//!   pipe ─▶ Wire (the loop's thread) ─▶ hear(Heard) ─▶ the program
+//!   pipe ─▶ Wire (the loop's thread) ─▶ hear(WireEvent) ─▶ the program
 //!   pipe ◀─ Wire ◀─────────── bytes ◀─ WireHandle ◀── the program
 //! ```
 
@@ -22,7 +22,7 @@ use crate::message::{Kind, Message};
 
 /// What a [`Wire`] tells the program, in order.
 #[derive(Debug)]
-pub enum Heard {
+pub enum WireEvent {
     /// A message, validated, which counts as unread until
     /// [`was_read`](WireHandle::was_read).
     Message(Box<Message>),
@@ -35,7 +35,7 @@ pub enum Heard {
 /// The wire as a driver drives it, `child.run(&mut wire)` for example.
 ///
 /// ```no_run
-/// use mcpbolt::io::{ChildCommand, Heard, WireHandle};
+/// use mcpbolt::io::{ChildCommand, WireEvent, WireHandle};
 /// use mcpbolt::limits::Limits;
 ///
 /// let child = ChildCommand::new("path/to/server").spawn()?;
@@ -43,7 +43,7 @@ pub enum Heard {
 /// let said = handle.clone();
 /// let mut wire = handle.wire(move |heard| {
 ///     for heard in heard {
-///         if let Heard::Message(message) = heard {
+///         if let WireEvent::Message(message) = heard {
 ///             println!("{}", String::from_utf8_lossy(message.bytes()));
 ///             said.was_read(message.bytes().len());
 ///         }
@@ -99,7 +99,7 @@ impl WireHandle {
 
     /// Creates the wire. `hear` is called on the driver's thread with everything that arrived in one
     /// turn.
-    pub fn wire<F: Fn(Vec<Heard>)>(&self, hear: F) -> Wire<F> {
+    pub fn wire<F: Fn(Vec<WireEvent>)>(&self, hear: F) -> Wire<F> {
         Wire {
             input: Input::new(),
             output: Output::new(),
@@ -111,7 +111,7 @@ impl WireHandle {
     }
 
     /// Queues a message, which must not contain a line end. Returns whether there is room for more; if
-    /// not, [`Heard::Room`] reports when there is.
+    /// not, [`WireEvent::Room`] reports when there is.
     pub fn send(&self, message: &[u8]) -> bool {
         let shared = &*self.0;
         let mut outgoing = self.outgoing();
@@ -170,8 +170,8 @@ impl<F> Wire<F> {
     }
 }
 
-impl<F: Fn(Vec<Heard>)> Wire<F> {
-    fn came(&self, frame: &[u8]) -> Heard {
+impl<F: Fn(Vec<WireEvent>)> Wire<F> {
+    fn came(&self, frame: &[u8]) -> WireEvent {
         let shared = &self.handle.0;
         match Message::parse(frame, shared.limits.max_depth) {
             Ok(message) => {
@@ -179,9 +179,9 @@ impl<F: Fn(Vec<Heard>)> Wire<F> {
                 if message.as_ref().kind() == Kind::Request {
                     shared.in_flight.fetch_add(1, Ordering::AcqRel);
                 }
-                Heard::Message(Box::new(message))
+                WireEvent::Message(Box::new(message))
             }
-            Err(why) => Heard::Bad(why.to_string()),
+            Err(why) => WireEvent::Bad(why.to_string()),
         }
     }
 
@@ -193,12 +193,12 @@ impl<F: Fn(Vec<Heard>)> Wire<F> {
         let has_room = outgoing.len() + unsent <= shared.limits.output_mark_bytes / 2;
         if has_room && shared.is_full.swap(false, Ordering::AcqRel) {
             drop(outgoing);
-            (self.hear)(vec![Heard::Room]);
+            (self.hear)(vec![WireEvent::Room]);
         }
     }
 }
 
-impl<F: Fn(Vec<Heard>)> Machine for Wire<F> {
+impl<F: Fn(Vec<WireEvent>)> Machine for Wire<F> {
     fn input(&mut self) -> &mut Input {
         &mut self.input
     }
@@ -214,7 +214,7 @@ impl<F: Fn(Vec<Heard>)> Machine for Wire<F> {
                 Event::Frame(range) => {
                     self.came(self.input.filled().get(range).unwrap_or_default())
                 }
-                Event::Oversize { .. } => Heard::Bad("a message is too long".to_owned()),
+                Event::Oversize { .. } => WireEvent::Bad("a message is too long".to_owned()),
             });
         }
         self.input.consume(self.deframer.drain());

@@ -196,8 +196,8 @@ impl ErrorKind {
     /// ```
     /// use mcpbolt::mcp::{ErrorKind, Profile, Revision};
     /// let unknown = ErrorKind::ToolNotFound;
-    /// assert_eq!(unknown.code_in(Profile::Seed002, Revision::V2025_03_26), -32001);
-    /// assert_eq!(unknown.code_in(Profile::Seed002, Revision::V2026_07_28), -32602);
+    /// assert_eq!(unknown.code_in(Profile::Chain, Revision::V2025_03_26), -32001);
+    /// assert_eq!(unknown.code_in(Profile::Chain, Revision::V2026_07_28), -32602);
     /// ```
     pub fn code_in(self, profile: Profile, revision: Revision) -> i64 {
         let column = match profile {

@@ -17,14 +17,15 @@ pub enum Profile {
     /// The published revisions, to the letter.
     #[default]
     Official,
-    /// `seed-001`: an unsupported version is refused, with `supported` and `requested`.
-    Seed001,
-    /// `seed-002`: codes -32001 to -32005, error texts in `data`, a bare `initialized`.
-    Seed002,
-    /// `seed-003`: permission errors, tool failures as protocol errors, `batch/execute`, streams.
-    Seed003,
-    /// `seed-004`: an unknown tool is an unknown method; a cancelled call is answered.
-    Seed004,
+    /// A reference of the specification. An unsupported version is refused, with `supported` and `requested`.
+    Reference,
+    /// A chain of middleware. Codes -32001 to -32005, error texts in `data`, a bare `initialized`.
+    Chain,
+    /// A protocol with more methods: permission errors, tool failures as protocol errors, `batch/execute`,
+    /// streams.
+    Extended,
+    /// Patterns of implementation. An unknown tool is an unknown method; a cancelled call is answered.
+    Patterns,
 }
 
 /// The properties in which a profile differs from the revisions.
@@ -108,7 +109,7 @@ const OVERLAYS: [Overlay; 5] = {
     [
         OFFICIAL,
         Overlay {
-            name: "seed-001",
+            name: "reference",
             preferred: Some(Revision::V2025_06_18),
             refuses_versions: true,
             arguments_are_errors: true,
@@ -116,7 +117,7 @@ const OVERLAYS: [Overlay; 5] = {
             ..OFFICIAL
         },
         Overlay {
-            name: "seed-002",
+            name: "chain",
             preferred: Some(Revision::V2025_03_26),
             lenient: true,
             bare_initialized: true,
@@ -166,7 +167,7 @@ const OVERLAYS: [Overlay; 5] = {
             ..OFFICIAL
         },
         Overlay {
-            name: "seed-003",
+            name: "extended",
             preferred: Some(Revision::V2024_11_05),
             lenient: true,
             arguments_are_errors: true,
@@ -196,7 +197,7 @@ const OVERLAYS: [Overlay; 5] = {
             ..OFFICIAL
         },
         Overlay {
-            name: "seed-004",
+            name: "patterns",
             preferred: Some(Revision::V2025_03_26),
             arguments_are_errors: true,
             answers_cancelled: true,
@@ -246,10 +247,10 @@ impl Profile {
     /// Every profile, `Official` first.
     pub const ALL: [Self; 5] = [
         Self::Official,
-        Self::Seed001,
-        Self::Seed002,
-        Self::Seed003,
-        Self::Seed004,
+        Self::Reference,
+        Self::Chain,
+        Self::Extended,
+        Self::Patterns,
     ];
 
     /// The properties in which the profile differs from the revisions.
@@ -383,18 +384,18 @@ mod tests {
             assert_eq!(profile.to_string().parse(), Ok(profile));
         }
         let unknown = "seed-005".parse::<Profile>().unwrap_err().to_string();
-        assert!(unknown.contains("seed-001"), "{unknown}");
+        assert!(unknown.contains("reference"), "{unknown}");
     }
 
     /// R-CHN-05, R-PER-07: a profile has its own wording, whatever a name contains.
     #[test]
     fn errors_are_worded_as_the_profile_has_it() {
         let old = Revision::V2024_11_05;
-        let spelt = Profile::Seed002.spell(old, failure(ErrorKind::ToolNotFound));
+        let spelt = Profile::Chain.spell(old, failure(ErrorKind::ToolNotFound));
         assert_eq!((spelt.code, &*spelt.message), (-32001, "Tool not found"));
         let data = r#""Tool 'a\"{why}' does not exist""#;
         assert_eq!(spelt.data.as_deref(), Some(data));
-        let spelt = Profile::Seed003.spell(old, failure(ErrorKind::ResourceFailed));
+        let spelt = Profile::Extended.spell(old, failure(ErrorKind::ResourceFailed));
         assert_eq!(
             (spelt.code, &*spelt.message),
             (-32001, "Resource error: it broke")
@@ -414,6 +415,6 @@ mod tests {
             }
             assert!(profile.arguments_are_tool_errors(newest));
         }
-        assert!(!Profile::Seed004.arguments_are_tool_errors(Revision::V2025_11_25));
+        assert!(!Profile::Patterns.arguments_are_tool_errors(Revision::V2025_11_25));
     }
 }

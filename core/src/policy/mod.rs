@@ -28,6 +28,7 @@
 mod audit;
 mod clients;
 mod glob;
+mod interceptor;
 #[cfg(feature = "jwt")]
 mod jwt;
 #[cfg(feature = "jwt")]
@@ -42,20 +43,19 @@ mod rates;
 mod redact;
 mod settings;
 mod verifier;
-mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub use self::audit::{AuditEvent, Outcome};
+pub(crate) use self::interceptor::{Asked, RequestInterceptor};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{Jwt, JwtAlgorithm, JwtBuilder, JwtError, JwtKeys};
 pub use self::permissions::{Patterns, Permissions};
 pub use self::queue::{AuditQueue, WhenFull};
 pub use self::redact::Redaction;
 pub use self::verifier::{ApiKeys, Credentials};
-pub(crate) use self::watched::{Asked, Watched};
 
 use self::audit::Sink;
 use self::quotas::Quotas;

@@ -5,13 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::known::Known;
-use crate::connection::{Pace, Source};
+use crate::connection::{RateLimiter, Source};
 use crate::limits::Rate;
 
 /// A token bucket per client; the caller supplies the time.
 pub(super) struct Rates {
     rate: Rate,
-    clients: Mutex<Known<Pace>>,
+    clients: Mutex<Known<RateLimiter>>,
 }
 
 impl Rates {
@@ -32,7 +32,7 @@ impl Rates {
     /// How long until the client may send another request.
     pub fn take(&self, client: &Source, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = || Pace::new(self.rate, now);
+        let fresh = || RateLimiter::new(self.rate, now);
         let pace = clients.of(client, fresh, |pace| pace.missing(now));
         match pace.take(now) {
             true => Ok(()),

@@ -11,14 +11,14 @@ use super::host::ServerHost;
 use super::operations::{missing, unknown_tool};
 use super::registry::Registry;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Incoming, Principal, Source, Watch, is_secret,
+    Answer, Batch, CallKey, Disposition, Incoming, Interceptor, Principal, Source, is_secret,
 };
 use crate::handler::Executor;
 use crate::json::reader;
 use crate::limits::{Quota, whole_seconds};
 use crate::mcp::{ErrorKind, Method};
 use crate::message::{Dialect, Field};
-use crate::policy::{Asked, Credentials, Outcome, Policy, Watched};
+use crate::policy::{Asked, Credentials, Outcome, Policy, RequestInterceptor};
 
 impl<E: Executor> ServerHost<E> {
     /// Applies the policy to a request. Returns the answer if the request is admitted; otherwise
@@ -33,7 +33,7 @@ impl<E: Executor> ServerHost<E> {
             return Ok(answer);
         }
         let who = self.identify(registry, request);
-        let Some(watched) = self.watched(
+        let Some(interceptor) = self.interceptor(
             registry,
             request,
             who.as_ref().ok().and_then(Option::as_ref),
@@ -41,7 +41,7 @@ impl<E: Executor> ServerHost<E> {
         ) else {
             return Ok(answer);
         };
-        let answer = answer.watched(Some(watched.clone()));
+        let answer = answer.intercepted(Some(interceptor.clone()));
         let Some(policy) = &registry.policy else {
             return Ok(answer);
         };
@@ -51,7 +51,7 @@ impl<E: Executor> ServerHost<E> {
             Ok(_) => Ok(()),
         });
         if let Err(wait) = taken {
-            watched.foresee(Outcome::Limited);
+            interceptor.foresee(Outcome::Limited);
             let why = format!("too many requests: try again in {} s", whole_seconds(wait));
             return Err(too_often(
                 request,
@@ -72,7 +72,7 @@ impl<E: Executor> ServerHost<E> {
         };
         if !policy.can_audit() {
             // A request that cannot be audited is not served.
-            watched.pass_over();
+            interceptor.pass_over();
             return Err(answer.error(ErrorKind::Overloaded, UNAUDITED, None));
         }
         match policy.admits(method, &name) {
@@ -80,7 +80,7 @@ impl<E: Executor> ServerHost<E> {
                 None => match self.take_call(policy, request, &answer) {
                     Ok(()) => Ok(answer),
                     Err((why, wait)) => {
-                        watched.foresee(Outcome::Limited);
+                        interceptor.foresee(Outcome::Limited);
                         let kind = ErrorKind::QuotaExceeded;
                         Err(too_often(request, answer, kind, &why, wait))
                     }
@@ -98,7 +98,7 @@ impl<E: Executor> ServerHost<E> {
 
     /// Attaches observers to the answers of a batch and starts their timeouts. Callers that can no
     /// longer be identified are refused here.
-    pub(super) fn watch(&mut self, batch: &mut Batch) {
+    pub(super) fn intercept(&mut self, batch: &mut Batch) {
         if self.registry.policy.is_none() && !self.speaks_profile() {
             return;
         }
@@ -108,20 +108,20 @@ impl<E: Executor> ServerHost<E> {
             .as_ref()
             .filter(|policy| policy.has_limits());
         let mut unknown = Vec::new();
-        batch.watch(|request, key| {
+        batch.intercept(|request, key| {
             let who = self.admitted(&registry, request);
             let who = who.unwrap_or_else(|why| {
                 unknown.push((key, why));
                 None
             });
-            let watched = self.watched(&registry, request, who.as_ref(), true)?;
+            let interceptor = self.interceptor(&registry, request, who.as_ref(), true)?;
             if let Some(policy) = limits
                 && request.method == Some(Method::CallTool)
                 && let Some(limit) = request.message.name().and_then(|name| policy.limit(&name))
             {
-                self.limit(request, key, limit, watched.clone());
+                self.limit(request, key, limit, interceptor.clone());
             }
-            Some(watched as Arc<dyn Watch>)
+            Some(interceptor as Arc<dyn Interceptor>)
         });
         for (key, why) in unknown {
             if let Some(call) = batch.take_one(key) {
@@ -184,13 +184,13 @@ impl<E: Executor> ServerHost<E> {
         self.handle.config().profile != crate::mcp::Profile::Official
     }
 
-    fn watched(
+    fn interceptor(
         &self,
         registry: &Registry,
         request: &Incoming<'_>,
         who: Option<&Principal>,
         is_deferred: bool,
-    ) -> Option<Arc<Watched>> {
+    ) -> Option<Arc<RequestInterceptor>> {
         let policy = registry.policy.as_ref();
         if policy.is_none() && !self.speaks_profile() {
             return None;
@@ -202,7 +202,7 @@ impl<E: Executor> ServerHost<E> {
             principal: who,
             is_deferred,
         };
-        Watched::new(policy, self.handle.config().profile, asked)
+        RequestInterceptor::new(policy, self.handle.config().profile, asked)
     }
 
     /// Counts a request against the client's rate.
@@ -242,7 +242,13 @@ impl<E: Executor> ServerHost<E> {
     }
 
     /// R-PER-06
-    fn limit(&self, request: &Incoming<'_>, key: CallKey, limit: Duration, watched: Arc<Watched>) {
+    fn limit(
+        &self,
+        request: &Incoming<'_>,
+        key: CallKey,
+        limit: Duration,
+        interceptor: Arc<RequestInterceptor>,
+    ) {
         // An action may have no id.
         let Some(id) = request.message.echo() else {
             return;
@@ -250,10 +256,10 @@ impl<E: Executor> ServerHost<E> {
         let call = (key, id, request.revision);
         let is_action = request.message.dialect() != Dialect::Rpc;
         self.handle.limit(call, limit, move |answer| {
-            watched.foresee(Outcome::TimedOut);
+            interceptor.foresee(Outcome::TimedOut);
             let why = format!("the tool took longer than {limit:?}");
-            let is_error = is_action || watched.tells_timeouts();
-            let answer = answer.watched(Some(watched));
+            let is_error = is_action || interceptor.tells_timeouts();
+            let answer = answer.intercepted(Some(interceptor));
             match is_error {
                 true => answer.error(ErrorKind::TimedOut, &why, None),
                 false => answer.result(|result| ToolResult::error(why).write(result)),

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::host::ServerHost;
-use crate::connection::{Answer, Bundle, Call, Disposition, Incoming};
+use crate::connection::{Answer, Bundle, Call, Disposition, Incoming, Operation};
 use crate::handler::Executor;
 use crate::json::{number, reader};
 use crate::mcp::{Era, ErrorKind};
-
-/// Marks a deferred batch; no operation has this number.
-pub(super) const BUNDLE: u32 = u32::MAX - 2;
 
 /// The settings that the server declared for batches.
 struct Declared<'a>(&'a str);
@@ -53,7 +50,7 @@ impl<E: Executor> ServerHost<E> {
             let data = format!("{{\"maxSize\":{most}}}");
             return answer.error(ErrorKind::InvalidParams, &why, Some(&data));
         }
-        Disposition::Deferred(BUNDLE)
+        Disposition::Deferred(Operation::ServeBatch)
     }
 
     /// Serves an accepted batch.

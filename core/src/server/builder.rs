@@ -9,7 +9,7 @@ use super::cache::CacheScope;
 use super::handlers::Handlers;
 use super::live::Live;
 use super::registry::{Registry, RegistryError};
-use super::seal::Seal;
+use super::state_signer::StateSigner;
 use super::tasks::TaskLimits;
 use crate::connection::{Config, Handle, Trace};
 use crate::handler::HandlerError;
@@ -23,7 +23,7 @@ use crate::policy::Policy;
 pub struct Server {
     pub(super) live: Arc<Live<Handlers>>,
     /// Signs the request state. If `None`, clients are not asked in rounds.
-    pub(super) seal: Option<Seal>,
+    pub(super) seal: Option<StateSigner>,
     config: Arc<Config>,
 }
 
@@ -85,7 +85,7 @@ pub struct Builder {
     pub(super) registry: Registry,
     pub(super) handlers: Handlers,
     trace: Option<Trace>,
-    seal: Option<Seal>,
+    seal: Option<StateSigner>,
     single_use: bool,
     failure: Option<RegistryError>,
 }
@@ -124,7 +124,7 @@ impl Builder {
     /// (2026-07-28, R-MRT-08). Random by default. Give the same key to all server processes that
     /// one client may reach, and keep the key secret.
     pub fn state_key(mut self, key: [u8; 32]) -> Self {
-        self.seal = Some(Seal::new(key));
+        self.seal = Some(StateSigner::new(key));
         self
     }
 
@@ -367,7 +367,7 @@ impl Builder {
         config.trace = self.trace.take();
         config.revisions = self.revisions;
         config.actions = self.actions;
-        let seal = self.seal.take().or_else(Seal::random);
+        let seal = self.seal.take().or_else(StateSigner::random);
         let once = self.single_use;
         let seal = seal.map(|seal| if once { seal.single_use() } else { seal });
         let (registry, handlers) = self.into_parts()?;

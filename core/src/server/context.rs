@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use super::registry::Registry;
 use super::rounds::Rounds;
-use super::seal::Seal;
+use super::state_signer::StateSigner;
 use super::tasks::TaskCall;
 use crate::connection::{Call, Handle, Principal, Progress, Replies, ReplyTo};
 use crate::correlate::CancelToken;
@@ -50,7 +50,11 @@ impl Context {
     /// A sentence for the client, to be sent as invalid params, if the `requestState` or the
     /// answers that the call brings from an earlier round are not valid (R-MRT-08, R-MRT-10,
     /// R-MRT-13).
-    pub fn new(handle: Handle, call: &Call, seal: Option<&Seal>) -> Result<Self, &'static str> {
+    pub fn new(
+        handle: Handle,
+        call: &Call,
+        seal: Option<&StateSigner>,
+    ) -> Result<Self, &'static str> {
         let who = call.reply.principal().map(Principal::as_str);
         let who = who.or_else(|| handle.principal());
         let rounds = seal.map(|seal| Rounds::begin(call, seal, who));

@@ -12,18 +12,20 @@ use super::live::{Offer, View};
 use super::operations::missing_data;
 use super::registry::Registry;
 use super::rounds::Attended;
-use super::seal::Seal;
+use super::state_signer::StateSigner;
 use super::tasks::Ended;
-use crate::connection::{Answer, Batch, Call, Disposition, Handle, Incoming, ResultWriter, Source};
+use crate::connection::{
+    Answer, Batch, Call, Disposition, Handle, Incoming, Operation, ResultWriter, Source,
+};
 use crate::handler::guarded::{Made, Outcome, guarded};
-use crate::handler::{Executor, HandlerError, Job, Operation, Spawner};
+use crate::handler::{Executor, HandlerError, Job, Spawner};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::ErrorKind;
 
 /// Runs handlers on a [`Spawner`], and inline tools on the driver's thread.
 pub struct HandlerExecutor {
     view: View<Handlers>,
-    seal: Option<Seal>,
+    seal: Option<StateSigner>,
     handle: Handle,
     timers: Option<Handle>,
     spawner: Arc<dyn Spawner>,
@@ -136,7 +138,7 @@ impl Executor for HandlerExecutor {
                 Ok(context) => {
                     // The timers of an HTTP exchange stop while its client does not read.
                     let context = context.sleeping_by(timers.clone());
-                    let context = match Operation::from_target(call.target) {
+                    let context = match call.operation {
                         Operation::CallTool(number) if offer.registry.has_tasks() => {
                             context.with_task(&offer.registry, number, &call)
                         }
@@ -173,14 +175,13 @@ fn carry_out(
 ) -> impl Future<Output = ()> + Send {
     // Created here, so that an answer is sent even if the future is never polled.
     let paid = false;
-    carry_out_owed(offer, call, Debt { context, paid })
+    carry_out_owed(offer, call, ReplyGuard { context, paid })
 }
 
-async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
+async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: ReplyGuard) {
     let context = debt.context.clone();
-    let operation = Operation::from_target(call.target);
     let Offer { registry, handlers } = &offer;
-    match operation {
+    match call.operation {
         Operation::CallTool(number) => {
             let Some(handler) = handlers.tools.get(number) else {
                 return debt.refuse_gone();
@@ -252,6 +253,10 @@ async fn carry_out_owed(offer: Offer<Handlers>, call: Call, mut debt: Debt) {
                 prompt.write(writer);
             });
         }
+        // The host keeps these to itself.
+        Operation::Listen | Operation::AwaitTask | Operation::ServeBatch | Operation::Own(_) => {
+            debt.refuse_gone();
+        }
     }
 }
 
@@ -295,12 +300,12 @@ fn attended<T>(context: &Context, make: impl FnOnce() -> Made<T>) -> Attended<T>
 
 /// The pending answer of one call. Dropped without an answer, it sends an internal error, so that
 /// no caller waits for a handler that is gone.
-struct Debt {
+struct ReplyGuard {
     context: Context,
     paid: bool,
 }
 
-impl Debt {
+impl ReplyGuard {
     fn pay(mut self, write: impl FnOnce(&mut ResultWriter<'_>)) {
         self.paid = true;
         let mut replies = self.context.connection().replies();
@@ -403,7 +408,7 @@ impl Debt {
     }
 }
 
-impl Drop for Debt {
+impl Drop for ReplyGuard {
     fn drop(&mut self) {
         if !self.paid {
             self.refuse(ErrorKind::Internal, "the handler ended without an answer");

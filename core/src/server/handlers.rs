@@ -10,9 +10,9 @@ use super::context::Context;
 use super::numbered::Numbered;
 use super::registry::Registry;
 use super::sanitise::Sanitiser;
-use crate::connection::{Call, Handle};
+use crate::connection::{Call, Handle, Operation};
+use crate::handler::HandlerError;
 use crate::handler::guarded::Made;
-use crate::handler::{HandlerError, Operation};
 use crate::message::MessageRef;
 
 pub(super) type Hook = Arc<dyn Fn(&Handle) + Send + Sync>;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::access::{Access, subject};
 use super::audience::Listener;
-use super::batch::BUNDLE;
 use super::builder::Server;
 use super::listen::Interests;
 use super::live::{Live, Source};
@@ -12,12 +11,12 @@ use super::operations::{missing, not_offered};
 use super::registry::{Pages, Registry, level, page};
 #[cfg(feature = "skills")]
 use super::skills::{Skills, file_of};
-use super::tasks::{Asker, RESULT, declares, missing_extension};
+use super::tasks::{Asker, declares, missing_extension};
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
-    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Implementation, Incoming, Principal,
-    Stray,
+    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Implementation, Incoming, Operation,
+    Principal, Stray,
 };
 use crate::error::ConnectionError;
 use crate::handler::Executor;
@@ -169,9 +168,6 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-/// Marks a deferred `subscriptions/listen` request; no operation has this number.
-const LISTEN: u32 = u32::MAX;
-
 impl<E: Executor> ServerHost<E> {
     /// R-SUB-01, R-SUB-12
     fn listen(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
@@ -187,7 +183,7 @@ impl<E: Executor> ServerHost<E> {
                 "too many streams are open, or they name too much",
                 None,
             ),
-            Ok(_) => Disposition::Deferred(LISTEN),
+            Ok(_) => Disposition::Deferred(Operation::Listen),
         }
     }
 
@@ -339,8 +335,8 @@ impl<E: Executor> Host for ServerHost<E> {
     }
 
     fn dispatch(&mut self, mut batch: Batch) {
-        self.watch(&mut batch);
-        for call in batch.take(LISTEN) {
+        self.intercept(&mut batch);
+        for call in batch.take(Operation::Listen) {
             let params = call.message.as_ref().params().unwrap_or("{}");
             // The params were checked before; a change of the offer since then does not matter.
             let who = call.reply.principal().map(Principal::as_str);
@@ -350,11 +346,11 @@ impl<E: Executor> Host for ServerHost<E> {
             }
         }
         if self.registry.has_tasks() {
-            for call in batch.take(RESULT) {
+            for call in batch.take(Operation::AwaitTask) {
                 self.registry.tasks().answer_at_end(&self.handle, call);
             }
         }
-        for call in batch.take(BUNDLE) {
+        for call in batch.take(Operation::ServeBatch) {
             self.serve_batch(&call);
         }
         if !batch.is_empty() {

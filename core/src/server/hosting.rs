@@ -6,9 +6,9 @@ use super::builder::Server;
 use super::executor::HandlerExecutor;
 use super::host::ServerHost;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, Source, StreamId,
+    Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, Operation, Source, StreamId,
 };
-use crate::handler::{Executor, Head, Operation, Spawner};
+use crate::handler::{Executor, Head, Spawner};
 use crate::mcp::Method;
 use crate::message::MessageRef;
 use crate::policy::Policy;

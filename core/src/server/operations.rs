@@ -7,8 +7,8 @@ use super::content::ToolResult;
 use super::host::ServerHost;
 use super::registry::quoted;
 use super::tasks::{Rule, declares, missing_extension};
-use crate::connection::{Answer, Disposition, Incoming};
-use crate::handler::{Executor, Operation};
+use crate::connection::{Answer, Disposition, Incoming, Operation};
+use crate::handler::Executor;
 use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
 use crate::mcp::profile::Failure;
@@ -24,7 +24,7 @@ impl<E: Executor> ServerHost<E> {
     ) -> Disposition {
         match self.executor().inline(operation, request, answer) {
             Ok(disposition) => disposition,
-            Err(_answer) => Disposition::Deferred(operation.to_target()),
+            Err(_answer) => Disposition::Deferred(operation),
         }
     }
 
@@ -71,7 +71,7 @@ impl<E: Executor> ServerHost<E> {
             };
         }
         if support != TaskSupport::Forbidden {
-            return Disposition::Deferred(operation.to_target());
+            return Disposition::Deferred(operation);
         }
         self.operate(operation, request, answer)
     }

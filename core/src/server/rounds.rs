@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::seal::{Seal, context_of};
+use super::state_signer::{StateSigner, context_of};
 use crate::connection::{Call, ResultWriter};
 use crate::handler::guarded::{Guarded, Outcome};
 use crate::json::{reader, string};
@@ -34,7 +34,7 @@ const UNREADABLE: &str = "the params of a call that asks its client are at most 
 /// The questions and answers of one call so far.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    seal: Seal,
+    seal: StateSigner,
     message: Message,
     method: Method,
     /// The caller, if known.
@@ -71,7 +71,7 @@ impl Rounds {
     /// R-MRT-13).
     pub fn begin(
         call: &Call,
-        seal: &Seal,
+        seal: &StateSigner,
         principal: Option<&str>,
     ) -> Result<Option<Arc<Self>>, &'static str> {
         // R-MRT-01

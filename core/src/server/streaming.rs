@@ -33,7 +33,7 @@ impl Context {
     /// use mcpbolt::server::{Arguments, Content, Context, Server, Tool};
     ///
     /// let server = Server::builder("tales", "1.0.0")
-    ///     .profile(Profile::Seed003)
+    ///     .profile(Profile::Extended)
     ///     .experimental("streaming", r#"{"tools":true}"#)
     ///     .tool(Tool::new("tell"), |_: Arguments, context: Context| async move {
     ///         match context.begin_pieces(&[Content::text("Once upon a time ")]) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
     Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Host, Incoming,
-    Progress, StreamId,
+    Operation, Progress, StreamId,
 };
 use mcpbolt::error::ConnectionError;
 use mcpbolt::mcp::{LogLevel, Side};
@@ -27,7 +27,7 @@ struct Keeper {
 
 impl Host for Keeper {
     fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
-        Disposition::Deferred(0)
+        Disposition::Deferred(Operation::Own(0))
     }
 
     fn dispatch(&mut self, batch: Batch) {

@@ -31,7 +31,11 @@ fn drawn() -> (Vec<String>, Arrows) {
 /// Every source file with the room it belongs to; the door, `lib.rs`, belongs to none.
 fn sources() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(crate_folder().join("src")).unwrap() {
+    let folders = ["codec/src", "src"].map(|folder| crate_folder().join(folder));
+    let entries = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap());
+    for entry in entries {
         let path = entry.unwrap().path();
         let room = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {

@@ -407,7 +407,10 @@ const CONSTANTS: &[(&str, &str)] = &[
         "io::http::serve::MAX_STREAMS",
         "a_connection_has_no_more_streams_than_may_be",
     ),
-    ("io::http::spare::MOST", "no_more_are_spared_than_may_be"),
+    (
+        "io::http::exchange_pool::MOST",
+        "no_more_are_spared_than_may_be",
+    ),
     (
         "io::http::standing::UNHEARD_BYTES",
         "a_client_that_is_not_heard_says_little",
@@ -474,7 +477,7 @@ const CONSTANTS: &[(&str, &str)] = &[
         "definitions_are_bounded_in_depth",
     ),
     (
-        "server::registry::remarks::MAX_REMARKS",
+        "server::registry::lints::MAX_REMARKS",
         "no_more_warnings_are_kept_than_may_be",
     ),
     (
@@ -495,6 +498,10 @@ const NO_BOUNDS: &[(&str, &str)] = &[
     ),
     ("WorkersConfig::stack_bytes", "passed to the system"),
     (
+        "connection::operation::MAX_NUMBER",
+        "follows from the width of a number",
+    ),
+    (
         "connection::params::MAX_DEPTH",
         "`Limits::max_depth` of what the program itself sends",
     ),
@@ -504,7 +511,6 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "the length of an array",
     ),
     ("frame::websocket::write::RESERVED", "reserved"),
-    ("handler::MAX_NUMBER", "follows from the width of a number"),
     ("io::driver::MAX_SLICES", "the length of an array"),
     (
         "io::driver::READ_BUDGET_BYTES",
@@ -686,9 +692,13 @@ fn tests(folder: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn each_limit_has_a_test_that_tries_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = fs::read_to_string(folder.join("src/limits.rs")).unwrap();
-    let mut limits = named(&source);
-    all_stated(&folder.join("src"), "", &mut limits);
+    let mut limits = BTreeSet::new();
+    for crate_of in ["src", "codec/src"].map(|sources| folder.join(sources)) {
+        limits.extend(named(
+            &fs::read_to_string(crate_of.join("limits.rs")).unwrap(),
+        ));
+        all_stated(&crate_of, "", &mut limits);
+    }
     let tried = [ROWS, OPTIONS, CONSTANTS].concat();
     let all = [&tried, NO_BOUNDS].concat();
     let rows: BTreeSet<_> = all.iter().map(|(limit, _)| (*limit).to_owned()).collect();
@@ -705,6 +715,7 @@ fn each_limit_has_a_test_that_tries_it() {
     );
     let mut known = BTreeSet::new();
     tests(&folder.join("src"), &mut known);
+    tests(&folder.join("codec/src"), &mut known);
     tests(&folder.join("tests"), &mut known);
     let absent = tried.iter().filter(|(_, test)| !known.contains(*test));
     let absent: Vec<_> = absent.collect();

@@ -17,7 +17,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use mcpbolt::connection::{
     Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Progress, StreamId,
+    Operation, Progress, StreamId,
 };
 use mcpbolt::mcp::{ErrorKind, Side};
 
@@ -54,7 +54,7 @@ struct Dealer {
 
 impl Host for Dealer {
     fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
-        Disposition::Deferred(0)
+        Disposition::Deferred(Operation::Own(0))
     }
 
     fn dispatch(&mut self, batch: Batch) {

@@ -4,13 +4,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mcpbolt::io::{ChildCommand, Exit, Heard, WireHandle};
+use mcpbolt::io::{ChildCommand, Exit, WireEvent, WireHandle};
 use mcpbolt::limits::Limits;
 
 const SOON: Duration = Duration::from_secs(20);
 
 /// A wire to `cat`: its handle, what it tells of, and how it ends.
-fn cat(limits: Limits) -> (WireHandle, Receiver<Heard>, JoinHandle<Exit>) {
+fn cat(limits: Limits) -> (WireHandle, Receiver<WireEvent>, JoinHandle<Exit>) {
     let child = ChildCommand::new("cat").spawn().unwrap();
     let handle = WireHandle::new(limits, child.wake());
     let (tell, told) = channel();
@@ -41,10 +41,10 @@ fn a_wire_carries_messages_as_they_are_and_tells_of_what_is_none() {
     let heard: Vec<_> = (0..4).map(|_| told.recv_timeout(SOON).unwrap()).collect();
     match &heard[..] {
         [
-            Heard::Message(first),
-            Heard::Bad(why),
-            Heard::Bad(long),
-            Heard::Message(last),
+            WireEvent::Message(first),
+            WireEvent::Bad(why),
+            WireEvent::Bad(long),
+            WireEvent::Message(last),
         ] => {
             assert_eq!(first.bytes(), ping.as_bytes());
             assert!(!why.is_empty());
@@ -78,12 +78,12 @@ fn a_wire_holds_back_who_is_faster() {
     let (mut came, mut rooms) = (0, 0);
     while came < sent {
         match told.recv_timeout(SOON).unwrap() {
-            Heard::Message(one) => {
+            WireEvent::Message(one) => {
                 came += 1;
                 handle.was_read(one.bytes().len());
             }
-            Heard::Room => rooms += 1,
-            Heard::Bad(why) => panic!("{why}"),
+            WireEvent::Room => rooms += 1,
+            WireEvent::Bad(why) => panic!("{why}"),
         }
     }
     assert!(rooms > 0, "who found no room was never told of any");

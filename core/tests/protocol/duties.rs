@@ -343,9 +343,9 @@ fn a_server_speaks_the_codes_of_a_profile() {
         let mut wire = Wire::open(&server, revision, json!({}));
         code(&wire.ask(revision, "tools/call", json!({"name": "nobody"})))
     };
-    assert_eq!(of(Profile::Seed002, Revision::V2025_03_26), -32001);
-    assert_eq!(of(Profile::Seed004, Revision::V2025_06_18), -32601);
-    assert_eq!(of(Profile::Seed002, Revision::V2026_07_28), -32602);
+    assert_eq!(of(Profile::Chain, Revision::V2025_03_26), -32001);
+    assert_eq!(of(Profile::Patterns, Revision::V2025_06_18), -32601);
+    assert_eq!(of(Profile::Chain, Revision::V2026_07_28), -32602);
 }
 
 /// R-RES-03, R-RES-05: a template of files gives out none that lie elsewhere.

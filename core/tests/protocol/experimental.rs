@@ -70,7 +70,7 @@ fn call(name: &str) -> Value {
 /// R-B3X-01, R-B3X-02, R-B3X-03: as many answers as requests, in their order, each of its own.
 #[test]
 fn requests_that_come_as_one_are_answered_as_one() {
-    let server = server(Profile::Seed003).build().unwrap();
+    let server = server(Profile::Extended).build().unwrap();
     let mut wire = open(&server);
     let mut named = call("echo");
     named["id"] = 0.into();
@@ -123,7 +123,7 @@ fn batches_are_served_where_they_are_declared() {
     assert_eq!(answer["error"]["code"], -32601);
     let plain = Server::builder("s", "1")
         .actions(true)
-        .profile(Profile::Seed003)
+        .profile(Profile::Extended)
         .build()
         .unwrap();
     assert_eq!(batch(&mut open(&plain), json!([]))["error"]["code"], -32601);
@@ -132,7 +132,7 @@ fn batches_are_served_where_they_are_declared() {
 /// R-B3X-04: what is not done in time gets an error; what is done keeps its result.
 #[test]
 fn the_time_of_a_batch_is_bounded() {
-    let server = server(Profile::Seed003).build().unwrap();
+    let server = server(Profile::Extended).build().unwrap();
     let mut wire = open(&server);
     let requests = json!([call("slow"), call("echo")]);
     assert!(
@@ -164,7 +164,7 @@ fn elements_are_requests_like_others() {
             .unwrap()
             .push((event.name.to_owned(), event.outcome.name()));
     });
-    let server = server(Profile::Seed003).policy(policy).build().unwrap();
+    let server = server(Profile::Extended).policy(policy).build().unwrap();
     let mut wire = open(&server);
     let mut steps = call("steps");
     steps["params"]["_meta"] = json!({"progressToken": "t"});
@@ -214,7 +214,7 @@ fn client(profile: Profile) -> Client {
 /// R-B3X-02: both forms of an error are read.
 #[test]
 fn a_client_sends_batches_and_reads_their_answers() {
-    let client = client(Profile::Seed003);
+    let client = client(Profile::Extended);
     let request = |name: &str| BatchRequest {
         method: "tools/call".into(),
         params: Some(json!({"name": name})),
@@ -227,7 +227,7 @@ fn a_client_sends_batches_and_reads_their_answers() {
 /// R-XST-01, R-XST-02: the first piece is the result, the others follow it, the last says so.
 #[test]
 fn a_result_comes_in_pieces_to_who_asks_for_it() {
-    let server = server(Profile::Seed003).build().unwrap();
+    let server = server(Profile::Extended).build().unwrap();
     let mut wire = open(&server);
     let whole = wire.ask(OLD, "tools/call", json!({"name": "tell"}));
     assert_eq!(whole["result"]["content"][0]["text"], "one two three");
@@ -262,11 +262,11 @@ fn a_result_comes_in_pieces_to_who_asks_for_it() {
 /// R-XST-01, R-XST-02: in order, at a client that asks for it.
 #[test]
 fn a_client_asks_for_pieces() {
-    let server = server(Profile::Seed003).build().unwrap();
+    let server = server(Profile::Extended).build().unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let sink = heard.clone();
     let client = Client::builder("c", "1")
-        .profile(Profile::Seed003)
+        .profile(Profile::Extended)
         .on_raw_notice(move |method, params| {
             let params: Value = serde_json::from_str(params.unwrap_or("{}")).unwrap();
             sink.lock()
@@ -293,7 +293,7 @@ fn a_client_asks_for_pieces() {
 /// R-XST-03: a list is kept as long as its server advises, where no revision says otherwise.
 #[test]
 fn a_client_keeps_lists_as_it_is_advised() {
-    for (profile, asked) in [(Profile::Seed003, 1), (Profile::Seed002, 3)] {
+    for (profile, asked) in [(Profile::Extended, 1), (Profile::Chain, 3)] {
         let lists = Arc::new(AtomicUsize::new(0));
         let count = lists.clone();
         let server = server(profile).build().unwrap();

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, Incoming, Opening,
-    Progress, RequestOptions, Response, Source,
+    Operation, Progress, RequestOptions, Response, Source,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::limits::{COPY_OUT_BYTES, Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
@@ -177,7 +177,7 @@ fn answers_and_cancels_of_one_read_come_before_its_requests() {
     }
     impl Host for Watch {
         fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
-            Disposition::Deferred(0)
+            Disposition::Deferred(Operation::Own(0))
         }
         fn dispatch(&mut self, batch: Batch) {
             self.begun += batch.len();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use mcpbolt::connection::{
-    Answer, Batch, Connection, Disposition, Framing, Handle, Incoming, StreamId,
+    Answer, Batch, Connection, Disposition, Framing, Handle, Incoming, Operation, StreamId,
 };
 use mcpbolt::handler::Executor;
 use mcpbolt::mcp::{ErrorKind, Method, Revision};
@@ -46,7 +46,7 @@ impl Executor for Whole {
         match request.method {
             Some(Method::ListTools) => Err(answer),
             Some(Method::Ping) => Ok(answer.result(|result| result.raw("own", "true"))),
-            _ => Ok(Disposition::Deferred(7)),
+            _ => Ok(Disposition::Deferred(Operation::Own(7))),
         }
     }
 
@@ -62,7 +62,7 @@ impl Executor for Whole {
     fn run(&mut self, batch: Batch) {
         let mut replies = self.handle.replies();
         for call in batch.calls() {
-            assert_eq!(call.target, 7);
+            assert_eq!(call.operation, Operation::Own(7));
             match self.welcomes {
                 true => replies.whole_result(&call.reply, r#"{"by":"the host"}"#),
                 false => replies.error(&call.reply, ErrorKind::InvalidParams, "not you", None),

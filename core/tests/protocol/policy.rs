@@ -135,7 +135,7 @@ fn what_is_denied_looks_as_if_it_was_not_there() {
 fn a_profile_with_a_word_for_it_says_that_it_is_denied() {
     let policy = Policy::new().permissions(permissions());
     let server = server()
-        .profile(Profile::Seed003)
+        .profile(Profile::Extended)
         .policy(policy)
         .build()
         .unwrap();
@@ -183,7 +183,7 @@ fn a_tool_that_takes_too_long_is_answered_without_it() {
 
     let policy = Policy::new().tool_timeout(Duration::from_millis(50));
     let server = self::server()
-        .profile(Profile::Seed003)
+        .profile(Profile::Extended)
         .policy(policy)
         .build()
         .unwrap();
@@ -219,7 +219,7 @@ fn a_resource_that_is_too_large_is_not_given_out() {
         assert_eq!(small["result"]["contents"][0]["text"], "secret");
     });
     let old = Revision::V2024_11_05;
-    let mut wire = Wire::open(&build(Profile::Seed003), old, json!({}));
+    let mut wire = Wire::open(&build(Profile::Extended), old, json!({}));
     let large = wire.ask(old, "resources/read", json!({"uri": "file:///srv/a.txt"}));
     assert_eq!(code(&large), -32001, "{large}");
     assert_eq!(large["error"]["data"]["uri"], "file:///srv/a.txt");

@@ -429,10 +429,14 @@ fn read(profile: Profile, shown: &Value, method: &str, what: &str) {
 #[test]
 fn a_client_opens_as_its_profile_has_it() {
     for (profile, version, ready) in [
-        (Profile::Seed001, "2025-06-18", "notifications/initialized"),
-        (Profile::Seed002, "2025-03-26", "initialized"),
-        (Profile::Seed003, "2024-11-05", "notifications/initialized"),
-        (Profile::Seed004, "2025-03-26", "notifications/initialized"),
+        (
+            Profile::Reference,
+            "2025-06-18",
+            "notifications/initialized",
+        ),
+        (Profile::Chain, "2025-03-26", "initialized"),
+        (Profile::Extended, "2024-11-05", "notifications/initialized"),
+        (Profile::Patterns, "2025-03-26", "notifications/initialized"),
     ] {
         let mut client = ByHand::new(profile);
         let said = client.say();
@@ -448,7 +452,7 @@ fn a_client_opens_as_its_profile_has_it() {
         );
         let result = json!({"protocolVersion": version, "capabilities": {"tools": {}}});
         client.hear(&json!({"jsonrpc": "2.0", "id": hello["id"], "result": result}).to_string());
-        let lenient = matches!(profile, Profile::Seed002 | Profile::Seed003);
+        let lenient = matches!(profile, Profile::Chain | Profile::Extended);
         assert_eq!(client.connection.is_closed(), !lenient, "{profile}");
         if lenient {
             let bare = json!({"jsonrpc": "2.0", "method": ready});
@@ -462,10 +466,10 @@ fn a_client_opens_as_its_profile_has_it() {
 fn a_version_that_is_not_spoken_gets_the_one_of_the_profile() {
     for (profile, version) in [
         (Profile::Official, Some("2025-11-25")),
-        (Profile::Seed001, None),
-        (Profile::Seed002, Some("2025-03-26")),
-        (Profile::Seed003, Some("2024-11-05")),
-        (Profile::Seed004, Some("2025-03-26")),
+        (Profile::Reference, None),
+        (Profile::Chain, Some("2025-03-26")),
+        (Profile::Extended, Some("2024-11-05")),
+        (Profile::Patterns, Some("2025-03-26")),
     ] {
         let server = Server::builder("s", "1").profile(profile).build().unwrap();
         let mut wire = Wire::new(server);
@@ -543,11 +547,11 @@ fn nothing_of_a_profile_leaks_into_official_traffic() {
 /// R-S14-04: a failure of the carrier, an error of the protocol and a tool that fails are three things.
 #[test]
 fn three_kinds_of_failure_are_kept_apart() {
-    let server = gristle(Server::builder("s", "1").profile(Profile::Seed004))
+    let server = gristle(Server::builder("s", "1").profile(Profile::Patterns))
         .build()
         .unwrap();
     let mut config = Client::config("c", "1");
-    config.profile = Profile::Seed004;
+    config.profile = Profile::Patterns;
     config.opening = Opening::Handshake;
     let handle = mcpbolt::io::connect_pair(&server, config).unwrap();
     let client = mcpbolt::client::block_on(Client::open(handle)).unwrap();
@@ -583,7 +587,7 @@ fn a_cancelled_call_is_answered_once_where_the_profile_says_so() {
             .map(|said| said["error"]["code"].as_i64())
             .collect();
         let expected: &[_] = match profile {
-            Profile::Seed004 => &[Some(-32800)],
+            Profile::Patterns => &[Some(-32800)],
             _ => &[],
         };
         assert_eq!(codes, expected, "{profile} {heard:?}");

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use mcpbolt::client::{Client, ClientHost, block_on};
-use mcpbolt::connection::{Answer, Batch, CallKey, Connection, Disposition, Host, Incoming};
+use mcpbolt::connection::{
+    Answer, Batch, CallKey, Connection, Disposition, Host, Incoming, Operation,
+};
 use mcpbolt::error::RequestError;
-use mcpbolt::handler::{Executor, HandlerError, Operation};
+use mcpbolt::handler::{Executor, HandlerError};
 use mcpbolt::io::join;
 use mcpbolt::limits::CHECK_HERE_BYTES;
 use mcpbolt::mcp::{ErrorKind, Method};

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
     Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    RequestOptions, Response, Stray, StreamId,
+    Operation, RequestOptions, Response, Stray, StreamId,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
@@ -34,7 +34,7 @@ impl Host for Recorder {
         if request.message.method().as_deref() == Some("inline") {
             return answer.error(ErrorKind::Internal, "inline", None);
         }
-        Disposition::Deferred(7)
+        Disposition::Deferred(Operation::Own(7))
     }
 
     fn dispatch(&mut self, batch: Batch) {

@@ -13,12 +13,12 @@ use anyhow::{Result, ensure};
 use crate::log::Log;
 use crate::repo::{self, cargo, command};
 
-const UNITS: &str = "-p mcpbolt --no-default-features --lib";
+const UNITS: &str = "-p mcpbolt-codec -p mcpbolt --no-default-features --lib";
 
 pub fn loom(log: &mut Log) -> Result<()> {
     let mut test = cargo(&format!("test {UNITS} --target {}", host()?));
     // The models run for seconds, so the crates that they run in are fully optimised.
-    for package in ["generator", "loom", "mcpbolt"] {
+    for package in ["generator", "loom", "mcpbolt-codec", "mcpbolt"] {
         let fast = format!("profile.dev.package.{package}.opt-level=3");
         test.args(["--config", &fast]);
     }
@@ -41,20 +41,22 @@ pub fn address(log: &mut Log) -> Result<()> {
 
 /// The unit tests, then servers and clients in one process: on workers, sockets and HTTP.
 pub fn thread(log: &mut Log) -> Result<()> {
-    let what = "-Zbuild-std -p mcpbolt --all-features --lib --test io --test network";
+    let what =
+        "-Zbuild-std -p mcpbolt-codec -p mcpbolt --all-features --lib --test io --test network";
     let mut test = sanitized(what, "thread", "")?;
     let suppressions = repo::root().join("xtask/tsan.supp");
     // The tool waits for a second at the end of each process, and servers leave threads running then.
     let options = "atexit_sleep_ms=0:report_thread_leaks=0";
     let options = format!("suppressions={}:{options}", suppressions.display());
     test.env("TSAN_OPTIONS", options);
-    // Their children do not inherit the options, and so end late.
-    for late in [
+    // The children of the first two do not inherit the options, and so end late. The third begins more
+    // sessions within a second than this tool allows.
+    let late = [
         "a_child_answers_and_ends_with_its_stdin",
         "nothing_is_left_in_the_group",
-    ] {
-        test.args(["--skip", late]);
-    }
+        "bare_streams_lock_nobody_out",
+    ];
+    test.args(late.iter().flat_map(|test| ["--skip", test]));
     run(log, test, folder())
 }
 

@@ -8,7 +8,8 @@ use crate::log::Log;
 use crate::repo::{self, cargo};
 
 /// The published packages: the crate, the native modules of the two packages, the command.
-const PUBLISHED: &str = "-p mcpbolt -p mcpbolt-python -p mcpbolt-node -p mcpbolt-cli";
+const PUBLISHED: &str =
+    "-p mcpbolt-codec -p mcpbolt -p mcpbolt-python -p mcpbolt-node -p mcpbolt-cli";
 
 /// Licences that require no more than a notice. `CDLA-Permissive-2.0` covers the list of root
 /// certificates, `Unicode-3.0` the tables of Unicode.

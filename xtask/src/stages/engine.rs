@@ -141,7 +141,7 @@ fn replay(log: &mut Log, seconds: &str) -> Result<()> {
 }
 
 pub fn docs(log: &mut Log) -> Result<()> {
-    let mut doc = cargo("doc -p mcpbolt --all-features --no-deps");
+    let mut doc = cargo("doc -p mcpbolt-codec -p mcpbolt --all-features --no-deps");
     doc.env("RUSTDOCFLAGS", "-D warnings");
     log.run(doc)
 }

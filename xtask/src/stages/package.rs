@@ -9,7 +9,7 @@ use super::readme::block;
 use crate::log::Log;
 use crate::repo::{self, cargo, command};
 
-/// Packs the crate, unpacks it, and builds the README's Rust programs against it as an empty
+/// Packs the crates, unpacks them, and builds the README's Rust programs against it as an empty
 /// project would.
 pub fn package(log: &mut Log) -> Result<()> {
     programs(log).map(drop)
@@ -17,7 +17,7 @@ pub fn package(log: &mut Log) -> Result<()> {
 
 /// Does the same, and returns the built programs: the README's server and client.
 pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
-    let packed = unpacked(log)?;
+    let [codec, packed] = unpacked(log)?;
     let project = repo::cache().join("readme/rust");
     let made = repo::target().join("debug");
     let binary = made.join("server").display().to_string();
@@ -34,33 +34,40 @@ pub fn programs(log: &mut Log) -> Result<(PathBuf, PathBuf)> {
         client.replace("path/to/server", &binary),
     )?;
     let dependencies = format!(
-        "mcpbolt = {{ path = {packed:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\""
+        "mcpbolt = {{ path = {packed:?} }}\nschemars = \"1\"\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\n[patch.crates-io]\nmcpbolt-codec = {{ path = {codec:?} }}"
     );
     build_user(&project, &dependencies, log)?;
     Ok((made.join("server"), made.join("client")))
 }
 
-/// Unpacks the crate as it would be published. If it is unchanged, the folder is left untouched, so that
-/// cargo does not rebuild it.
-fn unpacked(log: &mut Log) -> Result<PathBuf> {
-    log.run(cargo("package -p mcpbolt --allow-dirty --no-verify"))?;
-    let name = format!("mcpbolt-{}", repo::workspace_value("version")?);
-    let file = format!("{name}.crate");
-    let packed = repo::target().join("package").join(&file);
+/// Unpacks the crates as they would be published, and returns the folder of each. Those that are unchanged
+/// are left untouched, so that cargo does not rebuild them.
+fn unpacked(log: &mut Log) -> Result<[PathBuf; 2]> {
+    log.run(cargo(
+        "package -p mcpbolt-codec -p mcpbolt --allow-dirty --no-verify",
+    ))?;
+    let version = repo::workspace_value("version")?;
     let folder = repo::cache().join("package");
-    let (bytes, before) = (fs::read(&packed)?, folder.join(&file));
-    if fs::read(&before).is_ok_and(|old| old == bytes) {
-        return Ok(folder.join(name));
-    }
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
     fs::create_dir_all(&folder)?;
-    let mut unpack = command("tar", ["-xzf"]);
-    unpack.arg(&packed).arg("-C").arg(&folder);
-    log.run(unpack)?;
-    fs::write(before, bytes)?;
-    Ok(folder.join(name))
+    let unpack = |name: &str, log: &mut Log| -> Result<PathBuf> {
+        let name = format!("{name}-{version}");
+        let file = format!("{name}.crate");
+        let packed = repo::target().join("package").join(&file);
+        let (own, before) = (folder.join(&name), folder.join(&file));
+        let bytes = fs::read(&packed)?;
+        if fs::read(&before).is_ok_and(|old| old == bytes) {
+            return Ok(own);
+        }
+        if own.exists() {
+            fs::remove_dir_all(&own)?;
+        }
+        let mut unpack = command("tar", ["-xzf"]);
+        unpack.arg(&packed).arg("-C").arg(&folder);
+        log.run(unpack)?;
+        fs::write(before, bytes)?;
+        Ok(own)
+    };
+    Ok([unpack("mcpbolt-codec", log)?, unpack("mcpbolt", log)?])
 }
 
 /// Builds a project outside this workspace. It gets the workspace's versions and profiles, so

@@ -16,9 +16,9 @@ use super::cursor::Cursor;
 use super::known::OutputSchema;
 use super::results::CallToolResult;
 use super::{Client, parse};
-use crate::connection::RequestOptions;
-use crate::error::{PeerError, RequestError};
-use crate::json::{number, reader};
+use crate::connection::{RequestOptions, read_error};
+use crate::error::RequestError;
+use crate::json::reader;
 use crate::mcp::{Method, TaskForm, TaskStatus, extension};
 use crate::message::Message;
 
@@ -271,12 +271,5 @@ impl Task {
 /// The error of a failed task.
 fn failure(state: &str) -> RequestError {
     let error = reader::find(state, "error").unwrap_or("{}");
-    let text = reader::find(error, "message").and_then(reader::as_str);
-    RequestError::Peer(PeerError {
-        code: reader::find(error, "code")
-            .and_then(number::as_i64)
-            .unwrap_or(-32603),
-        message: text.unwrap_or_default().into(),
-        data: reader::find(error, "data").map(Box::from),
-    })
+    RequestError::Peer(read_error(error))
 }

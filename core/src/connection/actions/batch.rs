@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::super::StreamId;
 use super::super::core::Core;
 use super::super::host::{Batch, CallKey, Disposition, Host, Incoming, Record as Deferred};
+use super::super::operation::Operation;
 use super::super::stream::{Entry, Exchange, Wire};
 use super::{REVISION, Underway, close_now};
 use crate::action::encode::{self, ActionError};
@@ -40,7 +41,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug)]
-enum Operation {
+enum Item {
     Call(Box<Message>),
     /// An operation that cannot be run: the type of error and a message.
     Wrong(ErrorType, String),
@@ -51,7 +52,7 @@ pub(super) fn is_one(message: &MessageRef<'_>) -> bool {
     message.name().is_some_and(|name| name == action::BATCH)
 }
 
-impl Operation {
+impl Item {
     /// Decodes the operation in `frame`; `auth` are the credentials of the whole batch.
     fn of(frame: Option<Frame<'_>>, auth: Option<&str>, max_depth: usize) -> Self {
         let mut record = Record::new();
@@ -169,14 +170,14 @@ impl Run {
         self.results.push(b'}');
     }
 
-    fn next(&mut self, max_depth: usize) -> Option<Operation> {
+    fn next(&mut self, max_depth: usize) -> Option<Item> {
         if self.failures > 0 && !self.continues {
             return None;
         }
         let place = self.operations.next()?;
         let whole = self.whole.frame();
         let frame = whole.and_then(|whole| whole.part(place.start, place.end));
-        Some(Operation::of(frame, self.auth.as_deref(), max_depth))
+        Some(Item::of(frame, self.auth.as_deref(), max_depth))
     }
 
     fn data(&self) -> String {
@@ -234,8 +235,8 @@ impl Core {
     ) {
         while let Some(operation) = run.next(self.config.limits.max_depth) {
             let message = match operation {
-                Operation::Call(message) => *message,
-                Operation::Wrong(kind, why) => {
+                Item::Call(message) => *message,
+                Item::Wrong(kind, why) => {
                     let mut answer = Vec::new();
                     encode::open_error(&mut answer, false, &ActionError::new(kind, &why));
                     run.note(&answer);
@@ -255,8 +256,8 @@ impl Core {
                     // The answer is a whole line.
                     run.note(answer.strip_suffix(b"}\n").unwrap_or(&answer));
                 }
-                Disposition::Deferred(target) => {
-                    let call = (message, target);
+                Disposition::Deferred(operation) => {
+                    let call = (message, operation);
                     return self.defer(exchange, stream, run, call, host);
                 }
             }
@@ -269,7 +270,7 @@ impl Core {
         exchange: &mut Exchange,
         stream: StreamId,
         run: Box<Run>,
-        (message, target): (Message, u32),
+        (message, operation): (Message, Operation),
         host: &mut dyn Host,
     ) {
         let cancel = CancelToken::new();
@@ -289,9 +290,9 @@ impl Core {
             key: CallKey { stream, incoming },
             method: Some(Method::CallTool),
             revision: REVISION,
-            target,
+            operation,
             cancel,
-            watch: None,
+            interceptor: None,
         };
         host.dispatch(Batch {
             block: message.into_block(),

@@ -11,8 +11,8 @@
 //! Answers appended here are left open: their metadata and last brace follow when they are sent.
 
 use super::super::answer::{Places, ResultWriter, append_object};
+use super::super::interceptor::{Interceptor, Verdict};
 use super::super::scratch;
-use super::super::watch::{Verdict, Watch};
 use crate::action::ErrorType;
 use crate::action::encode::{self, ActionError};
 use crate::json::{number, reader};
@@ -24,27 +24,27 @@ pub(crate) fn result(
     out: &mut Vec<u8>,
     dialect: Dialect,
     revision: Revision,
-    watch: Option<&dyn Watch>,
+    interceptor: Option<&dyn Interceptor>,
     write: impl FnOnce(&mut ResultWriter<'_>),
 ) {
     let (mut object, mut places) = (scratch::take(), Places::default());
     append_object(&mut object, revision, Some(&mut places), write);
     let text = std::str::from_utf8(&object).unwrap_or("{}");
-    match watch.is_some() || places.incomplete {
-        true => whole_result(out, dialect, watch, text),
+    match interceptor.is_some() || places.incomplete {
+        true => whole_result(out, dialect, interceptor, text),
         false => kept(out, dialect, text, places.find(text)),
     }
     scratch::put(object);
 }
 
-/// Appends a result object, raw JSON, or what `watch` puts in its place.
+/// Appends a result object, raw JSON, or what `interceptor` puts in its place.
 pub(crate) fn whole_result(
     out: &mut Vec<u8>,
     dialect: Dialect,
-    watch: Option<&dyn Watch>,
+    interceptor: Option<&dyn Interceptor>,
     object: &str,
 ) {
-    match watch.map_or(Verdict::Keep, |watch| watch.result(object)) {
+    match interceptor.map_or(Verdict::Keep, |interceptor| interceptor.result(object)) {
         Verdict::Keep => kept(out, dialect, object, members(object)),
         Verdict::Replace(object) => kept(out, dialect, &object, members(&object)),
         Verdict::Refuse(kind, why, data) => error(out, dialect, kind, &why, data.as_deref()),

@@ -14,6 +14,7 @@ use super::body::HttpBody;
 use super::collect::collect;
 use super::events::{self, Encoder, Events, messages};
 use super::exchange::{Answering, Exchange};
+use super::exchange_pool::ExchangePool;
 use super::gate::{self, Admitted, Gate, Wish};
 use super::media;
 use super::options::HttpOptions;
@@ -21,7 +22,6 @@ use super::route::legacy_session;
 use super::running::Running;
 use super::session::Session;
 use super::sessions::Sessions;
-use super::spare::Spare;
 use super::timekeeper::Timekeeper;
 use crate::buffer::Input;
 use crate::connection::{Config, Source};
@@ -51,7 +51,7 @@ pub struct Endpoint {
     timekeeper: Timekeeper,
     pub(super) metrics: Arc<Metrics>,
     /// Finished exchanges, kept for reuse.
-    pub(super) spare: Spare,
+    pub(super) spare: ExchangePool,
     /// Streams of actions that are answered in parts.
     pub(super) running: Arc<Running>,
     pub(super) stop: CancelToken,
@@ -98,7 +98,7 @@ impl Endpoint {
             options,
             timekeeper: Timekeeper::default(),
             metrics,
-            spare: Spare::default(),
+            spare: ExchangePool::default(),
             stop: CancelToken::new(),
         })
     }

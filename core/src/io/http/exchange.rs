@@ -12,7 +12,7 @@ use hyper::header::HeaderMap;
 
 use super::events::{self, Encoder, Message, messages};
 use super::headers;
-use super::wait::{Alarm, Bell};
+use super::wait::{Alarm, Notifier};
 use crate::buffer::Input;
 use crate::connection::Principal;
 use crate::connection::{
@@ -86,7 +86,7 @@ pub struct Exchange {
     connection: Connection,
     stream: StreamId,
     host: Checked,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     alarm: Alarm,
     /// The principal that sends the request.
     principal: Option<Principal>,
@@ -104,7 +104,7 @@ impl Exchange {
         principal: Option<&Principal>,
     ) -> Self {
         let mut connection = Connection::new(config.clone(), Instant::now());
-        let bell = Bell::new();
+        let bell = Notifier::new();
         connection.set_wake(bell.clone());
         if let Some(principal) = principal {
             connection.set_principal(principal.clone());

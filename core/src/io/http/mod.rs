@@ -76,6 +76,8 @@ mod events;
 #[cfg(feature = "http")]
 mod exchange;
 #[cfg(feature = "http")]
+mod exchange_pool;
+#[cfg(feature = "http")]
 mod forwarded;
 #[cfg(feature = "http")]
 mod gate;
@@ -111,8 +113,6 @@ mod sessions;
 #[cfg(feature = "http")]
 mod source;
 #[cfg(feature = "http")]
-mod spare;
-#[cfg(feature = "http")]
 mod standing;
 #[cfg(feature = "http")]
 mod timekeeper;
@@ -125,7 +125,7 @@ use super::wait;
 #[cfg(feature = "http")]
 pub use self::body::HttpBody;
 #[cfg(feature = "http-client")]
-pub use self::client::{Along, Arrived, HttpClientOptions, Proxy, Relay, RelayOptions};
+pub use self::client::{HttpClientOptions, Proxy, Relay, RelayEvent, RelayOptions, SendOptions};
 #[cfg(feature = "http")]
 pub use self::endpoint::Peer;
 #[cfg(feature = "http")]

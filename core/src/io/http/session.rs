@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::events::{Message, messages};
 use super::log::{Log, Logs, Position, Which};
-use super::wait::{Alarm, Bell};
+use super::wait::{Alarm, Notifier};
 use crate::buffer::Input;
 use crate::connection::{Config, Connection, Framing, Held, Principal, Source, StreamId, Wake};
 use crate::error::ConnectionError;
@@ -36,7 +36,7 @@ const SESSION_BYTES: usize = 10 << 10;
 pub struct Session {
     id: Arc<str>,
     principal: Option<Principal>,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     /// How many messages the client has sent, counted up to 3: determines the stage.
     came: AtomicU8,
     /// When the handshake must be finished.
@@ -88,7 +88,7 @@ impl Session {
     ) -> Self {
         let now = Instant::now();
         let mut connection = Connection::new(config.clone(), now);
-        let bell = Bell::new();
+        let bell = Notifier::new();
         connection.set_wake(bell.clone());
         if let Some(principal) = &principal {
             connection.set_principal(principal.clone());

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::wait::{Alarm, Bell};
+use super::wait::{Alarm, Notifier};
 use crate::connection::{
     Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, Incoming,
 };
@@ -23,7 +23,7 @@ impl Timekeeper {
     pub fn handle(&self, config: &Arc<Config>) -> &Handle {
         self.0.get_or_init(|| {
             let mut connection = Connection::new(config.clone(), Instant::now());
-            let bell = Bell::new();
+            let bell = Notifier::new();
             connection.set_wake(bell.clone());
             let handle = connection.handle();
             let mut alarm = Alarm::default();
@@ -37,7 +37,7 @@ impl Timekeeper {
 
 fn poll(
     connection: &mut Connection,
-    bell: &Bell,
+    bell: &Notifier,
     alarm: &mut Alarm,
     cx: &mut Context<'_>,
 ) -> Poll<()> {

@@ -20,7 +20,7 @@ use crate::io::open::ConnectOptions;
 use crate::io::runtime::runtime;
 use crate::io::spawn::{invalid, workers};
 use crate::io::trace::traced;
-use crate::io::wait::Bell;
+use crate::io::wait::Notifier;
 use crate::limits::Limits;
 
 /// A byte stream of any transport.
@@ -125,7 +125,7 @@ impl ClientBuilder {
         let now = Instant::now();
         let longest = config.limits.max_message_bytes;
         let connection = Connection::new(config, now);
-        let bell = Bell::new();
+        let bell = Notifier::new();
         connection.set_wake(bell.clone());
         let (client, host) = prepared.connect(connection.handle(), workers());
         let terms = Terms {

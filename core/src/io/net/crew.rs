@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::connection::Wake;
 use crate::handler::Spawner;
-use crate::io::wait::Bell;
+use crate::io::wait::Notifier;
 use crate::io::wake::WakeUps;
 use crate::io::workers::{Lead, Workers, WorkersConfig};
 
@@ -28,7 +28,7 @@ const BEAT: Duration = Duration::from_secs(10);
 pub struct Crew {
     workers: Arc<Workers>,
     /// Tells the leader that there are jobs.
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     runtime: Runtime,
 }
 
@@ -36,7 +36,7 @@ impl Crew {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             workers: Arc::new(Workers::new(WorkersConfig::default())),
-            bell: Bell::new(),
+            bell: Notifier::new(),
             runtime: Builder::new_current_thread().enable_all().build()?,
         })
     }
@@ -93,7 +93,7 @@ type Shift = (Runtime, Sender<()>, Arc<Workers>);
 /// The duty of the leading worker.
 struct Watch {
     shift: Mutex<Option<Shift>>,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     /// Wake-ups made on the runtime, where they do not cost a system call each.
     late: Mutex<WakeUps>,
     ended: Arc<AtomicBool>,

@@ -26,7 +26,7 @@ use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
 use crate::io::hosted::Owned;
 use crate::io::machine::Machine;
-use crate::io::wait::{Alarm, Bell};
+use crate::io::wait::{Alarm, Notifier};
 use crate::limits::later;
 
 /// Bytes read in one turn before other tasks run.
@@ -97,7 +97,7 @@ pub struct Terms {
 }
 
 /// Drives a machine on a socket until both have ended.
-pub async fn drive<S, M>(stream: S, machine: M, bell: Arc<Bell>, terms: Terms)
+pub async fn drive<S, M>(stream: S, machine: M, bell: Arc<Notifier>, terms: Terms)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     M: Carried,
@@ -129,7 +129,7 @@ where
 struct Drive<S, M: Carried> {
     stream: S,
     machine: M,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     alarm: Alarm,
     grace: Duration,
     stop: Option<Cancelled>,

@@ -15,7 +15,7 @@ use crate::correlate::CancelToken;
 use crate::io::hosted::Owned;
 use crate::io::http::{HttpOptions, Principal};
 use crate::io::trace::traced;
-use crate::io::wait::Bell;
+use crate::io::wait::Notifier;
 use crate::server::Hosting;
 
 /// Properties of one accepted connection.
@@ -126,7 +126,7 @@ impl Reception {
         if let Some(principal) = principal {
             connection.set_principal(principal);
         }
-        let bell = Bell::new();
+        let bell = Notifier::new();
         connection.set_wake(bell.clone());
         let mut host = self.hosting.host(connection.handle(), None);
         connection.set_source(&source);

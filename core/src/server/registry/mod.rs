@@ -5,8 +5,8 @@ mod checks;
 mod declared;
 mod error;
 mod extend;
+mod lints;
 mod pages;
-mod remarks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -17,8 +17,8 @@ use self::checks::Schemas;
 pub(super) use self::checks::quoted;
 pub use self::error::RegistryError;
 use self::extend::ExtensionMethod;
+use self::lints::Lints;
 pub(super) use self::pages::{Pages, Paging, cursor, page};
-use self::remarks::Remarks;
 use super::access::Guard;
 use super::actions::Health;
 use super::audience::{Audience, Change};
@@ -30,8 +30,8 @@ use super::numbered::Numbered;
 use super::skills::Skills;
 use super::tasks::Tasks;
 use super::template::{self, CheckedUri, Template};
-use crate::connection::{Budget, References};
-use crate::handler::{HandlerError, Operation};
+use crate::connection::{Budget, Operation, References};
+use crate::handler::HandlerError;
 use crate::mcp::{LogLevel, Profile, Revision, TaskSupport};
 use crate::policy::{Permissions, Policy};
 use crate::schema::Schema;
@@ -72,7 +72,7 @@ pub struct Registry {
     methods: Numbered<ExtensionMethod>,
     method_names: HashMap<String, u32>,
     /// Warnings noticed while serving.
-    pub(super) remarks: Arc<Remarks>,
+    pub(super) remarks: Arc<Lints>,
     page_size: Option<NonZeroUsize>,
     cache: CacheHint,
     lists: [OnceLock<Arc<Lists>>; 5],
@@ -323,7 +323,7 @@ impl Registry {
             .collect()
     }
 
-    /// Declares completion of arguments: [`Operation::Complete`](crate::handler::Operation).
+    /// Declares completion of arguments: [`Operation::Complete`](crate::connection::Operation).
     pub fn offer_completion(&mut self) {
         self.completes = true;
     }
@@ -374,6 +374,8 @@ impl Registry {
             Operation::GetPrompt(number) => self.prompts.get(number).is_some(),
             Operation::Complete => self.completes,
             Operation::Extension(number) => self.methods.get(number).is_some(),
+            Operation::Listen | Operation::AwaitTask | Operation::ServeBatch => false,
+            Operation::Own(_) => false,
         }
     }
 

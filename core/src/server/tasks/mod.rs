@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub(super) use self::call::Ended;
 pub use self::call::TaskCall;
-pub(super) use self::requests::{RESULT, Rule, declares, missing_extension};
+pub(super) use self::requests::{Rule, declares, missing_extension};
 pub(super) use self::task::Task;
 use self::task::{Outcome, State};
 use crate::connection::{Budget, Handle, Held, Source};

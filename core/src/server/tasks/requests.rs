@@ -3,14 +3,11 @@
 use std::time::Instant;
 
 use super::{Asker, Task, Tasks, belongs, keeps};
-use crate::connection::{Answer, Disposition, Handle, Incoming, Principal};
+use crate::connection::{Answer, Disposition, Handle, Incoming, Operation, Principal};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, TaskForm, TaskSupport, extension};
 use crate::message::Field;
 use crate::server::registry::Registry;
-
-/// Marks a deferred `tasks/result` that waits for the end of a task; no operation has this number.
-pub(in crate::server) const RESULT: u32 = u32::MAX - 1;
 
 /// Number of tasks on one page of a list.
 const PAGE: usize = 100;
@@ -88,7 +85,7 @@ impl Tasks {
             return answer.error(ErrorKind::InvalidParams, "no such task", None);
         };
         match method {
-            Method::TaskResult => Disposition::Deferred(RESULT),
+            Method::TaskResult => Disposition::Deferred(Operation::AwaitTask),
             Method::CancelTask => {
                 let had_ended = !self.end(&task, None, false, &registry.budget);
                 task.cancel.cancel(Some("the task was cancelled"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcpbolt::error::{CarrierError, CarrierFault};
 use mcpbolt::io::Backoff;
-use mcpbolt::io::http::{Along, Arrived, HttpClientOptions, Relay, RelayOptions};
+use mcpbolt::io::http::{HttpClientOptions, Relay, RelayEvent, RelayOptions, SendOptions};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, opening};
@@ -16,7 +16,7 @@ use super::{PATIENCE, until};
 /// A client that has no engine: what it says is written here.
 struct Raw {
     relay: Relay,
-    told: Receiver<Arrived>,
+    told: Receiver<RelayEvent>,
 }
 
 impl Raw {
@@ -36,17 +36,17 @@ impl Raw {
     }
 
     fn send(&self, message: &Value) -> u64 {
-        self.relay.send(message.to_string(), Along::default())
+        self.relay.send(message.to_string(), SendOptions::default())
     }
 
-    fn next(&self) -> Arrived {
+    fn next(&self) -> RelayEvent {
         self.told.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The next message, and what it belongs to.
     fn message(&self) -> (Option<u64>, Value) {
         loop {
-            if let Arrived::Message { of, message } = self.next() {
+            if let RelayEvent::Message { of, message } = self.next() {
                 self.relay.was_read(message.bytes().len());
                 return (of, serde_json::from_slice(message.bytes()).unwrap());
             }
@@ -56,7 +56,7 @@ impl Raw {
     fn done(&self, wanted: u64) -> Result<(), CarrierError> {
         loop {
             match self.next() {
-                Arrived::Done { of, outcome } if of == wanted => return outcome,
+                RelayEvent::Done { of, outcome } if of == wanted => return outcome,
                 _ => {}
             }
         }
@@ -130,7 +130,7 @@ fn a_session_is_carried_by_a_server_of_this_crate() {
     }
     assert_eq!(raw.relay.unsent_bytes(), 0);
     raw.relay.close();
-    while !matches!(raw.next(), Arrived::Ended) {}
+    while !matches!(raw.next(), RelayEvent::Ended) {}
 }
 
 /// R-HDR-01, R-CAN-05: a request is cancelled by its stream alone.
@@ -184,8 +184,8 @@ fn headers_say_what_was_agreed_on() {
     let raw = Raw::open(&server.url()).shake("2025-06-18");
     let (of, notice) = raw.message();
     assert_eq!((of, &notice["method"]), (None, &json!("notifications/x")));
-    assert!(matches!(raw.next(), Arrived::Bad(_)));
-    let along = Along {
+    assert!(matches!(raw.next(), RelayEvent::Bad(_)));
+    let along = SendOptions {
         headers: vec![
             ("Authorization".into(), "Bearer new".into()),
             ("mcp-protocol-version".into(), "2025-11-25".into()),
@@ -197,7 +197,7 @@ fn headers_say_what_was_agreed_on() {
     raw.done(first).unwrap();
     raw.ask(&request(json!(2), "ping", &json!({})));
     raw.relay.close();
-    while !matches!(raw.next(), Arrived::Ended) {}
+    while !matches!(raw.next(), RelayEvent::Ended) {}
     let seen: Vec<_> = server
         .seen()
         .into_iter()
@@ -300,15 +300,15 @@ fn a_stream_goes_on_where_it_broke_off() {
     let mut positions = Vec::new();
     loop {
         match raw.next() {
-            Arrived::Position { of, position } => positions.push((of, position)),
-            Arrived::Message { of, .. } => assert_eq!(of, Some(number)),
-            Arrived::Done { of, outcome } if of == number => break outcome.unwrap(),
+            RelayEvent::Position { of, position } => positions.push((of, position)),
+            RelayEvent::Message { of, .. } => assert_eq!(of, Some(number)),
+            RelayEvent::Done { of, outcome } if of == number => break outcome.unwrap(),
             _ => {}
         }
     }
     let own = |position: &str| (Some(number), position.to_owned());
     assert_eq!(positions, [own("1"), own("2")]);
-    let along = Along {
+    let along = SendOptions {
         headers: Vec::new(),
         resume: Some("old".into()),
     };

@@ -22,7 +22,7 @@ use super::link::{Link, refused};
 use super::options::HttpClientOptions;
 use crate::action::{STREAM, Version, is_streamed};
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::wait::{Alarm, Bell};
+use crate::io::wait::{Alarm, Notifier};
 use crate::json::{number, reader};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-version");
@@ -30,7 +30,7 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-version");
 /// Carries the actions of one client.
 pub struct Actions {
     ways: Arc<Ways>,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     alarm: Alarm,
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -45,7 +45,12 @@ struct Ways {
 }
 
 impl Actions {
-    pub fn new(engine: Engine, link: Link, options: HttpClientOptions, bell: Arc<Bell>) -> Self {
+    pub fn new(
+        engine: Engine,
+        link: Link,
+        options: HttpClientOptions,
+        bell: Arc<Notifier>,
+    ) -> Self {
         let mut stream = link.url().clone();
         let path = format!("{}{STREAM}", stream.path().trim_end_matches('/'));
         stream.set_path(&path);

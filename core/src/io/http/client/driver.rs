@@ -20,7 +20,7 @@ use super::pair::{self, Pair};
 use super::renewal::{Opening, Unrenewed, renew};
 use super::standing::stand;
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
-use crate::io::wait::{Alarm, Bell};
+use crate::io::wait::{Alarm, Notifier};
 use crate::limits::Limits;
 use crate::mcp::{Era, Method};
 
@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Drives the connection of one client.
 pub struct Driver {
     carrier: Arc<Carrier>,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     alarm: Alarm,
     way: Way,
     tasks: FuturesUnordered<Task>,
@@ -82,7 +82,7 @@ enum Done {
 }
 
 impl Driver {
-    pub fn new(carrier: Arc<Carrier>, bell: Arc<Bell>) -> Self {
+    pub fn new(carrier: Arc<Carrier>, bell: Arc<Notifier>) -> Self {
         Self {
             carrier,
             bell,

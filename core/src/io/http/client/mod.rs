@@ -46,4 +46,4 @@ mod renewal;
 mod standing;
 
 pub use self::options::{HttpClientOptions, Proxy};
-pub use self::relay::{Along, Arrived, Relay, RelayOptions};
+pub use self::relay::{Relay, RelayEvent, RelayOptions, SendOptions};

@@ -16,7 +16,7 @@ use crate::connection::{Connection, Framing, Opening};
 use crate::io::farewell::drive;
 use crate::io::spawn::{invalid, workers};
 use crate::io::trace::traced;
-use crate::io::wait::Bell;
+use crate::io::wait::Notifier;
 
 impl ClientBuilder {
     /// Opens a connection to a server on HTTP and waits until it is open. The client finds out which
@@ -57,7 +57,7 @@ impl ClientBuilder {
         if config.opening == Opening::Actions {
             let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
             connection.open_stream(Framing::Line);
-            let bell = Bell::new();
+            let bell = Notifier::new();
             connection.set_wake(bell.clone());
             let (client, host) = prepared.connect(connection.handle(), workers());
             let engine = Engine::new(connection, host);
@@ -67,7 +67,7 @@ impl ClientBuilder {
         let known = Known::apply(link.url(), &mut config);
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
         connection.open_stream(Framing::Line);
-        let bell = Bell::new();
+        let bell = Notifier::new();
         connection.set_wake(bell.clone());
         let (client, host) = prepared.mirroring().connect(connection.handle(), workers());
         let engine = Engine::new(connection, host);

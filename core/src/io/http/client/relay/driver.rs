@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
 use super::exchange::{Headers, Shared, Unsent};
-use super::{Along, Arrived};
+use super::{RelayEvent, SendOptions};
 use crate::error::CarrierError;
 use crate::io::http::client::outgoing::Outgoing;
 use crate::mcp::Method;
@@ -28,7 +28,7 @@ pub enum Command {
 }
 
 /// A message as the host gave it.
-pub type Sent = (u64, Outgoing, Along, Unsent);
+pub type Sent = (u64, Outgoing, SendOptions, Unsent);
 
 /// A message that is queued or being sent.
 pub struct Sending {
@@ -110,7 +110,7 @@ impl Driver {
         }
         self.tasks.clear();
         let _ = timeout(FAREWELL, self.leave()).await;
-        self.shared.tell(Arrived::Ended);
+        self.shared.tell(RelayEvent::Ended);
     }
 
     /// Sends the remaining notifications, and ends the session.
@@ -168,7 +168,7 @@ impl Driver {
         self.busy -= usize::from(request.counts);
         request.abort.abort();
         let of = request.of;
-        self.shared.tell(Arrived::Done {
+        self.shared.tell(RelayEvent::Done {
             of,
             outcome: Ok(()),
         });
@@ -224,7 +224,7 @@ impl Driver {
             self.busy -= usize::from(before.counts);
             before.abort.abort();
             let of = before.of;
-            self.shared.tell(Arrived::Done {
+            self.shared.tell(RelayEvent::Done {
                 of,
                 outcome: Ok(()),
             });
@@ -258,7 +258,7 @@ impl Driver {
                 }
                 self.over(&sending, outcome);
             }
-            Done::Session(of, outcome) => self.shared.tell(Arrived::Done { of, outcome }),
+            Done::Session(of, outcome) => self.shared.tell(RelayEvent::Done { of, outcome }),
             Done::Stood => {}
         }
     }
@@ -266,7 +266,7 @@ impl Driver {
     fn over(&self, sending: &Sending, outcome: Result<(), CarrierError>) {
         sending.unsent.taken();
         let of = sending.of;
-        self.shared.tell(Arrived::Done { of, outcome });
+        self.shared.tell(RelayEvent::Done { of, outcome });
     }
 
     /// Opens the stream of messages that belong to no request.

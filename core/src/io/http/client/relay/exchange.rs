@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::driver::Sending;
-use super::{Arrived, RelayOptions, Tell};
+use super::{RelayEvent, RelayOptions, Tell};
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::http::client::answer::{Kind as Body, REFUSAL_BYTES, Refusal, body, kind};
 use crate::io::http::client::carrier::{EITHER, EVENTS, JSON, LAST_EVENT, named};
@@ -87,7 +87,7 @@ impl Shared {
         })
     }
 
-    pub fn tell(&self, arrived: Arrived) {
+    pub fn tell(&self, arrived: RelayEvent) {
         (self.tell)(arrived);
     }
 
@@ -210,7 +210,7 @@ impl Shared {
         if sending.message.method == Some(Method::Initialize) {
             let id = named(response.headers());
             let name = id.as_ref().and_then(|id| id.to_str().ok());
-            self.tell(Arrived::Session(name.map(Into::into)));
+            self.tell(RelayEvent::Session(name.map(Into::into)));
             self.session().id = id;
         }
         match kind(&response) {
@@ -376,7 +376,7 @@ impl Shared {
                 {
                     came = true;
                     let position = String::from_utf8_lossy(position.as_bytes()).into_owned();
-                    self.tell(Arrived::Position { of, position });
+                    self.tell(RelayEvent::Position { of, position });
                 }
                 if is_over {
                     break;
@@ -389,12 +389,12 @@ impl Shared {
     }
 
     /// Passes a message to the host. Returns whether it answers the request that it belongs to. Invalid
-    /// JSON fails that request; if it belongs to none, it is reported as [`Arrived::Bad`].
+    /// JSON fails that request; if it belongs to none, it is reported as [`RelayEvent::Bad`].
     fn deliver(&self, of: Option<u64>, message: &[u8]) -> Result<bool, CarrierError> {
         match Message::parse(message, MAX_DEPTH) {
             Ok(message) => Ok(self.hand_over(of, message)),
             Err(error) if of.is_none() => {
-                self.tell(Arrived::Bad(error));
+                self.tell(RelayEvent::Bad(error));
                 Ok(false)
             }
             Err(error) => Err(no_answer(format!("what came is no message: {error}"))),
@@ -408,7 +408,7 @@ impl Shared {
         }
         self.room.take(message.bytes().len());
         let message = Box::new(message);
-        self.tell(Arrived::Message { of, message });
+        self.tell(RelayEvent::Message { of, message });
         answers
     }
 

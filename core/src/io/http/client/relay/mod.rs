@@ -3,7 +3,7 @@
 //! ```text
 //!   host ─▶ send ─▶ driver ─┬─▶ exchange: one message, and the stream that answers it, resumed
 //!    ▲                      ├─▶ exchange: the stream of messages that belong to no request
-//!    ╰── tell(Arrived) ─────┴── messages, with the number of the message that they answer
+//!    ╰── tell(RelayEvent) ─────┴── messages, with the number of the message that they answer
 //! ```
 //!
 //! What is said in headers is said here: the session, the revision, and from 2026-07-28 on what a
@@ -38,16 +38,16 @@ use crate::message::Message;
 ///
 /// ```no_run
 /// use std::sync::mpsc::channel;
-/// use mcpbolt::io::http::{Along, Arrived, Relay, RelayOptions};
+/// use mcpbolt::io::http::{SendOptions, RelayEvent, Relay, RelayOptions};
 /// let (tell, told) = channel();
-/// let told_by = move |arrived: Arrived| tell.send(arrived).unwrap_or_default();
+/// let told_by = move |arrived: RelayEvent| tell.send(arrived).unwrap_or_default();
 /// let relay = Relay::open("http://127.0.0.1:8000/mcp", RelayOptions::default(), told_by)?;
 /// let ping = r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#;
-/// let number = relay.send(ping.as_bytes(), Along::default());
+/// let number = relay.send(ping.as_bytes(), SendOptions::default());
 /// for arrived in told {
 ///     match arrived {
-///         Arrived::Message { of, message } => assert_eq!(of, Some(number), "{message:?}"),
-///         Arrived::Done { .. } => break,
+///         RelayEvent::Message { of, message } => assert_eq!(of, Some(number), "{message:?}"),
+///         RelayEvent::Done { .. } => break,
 ///         _ => {}
 ///     }
 /// }
@@ -95,7 +95,7 @@ impl Default for RelayOptions {
 
 /// Headers and position for one message.
 #[derive(Clone, Default)]
-pub struct Along {
+pub struct SendOptions {
     /// Headers of the message's HTTP requests, which replace headers of the same names. A revision
     /// header is remembered for later messages without one. Headers of `notifications/initialized` are
     /// also used for the stream that it opens. An invalid header is left out.
@@ -106,10 +106,10 @@ pub struct Along {
 }
 
 /// Omits the values of headers, which may be secrets.
-impl fmt::Debug for Along {
+impl fmt::Debug for SendOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Along")
+        f.debug_struct("SendOptions")
             .field("headers", &names)
             .field("resume", &self.resume)
             .finish()
@@ -120,7 +120,7 @@ impl fmt::Debug for Along {
 /// of the message that an event belongs to; `None` on the stream of messages that belong to no request.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Arrived {
+pub enum RelayEvent {
     /// A message of the server, validated. One with an error status is the error that answers the
     /// request, whatever id it names.
     Message {
@@ -131,7 +131,7 @@ pub enum Arrived {
     },
     /// Invalid JSON arrived on the stream of messages that belong to no request.
     Bad(DecodeError),
-    /// The stream has been read up to here: it can be [resumed](Along::resume) at this position.
+    /// The stream has been read up to here: it can be [resumed](SendOptions::resume) at this position.
     Position {
         /// The message that the stream belongs to.
         of: Option<u64>,
@@ -160,7 +160,7 @@ impl Relay {
     pub fn open(
         url: &str,
         options: RelayOptions,
-        tell: impl Fn(Arrived) + Send + Sync + 'static,
+        tell: impl Fn(RelayEvent) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let link = Link::new(url, &options.http)?.staying();
         let shared = Arc::new(Shared::new(link, options, Box::new(tell))?);
@@ -179,7 +179,7 @@ impl Relay {
     /// wait, except `subscriptions/listen`. Notifications are sent one after the other; requests wait
     /// until the server has accepted `notifications/initialized`. Answers, and messages of any other
     /// kind, are sent at once.
-    pub fn send(&self, message: impl Into<Bytes>, along: Along) -> u64 {
+    pub fn send(&self, message: impl Into<Bytes>, along: SendOptions) -> u64 {
         let of = self.numbers.fetch_add(1, Ordering::Relaxed);
         let message = Outgoing::new(message.into());
         let unsent = Unsent::new(&message, &self.shared.unsent);
@@ -188,7 +188,7 @@ impl Relay {
     }
 
     /// Bytes of messages that the server has not accepted yet. With more than some megabytes, a host
-    /// should wait until messages are [done](Arrived::Done) before it sends further requests.
+    /// should wait until messages are [done](RelayEvent::Done) before it sends further requests.
     pub fn unsent_bytes(&self) -> usize {
         self.shared.unsent.load(Ordering::Acquire)
     }
@@ -206,7 +206,7 @@ impl Relay {
     }
 
     /// Drops requests in flight, sends the notifications that wait, and ends the session if
-    /// [`ends_session`](RelayOptions::ends_session) is set. [`Arrived::Ended`] reports when that is
+    /// [`ends_session`](RelayOptions::ends_session) is set. [`RelayEvent::Ended`] reports when that is
     /// done, after a few seconds at most.
     pub fn close(&self) {
         self.command(Command::Close);
@@ -219,4 +219,4 @@ impl Relay {
 }
 
 /// The host's callback.
-type Tell = Box<dyn Fn(Arrived) + Send + Sync>;
+type Tell = Box<dyn Fn(RelayEvent) + Send + Sync>;

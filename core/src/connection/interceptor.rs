@@ -1,0 +1,76 @@
+//! Inspection of answers before they are written, for a server with a policy or a profile. A request
+//! without an interceptor pays for one check of an empty field.
+
+use std::fmt;
+
+use super::principal::Principal;
+use crate::json::reader;
+use crate::mcp::ErrorKind;
+use crate::mcp::profile::{Failure, Spelt};
+use crate::message::RequestId;
+use crate::message::encode::{self, ErrorId};
+
+/// Inspects the answer to one request, on the thread that writes it. Dropped when the request is over,
+/// whether it was answered or not.
+pub trait Interceptor: Send + Sync + fmt::Debug {
+    /// What the request names: a tool, a prompt or a URI; empty if it names nothing.
+    fn about(&self) -> &str;
+
+    /// Who sent the request, if the request itself carried proof of it.
+    fn principal(&self) -> Option<&Principal> {
+        None
+    }
+
+    /// Inspects a result, a JSON object, before it is written.
+    fn result(&self, object: &str) -> Verdict;
+
+    /// Inspects an error before it is written; returns its code, message and data as they are sent.
+    fn error<'a>(&'a self, failure: Failure<'a>) -> Spelt<'a>;
+
+    /// Inspects an error under a code that the application chose; returns it as it is sent.
+    fn coded<'a>(&'a self, error: Spelt<'a>) -> Spelt<'a>;
+}
+
+/// What to do with a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Write it unchanged.
+    Keep,
+    /// Write this object instead.
+    Replace(String),
+    /// Answer with an error: its kind, a message, and data as JSON.
+    Refuse(ErrorKind, String, Option<String>),
+}
+
+/// Passes the result written at `at` to `interceptor`, and applies the verdict.
+pub(super) fn review(
+    out: &mut Vec<u8>,
+    at: usize,
+    id: RequestId<'_>,
+    interceptor: &dyn Interceptor,
+) {
+    let frame = out.get(at..).and_then(|frame| str::from_utf8(frame).ok());
+    let result = frame.and_then(|frame| reader::find(frame, "result"));
+    match result.map_or(Verdict::Keep, |result| interceptor.result(result)) {
+        Verdict::Keep => {}
+        Verdict::Replace(object) => {
+            out.truncate(at);
+            encode::response(out, id, &object);
+        }
+        Verdict::Refuse(kind, why, data) => {
+            out.truncate(at);
+            let failure = Failure {
+                kind,
+                about: interceptor.about(),
+                why: &why,
+                data: data.as_deref(),
+            };
+            write(out, ErrorId::Id(id), &interceptor.error(failure));
+        }
+    }
+}
+
+/// Appends an error frame.
+pub(super) fn write(out: &mut Vec<u8>, id: ErrorId<'_>, error: &Spelt<'_>) {
+    encode::error(out, id, error.code, &error.message, error.data.as_deref());
+}

@@ -1,0 +1,95 @@
+//! A side table of an [`Outgoing`](super::Outgoing), for a single owner.
+
+use super::key::RequestKey;
+
+/// A value for each of some requests, found by the slot of the request's key: an index and a
+/// comparison. Grows to the largest number of simultaneous requests and allocates nothing after
+/// that.
+#[derive(Debug)]
+pub struct SecondaryMap<V> {
+    slots: Vec<Option<(RequestKey, V)>>,
+    len: usize,
+}
+
+impl<V> Default for SecondaryMap<V> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<V> SecondaryMap<V> {
+    /// Stores a value for a request; replaces a value left from an earlier use of the slot.
+    #[inline]
+    pub fn insert(&mut self, key: RequestKey, value: V) {
+        let index = key.slot() as usize;
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, || None);
+        }
+        let before = self.slots[index].replace((key, value));
+        self.len += usize::from(before.is_none());
+    }
+
+    /// Whether the request has a value.
+    #[inline]
+    pub fn contains(&self, key: RequestKey) -> bool {
+        let slot = self.slots.get(key.slot() as usize);
+        slot.is_some_and(|slot| slot.as_ref().is_some_and(|(of, _)| *of == key))
+    }
+
+    /// The value of a request.
+    #[inline]
+    pub fn get_mut(&mut self, key: RequestKey) -> Option<&mut V> {
+        match self.slots.get_mut(key.slot() as usize)? {
+            Some((of, value)) if *of == key => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Removes the value of a request.
+    #[inline]
+    pub fn remove(&mut self, key: RequestKey) -> Option<V> {
+        let slot = self.slots.get_mut(key.slot() as usize)?;
+        let (_, value) = slot.take_if(|(of, _)| *of == key)?;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// The only request that has a value; `None` if there are none or several.
+    pub fn only(&self) -> Option<RequestKey> {
+        let mut all = self.slots.iter().flatten().map(|(key, _)| *key);
+        all.next().filter(|_| self.len == 1)
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_belongs_to_one_use_of_a_slot() {
+        let (old, new) = (RequestKey::new(3, 0), RequestKey::new(3, 1));
+        let mut beside = SecondaryMap::default();
+        beside.insert(old, "old");
+        assert_eq!(beside.get_mut(new), None);
+        assert_eq!(beside.remove(new), None);
+        beside.insert(new, "new");
+        assert_eq!(beside.only(), Some(new));
+        assert_eq!((beside.remove(old), beside.len()), (None, 1));
+        assert_eq!(beside.remove(new), Some("new"));
+        assert_eq!((beside.remove(new), beside.is_empty()), (None, true));
+        assert_eq!(beside.get_mut(RequestKey::new(900, 0)), None);
+    }
+}

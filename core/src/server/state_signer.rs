@@ -1,0 +1,215 @@
+//! Signs the state that a client holds for the server, and checks it when it comes back: the server
+//! signed it, it is not expired, and it belongs to the same request (R-MRT-08, R-MRT-09).
+//!
+//! ```text
+//!   base64(payload) "." base64(HMAC-SHA256(key, context, payload))
+//! ```
+//!
+//! HMAC as in RFC 2104. The payload is signed, not encrypted; it contains only what the client
+//! itself sent.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::replay_guard::ReplayGuard;
+
+/// Lifetime of a state, during which the user can answer.
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+const BLOCK_LEN: usize = 64;
+
+/// The key that signs the state which clients hold between the rounds of a call.
+#[derive(Clone)]
+pub struct StateSigner {
+    key: [u8; 32],
+    /// The states that were already accepted, if each is accepted only once.
+    used: Option<Arc<ReplayGuard>>,
+}
+
+impl std::fmt::Debug for StateSigner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StateSigner(..)")
+    }
+}
+
+impl StateSigner {
+    /// Uses a secret key, the same in all processes of one server.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key, used: None }
+    }
+
+    /// Accepts each sealed state only once (R-MRT-09).
+    #[must_use]
+    pub fn single_use(mut self) -> Self {
+        self.used = Some(Arc::default());
+        self
+    }
+
+    /// Creates a random key; `None` when the system provides no randomness.
+    pub fn random() -> Option<Self> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).ok()?;
+        Some(Self::new(key))
+    }
+
+    /// Signs a payload for the request that `context` identifies.
+    pub(super) fn close(&self, context: &[u8], payload: &str) -> String {
+        let end = now() + LIFETIME.as_secs();
+        if self.used.is_none() {
+            return self.close_until(context, payload, end);
+        }
+        // The nonce makes two states with the same payload distinct.
+        let mut nonce = [0; 16];
+        // Without randomness the two are equal, and the second is refused.
+        let _ = getrandom::fill(&mut nonce);
+        let nonce = BASE64.encode(nonce);
+        self.close_until(context, &format!("{nonce}:{payload}"), end)
+    }
+
+    fn close_until(&self, context: &[u8], payload: &str, end: u64) -> String {
+        let payload = format!("{end}:{payload}");
+        let mac = mac(&self.key, &[context, payload.as_bytes()]);
+        format!("{}.{}", BASE64.encode(payload), BASE64.encode(mac))
+    }
+
+    /// Returns the payload; `None` when the signature is wrong, the state is for another request or
+    /// expired, or was accepted before.
+    pub(super) fn open(&self, context: &[u8], sealed: &str) -> Option<String> {
+        let (payload, own) = sealed.split_once('.')?;
+        let (payload, own) = (BASE64.decode(payload).ok()?, BASE64.decode(own).ok()?);
+        if !is_equal(&own, &mac(&self.key, &[context, &payload])) {
+            return None;
+        }
+        let payload = String::from_utf8(payload).ok()?;
+        let (end, payload) = payload.split_once(':')?;
+        let end = end.parse::<u64>().ok().filter(|end| *end > now())?;
+        let Some(used) = &self.used else {
+            return Some(payload.to_owned());
+        };
+        let (_, payload) = payload.split_once(':')?;
+        let own = own.first_chunk().copied()?;
+        used.take(end, own, now()).then(|| payload.to_owned())
+    }
+}
+
+/// Computes a digest that identifies a request, so that its state fits no other request. The order
+/// of members, whitespace and escapes do not matter.
+pub(super) fn context_of(method: &str, params: &Value) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    absorb(&mut hash, &Value::from(method));
+    absorb(&mut hash, params);
+    hash.finalize().into()
+}
+
+fn absorb(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            hash.update([b'{']);
+            hash.update((members.len() as u64).to_le_bytes());
+            for (name, value) in members {
+                hash.update((name.len() as u64).to_le_bytes());
+                hash.update(name);
+                absorb(hash, value);
+            }
+        }
+        Value::Array(elements) => {
+            hash.update([b'[']);
+            hash.update((elements.len() as u64).to_le_bytes());
+            elements.iter().for_each(|element| absorb(hash, element));
+        }
+        plain => {
+            let text = plain.to_string();
+            hash.update([b'=']);
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let padded = |pad: u8| {
+        let mut block = [pad; BLOCK_LEN];
+        block
+            .iter_mut()
+            .zip(key)
+            .for_each(|(byte, key)| *byte ^= key);
+        Sha256::new_with_prefix(block)
+    };
+    let mut inner = padded(0x36);
+    parts.iter().for_each(|part| inner.update(part));
+    let mut outer = padded(0x5c);
+    outer.update(inner.finalize());
+    outer.finalize().into()
+}
+
+/// Compares in constant time.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_mac_is_that_of_rfc_4231() {
+        let hex = |mac: [u8; 32]| {
+            mac.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        let second = mac(b"Jefe", &[b"what do ya want ", b"for nothing?"]);
+        assert_eq!(
+            hex(second),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+
+    #[test]
+    fn only_what_is_whole_fresh_and_meant_for_this_request_is_opened() {
+        let seal = StateSigner::random().unwrap();
+        let sealed = seal.close(b"a", "payload: 1");
+        assert_eq!(seal.open(b"a", &sealed).as_deref(), Some("payload: 1"));
+        assert_eq!(seal.open(b"b", &sealed), None);
+        assert_eq!(StateSigner::random().unwrap().open(b"a", &sealed), None);
+        assert_eq!(
+            seal.open(b"a", &seal.close_until(b"a", "x", now() - 1)),
+            None
+        );
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone().into_bytes();
+            other[at] = if other[at] == b'A' { b'B' } else { b'A' };
+            let other = String::from_utf8(other).unwrap();
+            assert_eq!(seal.open(b"a", &other), None, "{at}");
+        }
+        for broken in ["", ".", "a.b", &sealed[1..], &sealed[..sealed.len() - 1]] {
+            assert_eq!(seal.open(b"a", broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_the_same_however_it_is_spelt() {
+        let of = |json: &str| context_of("m", &serde_json::from_str(json).unwrap());
+        assert_eq!(
+            of(r#"{"a":1,"b":[{}]}"#),
+            of("{ \"b\": [{}], \"\\u0061\": 1 }")
+        );
+        assert_ne!(of(r#"{"a":1}"#), of(r#"{"a":"1"}"#));
+        assert_ne!(of(r#"{"a":[1,2]}"#), of(r#"{"a":[2,1]}"#));
+        assert_ne!(of(r#"["a","b"]"#), of(r#"["ab"]"#));
+        assert_ne!(context_of("m", &json!({})), context_of("n", &json!({})));
+    }
+}
