@@ -74,7 +74,8 @@ pub fn build(log: &mut Log) -> Result<()> {
 }
 
 pub fn core(log: &mut Log) -> Result<()> {
-    let mut done = test_folder("core", log, Log::trace);
+    let codec = test_folder("core/codec", log, |_, _| Ok(()));
+    let mut done = test_folder("core", log, Log::trace).and(codec);
     let mut documented = together::tested("test --doc")?;
     log.trace(&mut documented)?;
     let documented = log.run(documented);
@@ -126,9 +127,9 @@ pub fn fuzz(log: &mut Log) -> Result<()> {
     replay(log, "5")
 }
 
-/// The same tests for minutes.
+/// The same tests for minutes: 14 of them, two at a time.
 pub fn fuzzing(log: &mut Log) -> Result<()> {
-    replay(log, "300")
+    replay(log, "120")
 }
 
 fn replay(log: &mut Log, seconds: &str) -> Result<()> {

@@ -61,7 +61,8 @@ fn unpacked(log: &mut Log) -> Result<[PathBuf; 2]> {
         if own.exists() {
             fs::remove_dir_all(&own)?;
         }
-        let mut unpack = command("tar", ["-xzf"]);
+        // With new times, by which cargo notices the change.
+        let mut unpack = command("tar", ["-xzmf"]);
         unpack.arg(&packed).arg("-C").arg(&folder);
         log.run(unpack)?;
         fs::write(before, bytes)?;
