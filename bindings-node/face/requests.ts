@@ -2,7 +2,7 @@ import { onAbort } from './abort';
 import { Json } from './content';
 import { guarded, McpError } from './errors';
 import type { Link, Waiting } from './link';
-import type { NativeLink, RequestSettings } from './native';
+import type { NativeLink } from './native';
 import { writeJson } from './numbers';
 import type { LogLevel, Progress } from './protocol';
 
@@ -18,6 +18,8 @@ export interface RequestOptions {
     /** Additional members of the request's `_meta`. */
     meta?: Readonly<Record<string, unknown>>;
 }
+
+type Settings = [timeoutMs: number | undefined, maxTimeoutMs: number | undefined, wantsProgress: boolean, meta: string | undefined];
 
 /** The `_meta` member that sets the log level of a request, from 2026-07-28 on. */
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
@@ -50,7 +52,7 @@ export class Requests {
         return this.wait(link => link.followTask(id), options, true);
     }
 
-    #settings(options: RequestOptions): RequestSettings {
+    #settings(options: RequestOptions): Settings {
         const { onProgress, maxTimeout, timeout = this.timeout } = options;
         return [timeout, maxTimeout, onProgress !== undefined, this.#meta(options)];
     }

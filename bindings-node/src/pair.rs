@@ -18,7 +18,7 @@ use crate::link::{Link, Side};
 use crate::offer::Offer;
 
 /// Connects a client to a server of `offer`. Returns the server's link, then the client's.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "[Link, Link]")]
 pub fn pair(
     offer: &mut Offer,
     wake_server: Function<'_, (), ()>,

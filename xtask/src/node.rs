@@ -62,7 +62,7 @@ pub fn other(version: &str, run: Run<'_>) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Builds our package: installs its dependencies from the lock file and builds the native module.
+/// Builds our package: installs its dependencies from the lock file, and builds the native module and `dist`.
 pub fn package(how: Build, run: Run<'_>) -> Result<()> {
     let folder = repo::root().join("bindings-node");
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
@@ -75,12 +75,7 @@ pub fn package(how: Build, run: Run<'_>) -> Result<()> {
         return run(npm(["run", "build"]));
     }
     run(together::checked()?)?;
-    // Replaced atomically: a process that has the old module open keeps it.
-    let module = folder.join(together::module_of_node()?);
-    let new = module.with_extension("new");
-    std::fs::copy(together::module("mcpbolt_node", how), &new)?;
-    std::fs::rename(new, module)?;
-    let mut face = command("node", ["node_modules/typescript/bin/tsc", "-p", "face"]);
-    face.current_dir(folder);
-    run(face)
+    let mut build = command("node", ["bindings-node/scripts/build.mjs", "--built"]);
+    build.arg(repo::target().join(how.folder()));
+    run(build)
 }

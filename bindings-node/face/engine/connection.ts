@@ -1,6 +1,6 @@
 import type { Json } from '../content';
 import { guarded, revive, type McpError } from '../errors';
-import { native, type NativeEngineConnection } from '../native';
+import { native, type NativeConnectionOptions, type NativeEngineConnection } from '../native';
 import { writeJson } from '../numbers';
 import { REVISIONS, type Implementation, type Progress, type Revision } from '../protocol';
 import { objectJson, type DecoderOptions } from './codec';
@@ -107,7 +107,7 @@ export class Connection {
                     capabilities: objectJson(capabilities),
                     revisions: revisions && [...revisions],
                     timeoutMs: timeout
-                })
+                } as NativeConnectionOptions)
         );
     }
 
