@@ -66,6 +66,8 @@ pub mod policy;
 pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "settings")]
+pub mod settings;
 mod sync;
 #[cfg(any(feature = "server", feature = "stdio"))]
 mod unguessable;

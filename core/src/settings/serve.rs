@@ -1,0 +1,129 @@
+//! Options of a server on the network.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use super::{SettingsError, set};
+use crate::io::http::{HttpOptions, Network};
+use crate::io::{ServeOptions, TlsOptions};
+
+/// Options of a server on the network; they are explained at [`ServeOptions`], [`HttpOptions`] and
+/// [`Limits`](crate::limits::Limits).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the members are those of the options they set")]
+pub struct ServeSettings<T> {
+    pub path: Option<String>,
+    pub hosts: Option<Vec<String>>,
+    pub origins: Option<Vec<String>>,
+    pub anonymous: Option<bool>,
+    pub cors: Option<bool>,
+    pub sse: Option<bool>,
+    pub websocket: Option<bool>,
+    #[serde(default, deserialize_with = "networks")]
+    pub trusted_proxies: Option<Vec<Network>>,
+    pub max_sessions: Option<usize>,
+    pub max_sessions_per_peer: Option<usize>,
+    pub session_ttl: Option<T>,
+    pub action_ttl: Option<T>,
+    pub replay_bytes: Option<usize>,
+    pub header_timeout: Option<T>,
+    pub comment_interval: Option<T>,
+    pub heartbeat: Option<T>,
+    pub grace: Option<T>,
+    pub max_message_bytes: Option<usize>,
+    pub max_depth: Option<usize>,
+    pub max_incoming: Option<usize>,
+    pub keepalive_interval: Option<T>,
+    pub idle_timeout: Option<T>,
+    pub stall_timeout: Option<T>,
+    pub tls: Option<TlsSettings>,
+    pub threads: Option<usize>,
+    pub max_connections: Option<usize>,
+    pub max_connections_per_peer: Option<usize>,
+}
+
+/// Paths of PEM files: see [`TlsOptions`].
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the members are those of the options they set")]
+pub struct TlsSettings {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    pub clients: Option<PathBuf>,
+}
+
+impl<T: Into<Duration>> ServeSettings<T> {
+    /// The options for any address.
+    ///
+    /// # Errors
+    /// When a host or an origin is not written as [`HttpOptions`] wants it.
+    pub fn serve(mut self) -> Result<ServeOptions, SettingsError> {
+        let mut options = ServeOptions {
+            tls: self.tls.take().map(|tls| TlsOptions {
+                certificate: tls.certificate,
+                key: tls.key,
+                clients: tls.clients,
+            }),
+            threads: self.threads,
+            max_connections_per_peer: self.max_connections_per_peer,
+            ..ServeOptions::default()
+        };
+        set(&mut options.max_connections, self.max_connections);
+        options.http = self.http()?;
+        Ok(options)
+    }
+
+    /// The options of HTTP alone, for a server that is mounted in another one.
+    ///
+    /// # Errors
+    /// When a host or an origin is not written as [`HttpOptions`] wants it.
+    pub fn http(self) -> Result<HttpOptions, SettingsError> {
+        let mut http = HttpOptions {
+            max_sessions_per_peer: self.max_sessions_per_peer,
+            ..HttpOptions::default()
+        };
+        set(&mut http.path, self.path);
+        set(&mut http.hosts, self.hosts);
+        set(&mut http.origins, self.origins);
+        set(&mut http.anonymous, self.anonymous);
+        set(&mut http.cors, self.cors);
+        set(&mut http.sse, self.sse);
+        set(&mut http.websocket, self.websocket);
+        set(&mut http.trusted_proxies, self.trusted_proxies);
+        set(&mut http.max_sessions, self.max_sessions);
+        set(&mut http.replay_bytes, self.replay_bytes);
+        set(&mut http.session_ttl, self.session_ttl);
+        set(&mut http.action_ttl, self.action_ttl);
+        set(&mut http.header_timeout, self.header_timeout);
+        set(&mut http.comment_interval, self.comment_interval);
+        set(
+            &mut http.heartbeat,
+            self.heartbeat.map(Into::into).map(Some),
+        );
+        set(&mut http.grace, self.grace);
+        let limits = &mut http.limits;
+        set(&mut limits.max_message_bytes, self.max_message_bytes);
+        set(&mut limits.max_depth, self.max_depth);
+        set(&mut limits.max_incoming, self.max_incoming);
+        set(&mut limits.stall_timeout, self.stall_timeout);
+        let [keepalive, idle] =
+            [self.keepalive_interval, self.idle_timeout].map(|time| time.map(Into::into).map(Some));
+        set(&mut limits.keepalive_interval, keepalive);
+        set(&mut limits.idle_timeout, idle);
+        http.check()
+            .map_err(|reason| SettingsError::at("", reason))?;
+        Ok(http)
+    }
+}
+
+fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Network>>, D::Error> {
+    let texts = Option::<Vec<String>>::deserialize(deserializer)?;
+    let read = |texts: Vec<String>| texts.iter().map(|text| text.parse()).collect();
+    texts
+        .map(read)
+        .transpose()
+        .map_err(serde::de::Error::custom)
+}
