@@ -248,7 +248,7 @@ pub struct Prepared {
 impl Prepared {
     /// Enables argument headers, for a transport that has headers.
     #[cfg(feature = "http-client")]
-    pub(crate) fn mirroring(self) -> Self {
+    pub(crate) fn with_header_arguments(self) -> Self {
         let mirrors = true;
         Self { mirrors, ..self }
     }

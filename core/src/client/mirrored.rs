@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// The arguments of a tool that are also sent as headers; `None` before the tool was listed.
-    pub(crate) fn mirrored_arguments(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+    pub(crate) fn header_arguments(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         self.mirrored.as_ref()?.tools().get(tool).cloned()
     }
 

@@ -372,19 +372,19 @@ const CONSTANTS: &[(&str, &str)] = &[
         "a_stream_without_end_is_read_for_a_while_only",
     ),
     (
-        "io::http::client::answer::REFUSAL_BYTES",
+        "io::http::client::response::MAX_ERROR_BODY_BYTES",
         "answers_without_end_are_given_up",
     ),
     (
-        "io::http::client::events::MAX_POSITION_BYTES",
+        "io::http::client::event_reader::MAX_POSITION_BYTES",
         "ids_of_events_are_bounded_in_length",
     ),
     (
-        "io::http::client::link::WHY_CHARS",
+        "io::http::client::transport::WHY_CHARS",
         "little_is_quoted_of_a_refusal",
     ),
     (
-        "io::http::client::mirror::MAX_INTEGER",
+        "io::http::client::message_headers::MAX_INTEGER",
         "arguments_are_said_in_words",
     ),
     (
@@ -529,7 +529,7 @@ const NO_BOUNDS: &[(&str, &str)] = &[
         "a shortcut: longer answers are not searched",
     ),
     (
-        "io::http::client::relay::exchange::MAX_DEPTH",
+        "io::http::client::relay::state::MAX_DEPTH",
         "`Limits::max_depth`",
     ),
     (

@@ -1,193 +1,137 @@
 //! Actions over HTTP: each is a POST, answered with JSON or with a stream of its parts. A stream that
 //! breaks off is resumed with a GET, after the last event that arrived (R-ACT-26).
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Instant;
 
-use bytes::Bytes;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response, Url};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, Url};
 
-use super::super::pieces::messages;
-use super::answer::{Kind, Refusal, body, kind};
-use super::carrier::{EVENTS, JSON, LAST_EVENT};
+use super::carrier::Carrier;
 use super::engine::Engine;
-use super::events::Events;
-use super::follow::Stream;
-use super::link::{Link, refused};
-use super::options::HttpClientOptions;
+use super::exchange::{ClientExchange, MessageSink, Resume, joined, no_answer};
+use super::outgoing::OutgoingMessage;
+use super::requests::FollowUp;
+use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
+use super::transport::{EVENTS, JSON, refused};
 use crate::action::{STREAM, Version, is_streamed};
 use crate::error::{CarrierError, CarrierFault};
-use crate::io::wait::{Alarm, Notifier};
-use crate::json::{number, reader};
+use crate::json::reader;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-version");
 
-/// Carries the actions of one client.
-pub struct Actions {
-    ways: Arc<Ways>,
-    bell: Arc<Notifier>,
-    alarm: Alarm,
-    under_way: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>,
+/// Sends one action; its caller receives the answer or the error.
+pub async fn request(carrier: Arc<Carrier>, message: OutgoingMessage) -> FollowUp {
+    if let Some(id) = message.id
+        && let Err(error) = exchange(&carrier, id, message).await
+    {
+        carrier.engine.lose(id, error);
+    }
+    FollowUp::Done
 }
 
-/// State that all actions share.
-struct Ways {
-    engine: Engine,
-    link: Link,
-    /// The URL at which a stream is resumed.
-    stream: Url,
-    options: HttpClientOptions,
-}
-
-impl Actions {
-    pub fn new(
-        engine: Engine,
-        link: Link,
-        options: HttpClientOptions,
-        bell: Arc<Notifier>,
-    ) -> Self {
-        let mut stream = link.url().clone();
-        let path = format!("{}{STREAM}", stream.path().trim_end_matches('/'));
-        stream.set_path(&path);
-        Self {
-            ways: Arc::new(Ways {
-                engine,
-                link,
-                stream,
-                options,
-            }),
-            bell,
-            alarm: Alarm::default(),
-            under_way: FuturesUnordered::new(),
-        }
-    }
-
-    /// Drives the connection to its end.
-    pub async fn run(mut self) {
-        poll_fn(|cx| self.poll(cx)).await;
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            self.ways.engine.turn(Instant::now());
-            if self.ways.engine.is_closed() {
-                return Poll::Ready(());
-            }
-            for message in messages(self.ways.engine.take_output()) {
-                let request = Bytes::from(message.concat());
-                let carried = carry(self.ways.clone(), request);
-                self.under_way.push(Box::pin(carried));
-            }
-            if let Poll::Ready(Some(())) = self.under_way.poll_next_unpin(cx) {
-                continue;
-            }
-            let alarmed = self.alarm.poll(self.ways.engine.poll_timeout(), cx);
-            if !self.bell.watch(cx) && !alarmed && !self.ways.engine.has_output() {
-                return Poll::Pending;
-            }
-        }
-    }
-}
-
-/// Carries one action, from its request to its answer.
-async fn carry(ways: Arc<Ways>, request: Bytes) {
-    let text = std::str::from_utf8(&request).unwrap_or_default();
-    let id = reader::find_path(text, &["metadata", "request_id"]);
-    let id = id
-        .and_then(reader::as_str)
-        .and_then(|id| number::as_u64(&id));
-    let Some(id) = id else { return };
-    let streamed = is_streamed(text);
-    if let Err(error) = ways.exchange(id, request, streamed).await {
-        ways.engine.lose(id, error);
-    }
-}
-
-impl Ways {
-    async fn exchange(&self, id: u64, request: Bytes, streamed: bool) -> Result<(), CarrierError> {
-        let (engine, link) = (&self.engine, &self.link);
-        let mut headers = headers(if streamed { EVENTS } else { JSON });
-        headers.insert(CONTENT_TYPE, JSON);
-        let sent = link.send(Method::POST, link.url(), headers, Some(request));
-        let mut response = sent.await?;
-        let max_len = engine.handle().config().limits.max_message_bytes;
-        match kind(&response) {
-            Kind::Events => return self.follow(id, response, max_len).await,
-            Kind::Json => {
-                let answer = body(&mut response, max_len).await?.concat();
-                // The body tells the outcome, whatever the status (R-ACT-22).
-                let is_answer =
-                    reader::find(std::str::from_utf8(&answer).unwrap_or("{}"), "status");
-                if is_answer.is_none() {
-                    return Err(refused(&response, &String::from_utf8_lossy(&answer)));
-                }
-                engine.deliver(&[named(&answer, id)]).await;
-            }
-            Kind::Other => return Err(Refusal::read(response).await.error),
-        }
-        match engine.awaits(id) {
-            true => Err(CarrierError::new(
-                CarrierFault::NoAnswer,
-                "the body holds no answer to the request",
-            )),
-            false => Ok(()),
-        }
-    }
-
-    /// Reads the stream that answers an action to its end.
-    async fn follow(&self, id: u64, first: Response, max_len: usize) -> Result<(), CarrierError> {
-        let again = |position: HeaderValue| async move {
-            let mut headers = headers(EVENTS);
-            headers.insert(LAST_EVENT, position);
-            self.link
-                .send(Method::GET, &self.stream, headers, None)
-                .await
-        };
-        let mut events = Events::new(max_len);
-        let stream = Stream {
-            engine: &self.engine,
-            options: &self.options,
-            events: &mut events,
-            taken: |message, id| named(message, id).into(),
-        };
-        let error = match stream.follow(id, first, Some(again)).await {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
-        Err(match error.fault {
-            CarrierFault::TooLong => error,
-            _ => {
-                let told = match events.position() {
-                    None => "it has no ids to go on from".into(),
-                    Some(_) => error.why,
-                };
-                let why = format!(
-                    "the stream of the action broke off and cannot be resumed, so whether it was carried out is not known: {told}"
-                );
-                CarrierError {
-                    fault: CarrierFault::SessionLost,
-                    why: why.into(),
-                    ..error
-                }
-            }
-        })
-    }
-}
-
-/// The headers of every request.
-fn headers(accept: HeaderValue) -> HeaderMap {
+async fn exchange(
+    carrier: &Carrier,
+    id: u64,
+    message: OutgoingMessage,
+) -> Result<(), CarrierError> {
+    let (transport, engine) = (&carrier.transport, &carrier.engine);
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, accept);
     let newest = Version::SUPPORTED.last().map(ToString::to_string);
     if let Some(version) = newest.and_then(|version| HeaderValue::try_from(version).ok()) {
         headers.insert(VERSION, version);
     }
-    headers
+    let mut resuming = headers.clone();
+    resuming.insert(ACCEPT, EVENTS);
+    headers.insert(
+        ACCEPT,
+        if is_streamed(message.text()) {
+            EVENTS
+        } else {
+            JSON
+        },
+    );
+    let response = transport.post(transport.url(), headers, &message).await?;
+    match body_kind(&response) {
+        BodyKind::Json => receive_json(carrier, id, response).await,
+        BodyKind::Other => Err(ErrorResponse::read(response).await.error),
+        BodyKind::Events => {
+            let url = stream_url(transport.url());
+            let max_len = carrier.max_message_bytes();
+            let mut exchange = ClientExchange::new(transport, ToAction { engine, id }, max_len);
+            exchange.resume = Some(Resume {
+                url: &url,
+                headers: resuming,
+            });
+            let received = exchange.follow(Some(response)).await;
+            let has_position = exchange.events.position().is_some();
+            received.map_err(|error| broken_off(error, has_position))
+        }
+    }
+}
+
+async fn receive_json(
+    carrier: &Carrier,
+    id: u64,
+    mut response: Response,
+) -> Result<(), CarrierError> {
+    let answer = read_body(&mut response, carrier.max_message_bytes()).await?;
+    let answer = answer.concat();
+    // The body tells the outcome, whatever the status (R-ACT-22).
+    let text = std::str::from_utf8(&answer).unwrap_or("{}");
+    if reader::find(text, "status").is_none() {
+        return Err(refused(&response, &String::from_utf8_lossy(&answer)));
+    }
+    carrier.engine.deliver(&[named(&answer, id)]).await;
+    match carrier.engine.awaits(id) {
+        true => Err(no_answer("the body holds no answer to the request")),
+        false => Ok(()),
+    }
+}
+
+/// The URL at which a stream is resumed.
+fn stream_url(actions: &Url) -> Url {
+    let mut url = actions.clone();
+    url.set_path(&format!("{}{STREAM}", actions.path().trim_end_matches('/')));
+    url
+}
+
+/// The error of an action whose stream has broken off.
+fn broken_off(error: CarrierError, has_position: bool) -> CarrierError {
+    if error.fault == CarrierFault::TooLong {
+        return error;
+    }
+    let told = match has_position {
+        false => "it has no ids to go on from",
+        true => &error.why,
+    };
+    let why = format!(
+        "the stream of the action broke off and cannot be resumed, so whether it was carried out is not known: {told}"
+    );
+    CarrierError {
+        fault: CarrierFault::SessionLost,
+        why: why.into(),
+        ..error
+    }
+}
+
+/// Passes the parts and the answer of one action to the connection.
+struct ToAction<'a> {
+    engine: &'a Engine,
+    id: u64,
+}
+
+impl MessageSink for ToAction<'_> {
+    async fn ready(&self) {}
+
+    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
+        let message = named(&joined(message), self.id);
+        self.engine.deliver(&[message]).await;
+        Ok(())
+    }
+
+    fn is_answered(&self) -> bool {
+        !self.engine.awaits(self.id)
+    }
 }
 
 /// An answer with the id of its request. The exchange shows which request it answers: not every server

@@ -1,105 +1,123 @@
-//! Polls the parts of a client in turn: the engine's output, and the tasks that carry it.
+//! Polls the parts of a client in turn: the engine's output, and the tasks that send it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_util::future::{AbortHandle, Abortable};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use reqwest::{Method as Verb, Url};
+use futures_util::future::join_all;
+use reqwest::Url;
 use tokio::time::timeout;
 
 use super::super::pieces::messages;
+use super::actions;
 use super::carrier::Carrier;
-use super::exchange::Outcome;
-use super::outgoing::Outgoing;
-use super::pair::{self, Pair};
-use super::renewal::{Opening, Unrenewed, renew};
-use super::standing::stand;
+use super::in_flight::InFlight;
+use super::legacy_sse::{self, LegacyStream};
+use super::outgoing::OutgoingMessage;
+use super::renewal::{RenewalError, SessionSetup, renew};
+use super::requests::{FollowUp, notify, request, stand};
 use crate::error::{CarrierError, CarrierFault, ConnectionError, RequestError};
 use crate::io::wait::{Alarm, Notifier};
 use crate::limits::Limits;
 use crate::mcp::{Era, Method};
 
 /// How long sending the last messages of a connection may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Drives the connection of one client.
-pub struct Driver {
+pub struct ClientDriver {
     carrier: Arc<Carrier>,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
     alarm: Alarm,
-    way: Way,
-    tasks: FuturesUnordered<Task>,
-    /// The requests in flight.
-    requests: HashMap<u64, Request>,
-    /// How many of them count toward `max_concurrent`.
-    busy: usize,
+    protocol: Protocol,
+    in_flight: InFlight<u64, (), Done>,
     /// Requests that wait for others to end.
-    waiting: VecDeque<Outgoing>,
+    waiting: Queue,
     /// Notifications and answers that wait to be sent, and the number being sent.
-    words: VecDeque<Outgoing>,
-    speaking: usize,
-    /// Bytes of the requests that wait, and of `words`.
-    waiting_bytes: usize,
-    word_bytes: usize,
+    notifications: Queue,
+    notifying: usize,
     /// Calls that wait for the list of tools, and how often it was fetched for such calls.
-    stale: Vec<Outgoing>,
+    awaiting_tools: Vec<OutgoingMessage>,
     listings: u64,
     /// A session is being begun: everything else waits.
-    beginning: bool,
-    opening: Opening,
+    is_beginning: bool,
+    setup: SessionSetup,
 }
 
 /// How messages are sent.
-enum Way {
+#[derive(Clone)]
+enum Protocol {
     Streamable,
-    /// Messages are POSTed to this URI; answers arrive on a separate stream (2024-11-05).
-    Pair(Url),
+    /// Messages are POSTed to this URL; answers arrive on a separate stream (2024-11-05).
+    LegacySse(Url),
+    Actions,
 }
-
-struct Request {
-    abort: AbortHandle,
-    /// Whether the request counts toward `max_concurrent`.
-    counts: bool,
-}
-
-type Task = Abortable<Pin<Box<dyn Future<Output = Done> + Send>>>;
 
 /// The result of a task.
 enum Done {
-    Request(u64, Outcome),
-    Said(Outcome),
-    Begun(Outcome),
-    Stood(Outcome),
-    Renewed(Result<(), Unrenewed>),
-    Relisted,
-    Paired(Outgoing, CarrierError, Result<Box<Pair>, CarrierError>),
-    PairEnded(ConnectionError),
+    Request(u64, FollowUp),
+    Notified(FollowUp),
+    /// `notifications/initialized` was sent.
+    Begun(FollowUp),
+    Stood(FollowUp),
+    Renewed(Result<(), RenewalError>),
+    ToolsListed,
+    LegacyTried(
+        OutgoingMessage,
+        CarrierError,
+        Result<Box<LegacyStream>, CarrierError>,
+    ),
+    LegacyEnded(ConnectionError),
 }
 
-impl Driver {
-    pub fn new(carrier: Arc<Carrier>, bell: Arc<Notifier>) -> Self {
+/// Messages in order, with the number of their bytes.
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<OutgoingMessage>,
+    bytes: usize,
+}
+
+impl Queue {
+    fn push(&mut self, message: OutgoingMessage) {
+        self.bytes += message.body.len();
+        self.messages.push_back(message);
+    }
+
+    fn pop(&mut self) -> Option<OutgoingMessage> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.body.len();
+        Some(message)
+    }
+
+    /// Removes the request of this id. Returns whether it was there.
+    fn remove(&mut self, id: u64) -> bool {
+        let at = self.messages.iter().position(|it| it.id == Some(id));
+        let removed = at.and_then(|at| self.messages.remove(at));
+        self.bytes -= removed.as_ref().map_or(0, |message| message.body.len());
+        removed.is_some()
+    }
+}
+
+impl ClientDriver {
+    pub fn new(carrier: Arc<Carrier>, notifier: Arc<Notifier>, actions: bool) -> Self {
         Self {
             carrier,
-            bell,
+            notifier,
             alarm: Alarm::default(),
-            way: Way::Streamable,
-            tasks: FuturesUnordered::new(),
-            requests: HashMap::new(),
-            busy: 0,
-            waiting: VecDeque::new(),
-            words: VecDeque::new(),
-            speaking: 0,
-            waiting_bytes: 0,
-            word_bytes: 0,
-            stale: Vec::new(),
+            protocol: match actions {
+                true => Protocol::Actions,
+                false => Protocol::Streamable,
+            },
+            in_flight: InFlight::new(),
+            waiting: Queue::default(),
+            notifications: Queue::default(),
+            notifying: 0,
+            awaiting_tools: Vec::new(),
             listings: 0,
-            beginning: false,
-            opening: Opening::default(),
+            is_beginning: false,
+            setup: SessionSetup::default(),
         }
     }
 
@@ -107,31 +125,22 @@ impl Driver {
     pub async fn run(mut self) {
         poll_fn(|cx| self.poll(cx)).await;
         // Requests in flight are dropped: over 2026-07-28, that is how they are cancelled (R-CAN-05).
-        self.tasks.clear();
-        let _ = timeout(FAREWELL, self.leave()).await;
+        self.in_flight.clear();
+        // A server of 2024-11-05 notices by the end of its stream.
+        if matches!(self.protocol, Protocol::Streamable) {
+            let _ = timeout(SHUTDOWN_TIMEOUT, self.shut_down()).await;
+        }
     }
 
-    /// Sends the remaining messages, and ends the session (R-SES-06).
-    async fn leave(&mut self) {
-        // A server of 2024-11-05 notices by the end of its stream.
-        if matches!(self.way, Way::Pair(_)) {
-            return;
-        }
+    /// Sends the remaining notifications and answers, and ends the session.
+    async fn shut_down(&mut self) {
         // In a session that has not begun there is nothing to send, but it must be ended.
-        if !self.beginning {
-            self.take();
-            let words: FuturesUnordered<_> = self
-                .words
-                .drain(..)
-                .map(|word| self.carrier.clone().say(word))
-                .collect();
-            words.for_each(async |_| ()).await;
+        if !self.is_beginning {
+            self.take_output();
+            let left = self.notifications.messages.drain(..);
+            join_all(left.map(|message| notify(self.carrier.clone(), message))).await;
         }
-        let session = self.carrier.session();
-        if session.id.is_some() {
-            let (link, headers) = (&self.carrier.link, self.carrier.headers(&session));
-            let _ = link.send(Verb::DELETE, link.url(), headers, None).await;
-        }
+        self.carrier.end_session().await;
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -140,23 +149,19 @@ impl Driver {
             if self.carrier.engine.is_closed() {
                 return Poll::Ready(());
             }
-            self.take();
+            self.take_output();
             self.start();
-            match self.tasks.poll_next_unpin(cx) {
-                Poll::Ready(Some(Ok(done))) => {
-                    self.done(done);
-                    continue;
-                }
-                Poll::Ready(Some(Err(_aborted))) => continue,
-                Poll::Ready(None) | Poll::Pending => {}
+            if let Poll::Ready(done) = self.in_flight.poll_next(cx) {
+                self.done(done);
+                continue;
             }
             // Messages that arrived meanwhile may have produced output, or changed the timers.
             if self.may_take() && self.carrier.engine.has_output() {
                 continue;
             }
             let due = self.carrier.engine.poll_timeout();
-            let alarmed = self.alarm.poll(due, cx);
-            if !self.bell.watch(cx) && !alarmed {
+            let is_due = self.alarm.poll(due, cx);
+            if !self.notifier.watch(cx) && !is_due {
                 return Poll::Pending;
             }
         }
@@ -168,264 +173,221 @@ impl Driver {
 
     /// Whether more of the engine's output may be queued here; otherwise it stays in the engine and is
     /// subject to its limits. Waiting requests do not count: they may wait for notifications or answers
-    /// in `words`.
+    /// that are queued.
     fn may_take(&self) -> bool {
-        self.word_bytes <= self.limits().output_mark_bytes
+        self.notifications.bytes <= self.limits().output_mark_bytes
     }
 
-    fn take(&mut self) {
+    fn take_output(&mut self) {
         if !self.may_take() || !self.carrier.engine.has_output() {
             return;
         }
         for mut message in messages(self.carrier.engine.take_output()) {
             message.retain(|piece| !piece.is_empty());
-            let body = match message.pop() {
-                Some(only) if message.is_empty() => only,
-                Some(last) => {
-                    message.push(last);
-                    message.concat().into()
-                }
-                None => continue,
+            let body = match &mut *message {
+                [] => continue,
+                [only] => std::mem::take(only),
+                pieces => pieces.concat().into(),
             };
-            self.sort(Outgoing::new(body));
+            self.queue(match self.protocol {
+                Protocol::Actions => OutgoingMessage::action(body),
+                _ => OutgoingMessage::new(body),
+            });
         }
     }
 
-    fn sort(&mut self, message: Outgoing) {
+    fn queue(&mut self, message: OutgoingMessage) {
         if let Some(id) = message.cancels() {
             return self.cancelled(id, message);
         }
-        self.opening.note(&message);
+        self.setup.note(&message);
         if message.method == Some(Method::Initialize) {
             // Only a probe that has timed out can precede it.
-            for (_, request) in self.requests.drain() {
-                request.abort.abort();
-            }
-            self.busy = 0;
+            self.in_flight.abort_requests();
         }
         match message.method {
-            _ if message.id.is_none() => self.say(message),
+            _ if message.id.is_none() => self.notifications.push(message),
             // It stays open for long, and there are few of them.
             Some(Method::Listen) => self.request(message, false),
             _ => self.wait(message),
         }
     }
 
-    fn wait(&mut self, message: Outgoing) {
-        if self.waiting_bytes > self.limits().output_cap_bytes {
+    fn wait(&mut self, message: OutgoingMessage) {
+        if self.waiting.bytes > self.limits().output_cap_bytes {
             return self.lose(&message, RequestError::Overloaded);
         }
-        self.waiting_bytes += message.body.len();
-        self.waiting.push_back(message);
-    }
-
-    fn say(&mut self, message: Outgoing) {
-        self.word_bytes += message.body.len();
-        self.words.push_back(message);
-    }
-
-    fn next_waiting(&mut self) -> Option<Outgoing> {
-        let message = self.waiting.pop_front()?;
-        self.waiting_bytes -= message.body.len();
-        Some(message)
+        self.waiting.push(message);
     }
 
     /// Handles the cancellation of a request.
-    fn cancelled(&mut self, id: u64, message: Outgoing) {
-        let is_it = |each: &Outgoing| each.id == Some(id);
-        if let Some(at) = self.waiting.iter().position(is_it) {
-            if let Some(gone) = self.waiting.remove(at) {
-                self.waiting_bytes -= gone.body.len();
-            }
+    fn cancelled(&mut self, id: u64, message: OutgoingMessage) {
+        if self.waiting.remove(id) {
             return;
         }
-        if let Some(at) = self.stale.iter().position(is_it) {
-            self.stale.swap_remove(at);
+        let mut stale = self.awaiting_tools.iter();
+        if let Some(at) = stale.position(|it| it.id == Some(id)) {
+            self.awaiting_tools.swap_remove(at);
             return;
         }
-        if let Some(request) = self.end(id) {
-            request.abort.abort();
-        }
+        self.in_flight.remove(&id);
         // R-CAN-05, R-CAN-07
         let revision = self.carrier.engine.handle().revision();
         if revision.is_some_and(|revision| revision.era() == Era::Handshake) {
-            self.say(message);
+            self.notifications.push(message);
         }
-    }
-
-    fn end(&mut self, id: u64) -> Option<Request> {
-        let request = self.requests.remove(&id)?;
-        self.busy -= usize::from(request.counts);
-        Some(request)
     }
 
     /// Starts the tasks that may run.
     fn start(&mut self) {
         // Notifications and answers never wait for requests, but they have the same limit of their own.
-        let most = self.carrier.options.max_concurrent.max(1);
-        while !self.beginning
-            && self.speaking < most
-            && let Some(word) = self.words.pop_front()
+        let most = self.carrier.transport.options.max_concurrent.max(1);
+        while !self.is_beginning
+            && self.notifying < most
+            && let Some(message) = self.notifications.pop()
         {
-            self.word_bytes -= word.body.len();
-            self.speaking += 1;
-            let begins = word.method == Some(Method::Initialized);
-            let said: Pin<Box<dyn Future<Output = Done> + Send>> = match &self.way {
-                Way::Streamable => {
-                    let carrier = self.carrier.clone();
-                    self.beginning = begins;
-                    Box::pin(async move {
-                        let outcome = carrier.say(word).await;
-                        match begins {
-                            true => Done::Begun(outcome),
-                            false => Done::Said(outcome),
-                        }
-                    })
-                }
-                Way::Pair(url) => {
-                    let said = pair::post(self.carrier.clone(), url.clone(), word);
-                    Box::pin(async { Done::Said(said.await) })
-                }
+            self.notifying += 1;
+            let carrier = self.carrier.clone();
+            if let Protocol::LegacySse(url) = &self.protocol {
+                let posted = legacy_sse::post(carrier, url.clone(), message);
+                self.in_flight.spawn(async { Done::Notified(posted.await) });
+                continue;
+            }
+            self.is_beginning = message.method == Some(Method::Initialized);
+            let done = match self.is_beginning {
+                true => Done::Begun,
+                false => Done::Notified,
             };
-            self.task(said);
+            self.in_flight
+                .spawn(async move { done(notify(carrier, message).await) });
         }
-        while !self.beginning
-            && self.busy < most
-            && let Some(message) = self.next_waiting()
+        while !self.is_beginning
+            && self.in_flight.counted() < most
+            && let Some(message) = self.waiting.pop()
         {
             self.request(message, true);
         }
     }
 
-    fn request(&mut self, mut message: Outgoing, counts: bool) {
+    fn request(&mut self, mut message: OutgoingMessage, counts: bool) {
         let Some(id) = message.id else { return };
         message.listings = self.listings;
         let carrier = self.carrier.clone();
-        let abort = match &self.way {
-            Way::Streamable => self.task(Box::pin(async move {
-                Done::Request(id, carrier.request(message).await)
-            })),
-            Way::Pair(url) => {
-                let posted = pair::post(carrier, url.clone(), message);
-                self.task(Box::pin(async move { Done::Request(id, posted.await) }))
-            }
-        };
-        self.busy += usize::from(counts);
-        self.requests.insert(id, Request { abort, counts });
-    }
-
-    fn task(&mut self, task: Pin<Box<dyn Future<Output = Done> + Send>>) -> AbortHandle {
-        let (abort, registration) = AbortHandle::new_pair();
-        self.tasks.push(Abortable::new(task, registration));
-        abort
+        let protocol = self.protocol.clone();
+        self.in_flight.request((id, ()), counts, async move {
+            let follow_up = match protocol {
+                Protocol::Streamable => request(carrier, message).await,
+                Protocol::LegacySse(url) => legacy_sse::post(carrier, url, message).await,
+                Protocol::Actions => actions::request(carrier, message).await,
+            };
+            Done::Request(id, follow_up)
+        });
     }
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Request(id, outcome) => {
-                self.end(id);
-                self.outcome(outcome);
+            Done::Request(id, follow_up) => {
+                self.in_flight.remove(&id);
+                self.follow_up(follow_up);
             }
-            Done::Said(outcome) => {
-                self.speaking -= 1;
-                self.outcome(outcome);
+            Done::Notified(follow_up) => {
+                self.notifying -= 1;
+                self.follow_up(follow_up);
             }
-            Done::Stood(outcome) => self.outcome(outcome),
-            Done::Begun(outcome) => {
-                self.speaking -= 1;
-                self.beginning = false;
+            Done::Stood(follow_up) => self.follow_up(follow_up),
+            Done::Begun(follow_up) => {
+                self.notifying -= 1;
+                self.is_beginning = false;
                 self.stand();
-                self.outcome(outcome);
+                self.follow_up(follow_up);
             }
             Done::Renewed(Ok(())) => {
-                self.beginning = false;
+                self.is_beginning = false;
                 self.stand();
             }
-            Done::Renewed(Err(Unrenewed::Failed(error))) => {
-                self.beginning = false;
-                while let Some(message) = self.next_waiting() {
+            Done::Renewed(Err(RenewalError::Failed(error))) => {
+                self.is_beginning = false;
+                while let Some(message) = self.waiting.pop() {
                     self.lose(&message, error.clone());
                 }
             }
-            Done::Renewed(Err(Unrenewed::Changed)) => {
+            Done::Renewed(Err(RenewalError::Changed)) => {
                 let why = "the session ended, and the server speaks another revision now";
                 let reason = ConnectionError::Handshake(why.into());
                 self.carrier.engine.close(reason);
             }
-            Done::Relisted => {
+            Done::ToolsListed => {
                 self.listings += 1;
-                for message in std::mem::take(&mut self.stale) {
+                for message in std::mem::take(&mut self.awaiting_tools) {
                     self.wait(message);
                 }
             }
-            Done::Paired(message, _, Ok(pair)) => {
-                self.way = Way::Pair(pair.post.clone());
+            Done::LegacyTried(message, _, Ok(stream)) => {
+                self.protocol = Protocol::LegacySse(stream.post.clone());
                 let carrier = self.carrier.clone();
-                self.task(Box::pin(async move {
-                    Done::PairEnded(pair.read(&carrier).await)
-                }));
+                self.in_flight
+                    .spawn(async move { Done::LegacyEnded(stream.read(&carrier).await) });
                 self.wait(message);
             }
-            Done::Paired(message, first, Err(error)) => {
+            Done::LegacyTried(message, first, Err(error)) => {
                 // Unless it redirected, the first error says more than the failure to open a stream.
                 let telling = error.fault == CarrierFault::Redirected;
                 self.lose(&message, if telling { error } else { first });
             }
-            Done::PairEnded(reason) => self.carrier.engine.close(reason),
+            Done::LegacyEnded(reason) => self.carrier.engine.close(reason),
         }
     }
 
-    fn lose(&self, message: &Outgoing, error: impl Into<RequestError>) {
+    fn lose(&self, message: &OutgoingMessage, error: impl Into<RequestError>) {
         if let Some(id) = message.id {
             self.carrier.engine.lose(id, error);
         }
     }
 
-    fn outcome(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Over => {}
-            Outcome::Gone(generation, message) => {
+    fn follow_up(&mut self, follow_up: FollowUp) {
+        let carrier = self.carrier.clone();
+        match follow_up {
+            FollowUp::Done => {}
+            FollowUp::RenewSession(generation, message) => {
                 if let Some(mut message) = message {
                     message.renewed = true;
                     self.wait(message);
                 }
                 // Whichever task finds out first renews the session for all (R-SES-05).
-                if generation == self.carrier.session().generation && !self.beginning {
-                    self.beginning = true;
-                    let renewed = renew(self.carrier.clone(), self.opening.clone());
-                    self.task(Box::pin(async { Done::Renewed(renewed.await) }));
+                if generation == carrier.session().generation && !self.is_beginning {
+                    self.is_beginning = true;
+                    let renewed = renew(carrier, self.setup.clone());
+                    self.in_flight.spawn(async { Done::Renewed(renewed.await) });
                 }
             }
-            Outcome::Relist(mut message) => {
+            FollowUp::ListTools(mut message) => {
                 message.relisted = true;
                 if message.listings < self.listings {
                     return self.wait(message);
                 }
-                self.stale.push(message);
-                if self.stale.len() == 1 {
-                    let client = self.carrier.client.clone();
-                    self.task(Box::pin(async move {
+                self.awaiting_tools.push(message);
+                if self.awaiting_tools.len() == 1 {
+                    self.in_flight.spawn(async move {
                         // If this fails, the call fails because of its headers.
-                        let _ = client.list_tools_anew().await;
-                        Done::Relisted
-                    }));
+                        let _ = carrier.client.list_tools_anew().await;
+                        Done::ToolsListed
+                    });
                 }
             }
-            Outcome::Older(message, error) => {
-                let carrier = self.carrier.clone();
-                self.task(Box::pin(async move {
-                    let pair = Pair::open(&carrier).await.map(Box::new);
-                    Done::Paired(message, error, pair)
-                }));
+            FollowUp::TryLegacy(message, error) => {
+                self.in_flight.spawn(async move {
+                    let stream = LegacyStream::open(&carrier).await.map(Box::new);
+                    Done::LegacyTried(message, error, stream)
+                });
             }
         }
     }
 
     /// Opens the stream of messages that belong to no request.
     fn stand(&mut self) {
-        if self.carrier.options.standing_stream {
+        if self.carrier.transport.options.standing_stream {
             let stream = stand(self.carrier.clone());
-            self.task(Box::pin(async { Done::Stood(stream.await) }));
+            self.in_flight.spawn(async { Done::Stood(stream.await) });
         }
     }
 }

@@ -6,9 +6,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use super::exchange::MessageSink;
 use crate::client::ClientHost;
 use crate::connection::{Connection, Handle, StreamId};
-use crate::error::{ConnectionError, RequestError};
+use crate::error::{CarrierError, ConnectionError, RequestError};
 
 /// The connection and its application. Everything that uses the engine runs in one task, so its lock is
 /// never contended.
@@ -123,6 +124,27 @@ impl Engine {
 
     pub fn is_closed(&self) -> bool {
         self.handle.is_closed()
+    }
+}
+
+/// Passes messages to the connection as they arrived.
+pub struct ToConnection<'a> {
+    pub engine: &'a Engine,
+    /// The request that is to be answered; `None` on a stream of no request.
+    pub id: Option<u64>,
+}
+
+impl MessageSink for ToConnection<'_> {
+    /// [`Engine::deliver`] waits for room.
+    async fn ready(&self) {}
+
+    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
+        self.engine.deliver(message).await;
+        Ok(())
+    }
+
+    fn is_answered(&self) -> bool {
+        self.id.is_some_and(|id| !self.engine.awaits(id))
     }
 }
 

@@ -1,210 +1,238 @@
-//! One message, from its POST to the end of its answer.
+//! Receives what answers one request, as JSON or as a stream of events, and passes it to a sink. A stream
+//! that breaks off is resumed after the last event that arrived (R-SSE-04).
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::future::Future;
 use std::time::Duration;
 
-use reqwest::Response;
-use reqwest::header::HeaderValue;
-use tokio::time::timeout;
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Response, Url};
+use tokio::time::{Instant, sleep, timeout_at};
 
-use super::answer::{Kind, Refusal, body, kind};
-use super::carrier::{Carrier, Session};
-use super::events::Events;
-use super::follow::Stream;
-use super::outgoing::Outgoing;
-use crate::error::{CarrierError, CarrierFault, RequestError};
-use crate::mcp::Method;
-use crate::mcp::code::{HEADER_MISMATCH, METHOD_NOT_FOUND};
+use super::event_reader::{EventReader, ServerEvent};
+use super::response::{BodyKind, ErrorResponse, body_kind, read_body};
+use super::transport::{HttpTransport, failure};
+use crate::error::{CarrierError, CarrierFault};
 
-/// The outcome of a message, if the driver must act on it.
-pub enum Outcome {
-    /// Nothing is left to do.
-    Over,
-    /// The session with that generation has ended. The message, if there is one, was not accepted.
-    Gone(u64, Option<Outgoing>),
-    /// The tool needs other headers than its last known schema says (R-HDR-09).
-    Relist(Outgoing),
-    /// The server does not understand `initialize`: it may speak 2024-11-05.
-    Older(Outgoing, CarrierError),
+/// How long a stream may stay open after the answer; if it ends by itself, its connection can be
+/// reused.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Receives the messages of one exchange.
+pub trait MessageSink {
+    /// Waits until the receiver has room for more. Nothing is read before.
+    fn ready(&self) -> impl Future<Output = ()> + Send;
+
+    /// Takes a message in the pieces in which it arrived; it is not validated.
+    ///
+    /// # Errors
+    /// When the message fails the exchange.
+    fn deliver(
+        &mut self,
+        message: &[impl AsRef<[u8]> + Sync],
+    ) -> impl Future<Output = Result<(), CarrierError>> + Send;
+
+    /// Whether the request is answered, or nobody waits for its answer any more.
+    fn is_answered(&self) -> bool;
+
+    /// The stream was read up to the event of this id.
+    fn reached(&mut self, _position: &HeaderValue) {}
 }
 
-/// Why an exchange has no answer.
-enum Failure {
-    /// The request fails with this error.
-    Lost(RequestError),
-    /// The driver goes on with this outcome.
-    Passed(Outcome),
+/// The answer to one request, or the stream of messages that belong to no request.
+pub struct ClientExchange<'a, S> {
+    pub transport: &'a HttpTransport,
+    pub sink: S,
+    pub events: EventReader,
+    /// Longest JSON body, in bytes.
+    pub max_body_bytes: usize,
+    /// The request that continues the stream; `None` if the stream cannot be resumed.
+    pub resume: Option<Resume<'a>>,
+    /// Whether this is the stream of no request: it is requested again and again, also from its start.
+    pub is_standing: bool,
+    /// How long to read on after the answer.
+    pub linger: Duration,
+    /// Whether the server has opened the stream.
+    pub was_open: bool,
 }
 
-impl From<CarrierError> for Failure {
-    fn from(error: CarrierError) -> Self {
-        Self::Lost(error.into())
-    }
+/// The URL and the headers of the GET that continues a stream.
+pub struct Resume<'a> {
+    pub url: &'a Url,
+    pub headers: HeaderMap,
 }
 
-impl Carrier {
-    /// Sends one request; its caller receives the answer or the error.
-    pub async fn request(self: Arc<Self>, message: Outgoing) -> Outcome {
-        let Some(id) = message.id else {
-            return Outcome::Over;
-        };
-        match self.ask(id, message).await {
-            Ok(()) => Outcome::Over,
-            Err(Failure::Passed(outcome)) => outcome,
-            Err(Failure::Lost(error)) => {
-                self.engine.lose(id, error);
-                Outcome::Over
-            }
+impl<'a, S: MessageSink> ClientExchange<'a, S> {
+    /// An exchange whose stream cannot be resumed.
+    pub fn new(transport: &'a HttpTransport, sink: S, max_body_bytes: usize) -> Self {
+        Self {
+            transport,
+            sink,
+            events: EventReader::new(max_body_bytes),
+            max_body_bytes,
+            resume: None,
+            is_standing: false,
+            linger: LINGER,
+            was_open: false,
         }
     }
 
-    async fn ask(&self, id: u64, message: Outgoing) -> Result<(), Failure> {
-        let session = self.session();
-        let mut response = self.post(self.link.url(), &session, &message).await?;
-        if !response.status().is_success() {
-            return Err(self.refused(id, &session, message, response).await);
-        }
-        if message.method == Some(Method::Initialize) {
-            self.begin_session(self.next_session(response.headers()));
-        }
-        match kind(&response) {
-            Kind::Json => {
-                let body = body(&mut response, self.max_len()).await?;
-                self.engine.deliver(&body).await;
-                match self.engine.awaits(id) {
-                    true => Err(no_answer("the body holds no answer to the request").into()),
-                    false => Ok(()),
-                }
-            }
-            Kind::Events => {
-                // The session of `initialize` has only just begun.
-                let session = match message.method {
-                    Some(Method::Initialize) => self.session(),
-                    _ => session,
-                };
-                let resumes = (!self.is_stateless(&message)).then_some(&*session);
-                self.follow(id, response, resumes).await
-            }
-            Kind::Other => {
+    /// Reads a response to its end: until the request is answered, or nobody waits for it any more.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn receive(&mut self, response: Response) -> Result<(), CarrierError> {
+        match body_kind(&response) {
+            BodyKind::Json => self.receive_json(response).await,
+            BodyKind::Events => self.follow(Some(response)).await,
+            BodyKind::Other => {
                 let status = response.status();
                 let why = format!("a body that is neither JSON nor events, with status {status}");
                 Err(CarrierError {
                     status: Some(status.as_u16()),
                     ..no_answer(why)
+                })
+            }
+        }
+    }
+
+    async fn receive_json(&mut self, mut response: Response) -> Result<(), CarrierError> {
+        self.sink.ready().await;
+        let body = read_body(&mut response, self.max_body_bytes).await?;
+        self.sink.deliver(&body).await?;
+        match self.sink.is_answered() {
+            true => Ok(()),
+            false => Err(no_answer("the body holds no answer to the request")),
+        }
+    }
+
+    /// Reads a stream until the request is answered. A stream that breaks off is requested again where
+    /// that is possible; without `first` it is requested at once.
+    ///
+    /// # Errors
+    /// The last failure, the server's refusal to continue the stream, or an event that fails it.
+    pub async fn follow(&mut self, first: Option<Response>) -> Result<(), CarrierError> {
+        let options = &self.transport.options;
+        let (mut stream, mut failure, mut failures) = (first, None, 0);
+        loop {
+            let mut asked = Duration::ZERO;
+            if let Some(response) = stream.take() {
+                self.was_open = true;
+                let (came, error) = self.read(response).await;
+                if self.sink.is_answered() {
+                    return Ok(());
                 }
-                .into())
-            }
-        }
-    }
-
-    /// Interprets an error status for a request.
-    async fn refused(
-        &self,
-        id: u64,
-        session: &Session,
-        message: Outgoing,
-        response: Response,
-    ) -> Failure {
-        let Refusal {
-            error,
-            peer,
-            id: named,
-        } = Refusal::read(response).await;
-        let status = error.status.unwrap_or_default();
-        let code = peer.as_ref().map(|peer| peer.code);
-        let is_answer = named == Some(id);
-        let unknown_method = is_answer && code == Some(METHOD_NOT_FOUND);
-        if status == 404 && session.id.is_some() && !unknown_method && !message.renewed {
-            return Failure::Passed(Outcome::Gone(session.generation, Some(message)));
-        }
-        match (peer, message.method) {
-            // A response that asks for credentials is not an answer.
-            _ if status == 401 || error.authenticate.is_some() => error.into(),
-            (Some(_), Some(Method::CallTool))
-                if code == Some(HEADER_MISMATCH) && !message.relisted =>
-            {
-                Failure::Passed(Outcome::Relist(message))
-            }
-            (Some(peer), _) if is_answer || status == 400 => {
-                Failure::Lost(RequestError::Peer(peer))
-            }
-            (_, Some(Method::Initialize)) if error.is_incomprehension() => {
-                Failure::Passed(Outcome::Older(message, error))
-            }
-            _ => error.into(),
-        }
-    }
-
-    /// Reads a stream of events until the request is answered. If the stream breaks off, it is resumed
-    /// where the revision allows that.
-    async fn follow(
-        &self,
-        id: u64,
-        first: Response,
-        resumes: Option<&Session>,
-    ) -> Result<(), Failure> {
-        let again = resumes.map(|session| {
-            move |position: HeaderValue| async move { self.get(session, Some(&position)).await }
-        });
-        let mut events = Events::new(self.max_len());
-        match self.stream(&mut events).follow(id, first, again).await {
-            Ok(()) => Ok(()),
-            Err(mut error) => {
-                if error.fault == CarrierFault::Refused && error.status == Some(404) {
-                    error.fault = CarrierFault::SessionLost;
+                if matches!(error.fault, CarrierFault::TooLong | CarrierFault::NoAnswer) {
+                    return Err(error);
                 }
-                Err(error.into())
+                failures = if came { 0 } else { failures + 1 };
+                failure = Some(error);
+                self.events.restart();
+            } else if let Some(error) = &failure {
+                failures += 1;
+                asked = options.left_alone(error);
+            }
+            if let Some(error) = failure.take() {
+                let is_over =
+                    self.events.position().is_none() || failures > options.resume.attempts;
+                if self.resume.is_none() || is_over && !self.is_standing {
+                    return Err(error);
+                }
+                sleep(self.events.wait(failures, &options.resume).max(asked)).await;
+                if self.sink.is_answered() {
+                    return Ok(());
+                }
+            }
+            match self.request_stream().await {
+                Ok(response)
+                    if response.status().is_success()
+                        && body_kind(&response) == BodyKind::Events =>
+                {
+                    stream = Some(response);
+                }
+                Ok(response) => {
+                    let error = ErrorResponse::read(response).await.error;
+                    if !matches!(error.status, Some(429 | 500..)) {
+                        return Err(error);
+                    }
+                    failure = Some(error);
+                }
+                Err(error) => failure = Some(error),
             }
         }
     }
 
-    /// Reads events to the end of the connection, until a while after `id` was answered, or until an
-    /// event is too long. Returns whether any event arrived, and why the reading ended.
-    pub async fn read(
-        &self,
-        events: &mut Events,
-        response: Response,
-        id: Option<u64>,
-    ) -> (bool, CarrierError) {
-        self.stream(events).read(response, id).await
-    }
-
-    fn stream<'a>(&'a self, events: &'a mut Events) -> Stream<'a> {
-        Stream {
-            engine: &self.engine,
-            options: &self.options,
-            events,
-            taken: |message, _| message.into(),
-        }
-    }
-
-    /// How long the server may take to accept a notification or an answer. Nothing else limits that
-    /// time, and the message occupies one of the concurrent requests.
-    pub fn patience(&self, message: &Outgoing) -> Duration {
-        let limits = &self.engine.handle().config().limits;
-        match message.method {
-            // Part of the handshake, which everything waits for.
-            Some(Method::Initialized) => limits.handshake_timeout,
-            _ => limits.request_timeout,
-        }
-    }
-
-    /// Sends a notification or an answer.
-    pub async fn say(self: Arc<Self>, message: Outgoing) -> Outcome {
-        let session = self.session();
-        let post = self.post(self.link.url(), &session, &message);
-        let Ok(Ok(response)) = timeout(self.patience(&message), post).await else {
-            // Requests that depend on the message have their own timeout.
-            return Outcome::Over;
+    async fn request_stream(&self) -> Result<Response, CarrierError> {
+        let Some(Resume { url, headers }) = &self.resume else {
+            return Err(no_answer("the stream cannot be requested"));
         };
-        match response.status().as_u16() {
-            // The message belonged to that session and is of no use in another.
-            404 if session.id.is_some() => Outcome::Gone(session.generation, None),
-            _ => Outcome::Over,
+        let position = self.events.position();
+        self.transport.get(url, headers.clone(), position).await
+    }
+
+    /// Reads events to the end of the connection, until a while after the answer, or until an event
+    /// fails the exchange. Returns whether any event arrived, and why the reading ended.
+    pub async fn read(&mut self, mut response: Response) -> (bool, CarrierError) {
+        let (mut came, mut end) = (false, None);
+        loop {
+            self.sink.ready().await;
+            let next = match self.sink.is_answered() {
+                false => response.chunk().await,
+                true => {
+                    let end = *end.get_or_insert_with(|| Instant::now() + self.linger);
+                    timeout_at(end, response.chunk()).await.unwrap_or(Ok(None))
+                }
+            };
+            match next {
+                Ok(Some(piece)) => self.events.push(piece),
+                Ok(None) => {
+                    let why = "the stream ended before the answer";
+                    return (came, CarrierError::new(CarrierFault::Broken, why));
+                }
+                Err(error) => return (came, failure(error)),
+            }
+            match self.deliver_events().await {
+                Ok(any) => came |= any,
+                Err(error) => return (true, error),
+            }
         }
+    }
+
+    /// Delivers the events that have arrived completely. Returns whether there was any.
+    pub async fn deliver_events(&mut self) -> Result<bool, CarrierError> {
+        let mut came = false;
+        loop {
+            let event = self.events.next();
+            let is_last = event.is_none();
+            came |= !is_last;
+            if let Some(ServerEvent::Message(message)) = event {
+                self.sink.deliver(&[message]).await?;
+            }
+            if let Some(position) = self.events.new_position() {
+                came = true;
+                self.sink.reached(position);
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.events.fault().map_or(Ok(came), Err)
     }
 }
 
-fn no_answer(why: impl Into<Box<str>>) -> CarrierError {
+/// The pieces of a message as one.
+pub fn joined<P: AsRef<[u8]>>(pieces: &[P]) -> Cow<'_, [u8]> {
+    match pieces {
+        [only] => Cow::Borrowed(only.as_ref()),
+        _ => pieces
+            .iter()
+            .map(AsRef::as_ref)
+            .collect::<Vec<_>>()
+            .concat()
+            .into(),
+    }
+}
+
+pub fn no_answer(why: impl Into<Box<str>>) -> CarrierError {
     CarrierError::new(CarrierFault::NoAnswer, why)
 }

@@ -4,13 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::actions::Actions;
 use super::carrier::Carrier;
-use super::driver::Driver;
+use super::driver::ClientDriver;
 use super::engine::Engine;
-use super::known::Known;
-use super::link::Link;
+use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
+use super::transport::HttpTransport;
 use crate::client::{Client, ClientBuilder};
 use crate::connection::{Connection, Framing, Opening};
 use crate::io::farewell::drive;
@@ -52,30 +51,24 @@ impl ClientBuilder {
     /// When the URL or an option is not valid, or the connection cannot be opened; the latter contains
     /// a [`RequestError`](crate::error::RequestError).
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
-        let link = Link::new(url, &options)?;
+        let transport = HttpTransport::new(url, options)?;
         let (mut config, prepared) = self.prepare().map_err(invalid)?;
-        if config.opening == Opening::Actions {
-            let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
-            connection.open_stream(Framing::Line);
-            let bell = Notifier::new();
-            connection.set_wake(bell.clone());
-            let (client, host) = prepared.connect(connection.handle(), workers());
-            let engine = Engine::new(connection, host);
-            drive(Actions::new(engine, link, options, bell).run())?;
-            return client.closing_with_it().until_open().await;
-        }
-        let known = Known::apply(link.url(), &mut config);
+        let actions = config.opening == Opening::Actions;
+        let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
         connection.open_stream(Framing::Line);
-        let bell = Notifier::new();
-        connection.set_wake(bell.clone());
-        let (client, host) = prepared.mirroring().connect(connection.handle(), workers());
+        let notifier = Notifier::new();
+        connection.set_wake(notifier.clone());
+        let (client, host) = prepared
+            .with_header_arguments()
+            .connect(connection.handle(), workers());
         let engine = Engine::new(connection, host);
-        let carrier = Carrier::new(link, engine, options, client.clone());
-        let driver = Driver::new(Arc::new(carrier), bell);
-        drive(driver.run())?;
+        let carrier = Arc::new(Carrier::new(transport, engine, client.clone()));
+        drive(ClientDriver::new(carrier, notifier, actions).run())?;
         let opened = client.closing_with_it().until_open().await;
-        known.learn(opened.as_ref().ok());
+        if let Some(known) = known {
+            known.learn(opened.as_ref().ok());
+        }
         opened
     }
 }

@@ -6,8 +6,8 @@ use crate::json::{number, reader};
 use crate::mcp::{Method, meta};
 
 /// One message of this side, as the engine encoded it.
-#[derive(Clone, Debug)]
-pub struct Outgoing {
+#[derive(Clone, Debug, Default)]
+pub struct OutgoingMessage {
     pub body: Bytes,
     /// The id of a request; `None` for a notification or an answer.
     pub id: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Outgoing {
     pub listings: u64,
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     pub fn new(body: Bytes) -> Self {
         let (mut id, mut name) = (None, None);
         let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");
@@ -42,10 +42,19 @@ impl Outgoing {
             id,
             method: name.as_deref().and_then(Method::parse),
             method_name: name,
-            renewed: false,
-            relisted: false,
-            listings: 0,
             body,
+            ..Self::default()
+        }
+    }
+
+    /// A request of the action dialect, whose id is in its metadata.
+    pub fn action(body: Bytes) -> Self {
+        let text = simdutf8::basic::from_utf8(&body).unwrap_or("{}");
+        let id = reader::find_path(text, &["metadata", "request_id"]).and_then(reader::as_str);
+        Self {
+            id: id.and_then(|id| number::as_u64(&id)),
+            body,
+            ..Self::default()
         }
     }
 
@@ -59,7 +68,7 @@ impl Outgoing {
         self.method.is_some_and(Method::is_repeatable)
     }
 
-    fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         simdutf8::basic::from_utf8(&self.body).unwrap_or("{}")
     }
 
@@ -107,8 +116,8 @@ impl Outgoing {
 mod tests {
     use super::*;
 
-    fn of(text: &'static str) -> Outgoing {
-        Outgoing::new(Bytes::from_static(text.as_bytes()))
+    fn of(text: &'static str) -> OutgoingMessage {
+        OutgoingMessage::new(Bytes::from_static(text.as_bytes()))
     }
 
     #[test]

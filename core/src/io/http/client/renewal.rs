@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use reqwest::Response;
 use tokio::time::timeout;
 
-use super::answer::{Kind, Refusal, body, kind};
 use super::carrier::Carrier;
-use super::events::{Events, Found};
-use super::link::failure;
-use super::outgoing::Outgoing;
+use super::exchange::{ClientExchange, MessageSink, joined};
+use super::outgoing::OutgoingMessage;
+use super::response::ErrorResponse;
 use crate::error::{CarrierError, CarrierFault};
 use crate::json::{number, reader};
 use crate::limits::MAX_SUBSCRIPTIONS;
@@ -18,17 +17,17 @@ use crate::mcp::Method;
 
 /// The messages that began the session, and the settings made since: log level and subscriptions.
 #[derive(Clone, Debug, Default)]
-pub struct Opening {
-    initialize: Option<Outgoing>,
-    initialized: Option<Outgoing>,
-    level: Option<Outgoing>,
-    subscriptions: HashMap<String, Outgoing>,
+pub struct SessionSetup {
+    initialize: Option<OutgoingMessage>,
+    initialized: Option<OutgoingMessage>,
+    level: Option<OutgoingMessage>,
+    subscriptions: HashMap<String, OutgoingMessage>,
 }
 
-impl Opening {
+impl SessionSetup {
     /// Records a message that a new session must repeat.
-    pub fn note(&mut self, message: &Outgoing) {
-        let of = |place: &mut Option<Outgoing>| *place = Some(message.clone());
+    pub fn note(&mut self, message: &OutgoingMessage) {
+        let of = |place: &mut Option<OutgoingMessage>| *place = Some(message.clone());
         match message.method {
             Some(Method::Initialize) => of(&mut self.initialize),
             Some(Method::Initialized) => of(&mut self.initialized),
@@ -51,11 +50,17 @@ impl Opening {
 }
 
 /// Why there is no new session.
-pub enum Unrenewed {
+pub enum RenewalError {
     /// It may be tried again.
     Failed(CarrierError),
     /// The server now speaks another revision, so nothing that was negotiated holds.
     Changed,
+}
+
+impl From<CarrierError> for RenewalError {
+    fn from(error: CarrierError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Begins a new session as the first one was begun, within the handshake timeout, since everything
@@ -63,90 +68,77 @@ pub enum Unrenewed {
 ///
 /// # Errors
 /// Why there is no new session.
-pub async fn renew(carrier: Arc<Carrier>, opening: Opening) -> Result<(), Unrenewed> {
+pub async fn renew(carrier: Arc<Carrier>, setup: SessionSetup) -> Result<(), RenewalError> {
     let patience = carrier.engine.handle().config().limits.handshake_timeout;
-    let renewed = timeout(patience, begin_anew(carrier, opening)).await;
+    let renewed = timeout(patience, begin_anew(carrier, setup)).await;
     renewed.unwrap_or_else(|_| {
         let why = "the server took too long to begin another session";
-        Err(Unrenewed::Failed(CarrierError::new(
-            CarrierFault::TimedOut,
-            why,
-        )))
+        Err(CarrierError::new(CarrierFault::TimedOut, why).into())
     })
 }
 
-async fn begin_anew(carrier: Arc<Carrier>, opening: Opening) -> Result<(), Unrenewed> {
-    let failed = |why: &str| Unrenewed::Failed(CarrierError::new(CarrierFault::SessionLost, why));
-    let Opening {
+async fn begin_anew(carrier: Arc<Carrier>, setup: SessionSetup) -> Result<(), RenewalError> {
+    let SessionSetup {
         initialize: Some(initialize),
         initialized: Some(initialized),
         level,
         subscriptions,
-    } = opening
+    } = setup
     else {
-        return Err(failed("the session has ended"));
+        return Err(CarrierError::new(CarrierFault::SessionLost, "the session has ended").into());
     };
-    let session = carrier.session();
-    let url = carrier.link.url();
-    let asked = carrier.post(url, &session, &initialize).await;
-    let mut response = asked.map_err(Unrenewed::Failed)?;
+    let url = carrier.transport.url();
+    let response = carrier.post(url, &carrier.session(), &initialize).await?;
     if !response.status().is_success() {
-        return Err(Unrenewed::Failed(Refusal::read(response).await.error));
+        return Err(ErrorResponse::read(response).await.error.into());
     }
-    let head = response.headers().clone();
-    let id = initialize.id.unwrap_or_default();
-    let answer = answer(&mut response, id, carrier.max_len()).await;
-    let answer = answer.map_err(Unrenewed::Failed)?;
+    let next = carrier.next_session(response.headers());
+    let sink = InitializeResult {
+        id: initialize.id.unwrap_or_default(),
+        answer: None,
+    };
+    let mut exchange = ClientExchange::new(&carrier.transport, sink, carrier.max_message_bytes());
+    exchange.linger = Duration::ZERO;
+    exchange.receive(response).await?;
+    let answer = exchange.sink.answer.unwrap_or_default();
     let version = reader::find_path(&answer, &["result", "protocolVersion"]);
     let version = version.and_then(reader::as_str);
     let agreed = carrier.engine.handle().revision();
     if version.as_deref() != agreed.map(|revision| revision.name()) {
-        return Err(Unrenewed::Changed);
+        return Err(RenewalError::Changed);
     }
-    let session = carrier.next_session(&head);
     let again = level.into_iter().chain(subscriptions.into_values());
     for message in [initialized].into_iter().chain(again) {
-        let told = carrier.post(url, &session, &message).await;
-        let told = told.map_err(Unrenewed::Failed)?;
+        let response = carrier.post(url, &next, &message).await?;
         // A setting that fails, such as a subscription that is no longer possible, is no reason to give
         // up.
-        if message.id.is_none() && !told.status().is_success() {
-            return Err(Unrenewed::Failed(Refusal::read(told).await.error));
+        if message.id.is_none() && !response.status().is_success() {
+            return Err(ErrorResponse::read(response).await.error.into());
         }
     }
     // A session is used only once it has begun completely.
-    carrier.begin_session(session);
+    carrier.begin_session(next);
     Ok(())
 }
 
-/// The answer to a request, from JSON or events, as validated JSON.
-async fn answer(response: &mut Response, id: u64, max_len: usize) -> Result<String, CarrierError> {
-    let none = || CarrierError::new(CarrierFault::NoAnswer, "initialize was not answered");
-    match kind(response) {
-        Kind::Json => {
-            let body = body(response, max_len).await?.concat();
-            checked(&body, id).ok_or_else(none)
+/// Keeps the answer to `initialize`, as validated JSON.
+struct InitializeResult {
+    id: u64,
+    answer: Option<String>,
+}
+
+impl MessageSink for InitializeResult {
+    async fn ready(&self) {}
+
+    async fn deliver(&mut self, message: &[impl AsRef<[u8]> + Sync]) -> Result<(), CarrierError> {
+        if self.answer.is_none() {
+            self.answer = checked(&joined(message), self.id);
         }
-        Kind::Events => {
-            let mut events = Events::new(max_len);
-            while let Some(piece) = response.chunk().await.map_err(failure)? {
-                events.push(piece);
-                let mut answer = None;
-                while let Some(found) = events.next() {
-                    if let Found::Message(message) = found {
-                        answer = answer.or_else(|| checked(message, id));
-                    }
-                }
-                if let Some(answer) = answer {
-                    return Ok(answer);
-                }
-                if let Some(fault) = events.fault() {
-                    return Err(fault);
-                }
-            }
-            Err(none())
-        }
-        Kind::Other => Err(none()),
+        Ok(())
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answer.is_some()
     }
 }
 

@@ -1,23 +1,21 @@
 //! Runs the tasks of a relay: requests concurrently, notifications one after the other.
 
-use std::collections::{HashMap, VecDeque};
-use std::pin::Pin;
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::{AbortHandle, Abortable};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::future::AbortHandle;
+use reqwest::header::HeaderMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use super::exchange::{Headers, Shared, Unsent};
+use super::state::{RelayState, Unsent, header_map};
 use super::{RelayEvent, SendOptions};
 use crate::error::CarrierError;
-use crate::io::http::client::outgoing::Outgoing;
+use crate::io::http::client::driver::SHUTDOWN_TIMEOUT;
+use crate::io::http::client::in_flight::InFlight;
+use crate::io::http::client::outgoing::OutgoingMessage;
 use crate::mcp::Method;
-
-/// How long sending the last messages may take.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A command of the host.
 #[derive(Debug)]
@@ -28,60 +26,51 @@ pub enum Command {
 }
 
 /// A message as the host gave it.
-pub type Sent = (u64, Outgoing, SendOptions, Unsent);
+pub type Sent = (u64, OutgoingMessage, SendOptions, Unsent);
 
 /// A message that is queued or being sent.
 pub struct Sending {
     pub of: u64,
-    pub message: Outgoing,
-    pub headers: Headers,
+    pub message: OutgoingMessage,
+    pub headers: HeaderMap,
     pub resume: Option<String>,
     /// Whether the message was sent in the era without sessions.
     pub is_stateless: bool,
     pub unsent: Unsent,
 }
 
-pub struct Driver {
-    shared: Arc<Shared>,
-    tasks: FuturesUnordered<Task>,
-    /// The requests in flight, by their ids as JSON text.
-    requests: HashMap<Box<str>, Request>,
-    /// How many of them count toward `max_concurrent`.
-    busy: usize,
+pub struct RelayDriver {
+    state: Arc<RelayState>,
+    /// Requests are found by their ids as JSON text.
+    in_flight: InFlight<Box<str>, InFlightRequest, Done>,
     waiting: VecDeque<Sending>,
-    words: VecDeque<Sending>,
-    is_speaking: bool,
+    notifications: VecDeque<Sending>,
+    is_notifying: bool,
     /// How many `notifications/initialized` have not been accepted yet: requests wait for them.
     beginnings: usize,
     standing: Option<AbortHandle>,
 }
 
-struct Request {
+struct InFlightRequest {
     of: u64,
-    abort: AbortHandle,
-    counts: bool,
     is_stateless: bool,
 }
 
-type Task = Abortable<Pin<Box<dyn Future<Output = Done> + Send>>>;
-
 enum Done {
     Request(Box<Sending>, Result<(), CarrierError>),
-    Said(Box<Sending>, Result<(), CarrierError>),
-    Session(u64, Result<(), CarrierError>),
+    Notified(Box<Sending>, Result<(), CarrierError>),
+    SessionEnded(u64, Result<(), CarrierError>),
     Stood,
 }
 
-impl Driver {
-    pub fn new(shared: Arc<Shared>) -> Self {
+impl RelayDriver {
+    pub fn new(state: Arc<RelayState>) -> Self {
         Self {
-            shared,
-            tasks: FuturesUnordered::new(),
-            requests: HashMap::new(),
-            busy: 0,
+            state,
+            in_flight: InFlight::new(),
             waiting: VecDeque::new(),
-            words: VecDeque::new(),
-            is_speaking: false,
+            notifications: VecDeque::new(),
+            is_notifying: false,
             beginnings: 0,
             standing: None,
         }
@@ -93,39 +82,37 @@ impl Driver {
             self.start();
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some(Command::Send(sent)) => self.sort(*sent),
+                    Some(Command::Send(sent)) => self.queue(*sent),
                     Some(Command::EndSession(of)) => {
-                        let shared = self.shared.clone();
-                        self.task(async move { Done::Session(of, shared.end_session().await) });
+                        let state = self.state.clone();
+                        self.in_flight.spawn(async move {
+                            Done::SessionEnded(of, state.end_session().await)
+                        });
                     }
                     Some(Command::Close) | None => break,
                 },
-                Some(done) = self.tasks.next() => {
-                    // A task that was aborted has been reported already.
-                    if let Ok(done) = done {
-                        self.done(done);
-                    }
-                }
+                // A task that was aborted has been reported already.
+                done = poll_fn(|cx| self.in_flight.poll_next(cx)) => self.done(done),
             }
         }
-        self.tasks.clear();
-        let _ = timeout(FAREWELL, self.leave()).await;
-        self.shared.tell(RelayEvent::Ended);
+        self.in_flight.clear();
+        let _ = timeout(SHUTDOWN_TIMEOUT, self.shut_down()).await;
+        self.state.tell(RelayEvent::Ended);
     }
 
     /// Sends the remaining notifications, and ends the session.
-    async fn leave(&mut self) {
-        for word in self.words.drain(..).collect::<Vec<_>>() {
-            let _ = self.shared.say(&word).await;
+    async fn shut_down(&mut self) {
+        for notification in self.notifications.drain(..) {
+            let _ = self.state.notify(&notification).await;
         }
-        if self.shared.options.ends_session {
-            let _ = self.shared.end_session().await;
+        if self.state.options.ends_session {
+            let _ = self.state.end_session().await;
         }
     }
 
-    fn sort(&mut self, (of, message, along, unsent): Sent) {
-        let headers = Headers::of(along.headers);
-        let is_stateless = self.shared.note(&message, &headers);
+    fn queue(&mut self, (of, message, along, unsent): Sent) {
+        let headers = header_map(along.headers);
+        let is_stateless = self.state.note(&message, &headers);
         let sending = Sending {
             of,
             message,
@@ -144,13 +131,13 @@ impl Driver {
         match sending.message.method {
             Some(Method::Initialized) => {
                 self.beginnings += 1;
-                self.words.push_back(sending);
+                self.notifications.push_back(sending);
             }
             Some(Method::Listen) if self.beginnings == 0 => self.request(sending),
             _ if sending.message.token().is_some() => self.waiting.push_back(sending),
             // An answer of the client: the server may need it before it answers other requests.
-            _ if sending.message.method_name().is_none() => self.say(sending),
-            _ => self.words.push_back(sending),
+            _ if sending.message.method_name().is_none() => self.notify(sending),
+            _ => self.notifications.push_back(sending),
         }
     }
 
@@ -164,39 +151,33 @@ impl Driver {
             // The server has not received it.
             return Some(true);
         }
-        let request = self.requests.remove(id)?;
-        self.busy -= usize::from(request.counts);
-        request.abort.abort();
-        let of = request.of;
-        self.shared.tell(RelayEvent::Done {
-            of,
-            outcome: Ok(()),
-        });
+        let request = self.in_flight.remove(id)?;
+        self.ended(request.of, Ok(()));
         Some(request.is_stateless)
     }
 
     /// Starts the tasks that may run.
     fn start(&mut self) {
-        if !self.is_speaking
-            && let Some(word) = self.words.pop_front()
+        if !self.is_notifying
+            && let Some(notification) = self.notifications.pop_front()
         {
-            self.is_speaking = true;
-            self.say(word);
+            self.is_notifying = true;
+            self.notify(notification);
         }
-        let most = self.shared.options.http.max_concurrent.max(1);
+        let most = self.state.options.http.max_concurrent.max(1);
         while self.beginnings == 0
-            && self.busy < most
+            && self.in_flight.counted() < most
             && let Some(sending) = self.waiting.pop_front()
         {
             self.request(sending);
         }
     }
 
-    fn say(&mut self, sending: Sending) {
-        let shared = self.shared.clone();
-        self.task(async move {
-            let outcome = shared.say(&sending).await;
-            Done::Said(Box::new(sending), outcome)
+    fn notify(&mut self, sending: Sending) {
+        let state = self.state.clone();
+        self.in_flight.spawn(async move {
+            let outcome = state.notify(&sending).await;
+            Done::Notified(Box::new(sending), outcome)
         });
     }
 
@@ -206,50 +187,31 @@ impl Driver {
         };
         // It stays open for long, and there are few of them.
         let counts = sending.message.method != Some(Method::Listen);
-        let (of, is_stateless) = (sending.of, sending.is_stateless);
-        let shared = self.shared.clone();
-        let abort = self.task(async move {
-            let outcome = shared.request(&sending).await;
+        let request = InFlightRequest {
+            of: sending.of,
+            is_stateless: sending.is_stateless,
+        };
+        let state = self.state.clone();
+        let before = self.in_flight.request((id, request), counts, async move {
+            let outcome = state.request(&sending).await;
             Done::Request(Box::new(sending), outcome)
         });
-        self.busy += usize::from(counts);
-        let request = Request {
-            of,
-            abort,
-            counts,
-            is_stateless,
-        };
-        if let Some(before) = self.requests.insert(id, request) {
-            // Two requests have the same id: an answer to the first would answer the second.
-            self.busy -= usize::from(before.counts);
-            before.abort.abort();
-            let of = before.of;
-            self.shared.tell(RelayEvent::Done {
-                of,
-                outcome: Ok(()),
-            });
+        // If two requests have the same id, an answer to the first would answer the second.
+        if let Some(before) = before {
+            self.ended(before.of, Ok(()));
         }
-    }
-
-    fn task(&mut self, task: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
-        let (abort, registration) = AbortHandle::new_pair();
-        self.tasks
-            .push(Abortable::new(Box::pin(task), registration));
-        abort
     }
 
     fn done(&mut self, done: Done) {
         match done {
             Done::Request(sending, outcome) => {
                 let id = sending.message.token().unwrap_or_default();
-                if let Some(request) = self.requests.remove(id) {
-                    self.busy -= usize::from(request.counts);
-                }
+                self.in_flight.remove(id);
                 self.over(&sending, outcome);
             }
-            Done::Said(sending, outcome) => {
-                let is_word = sending.message.method_name().is_some();
-                self.is_speaking &= !is_word;
+            Done::Notified(sending, outcome) => {
+                let is_answer = sending.message.method_name().is_none();
+                self.is_notifying &= is_answer;
                 if sending.message.method == Some(Method::Initialized) {
                     self.beginnings -= 1;
                     if outcome.is_ok() {
@@ -258,26 +220,29 @@ impl Driver {
                 }
                 self.over(&sending, outcome);
             }
-            Done::Session(of, outcome) => self.shared.tell(RelayEvent::Done { of, outcome }),
+            Done::SessionEnded(of, outcome) => self.ended(of, outcome),
             Done::Stood => {}
         }
     }
 
     fn over(&self, sending: &Sending, outcome: Result<(), CarrierError>) {
         sending.unsent.taken();
-        let of = sending.of;
-        self.shared.tell(RelayEvent::Done { of, outcome });
+        self.ended(sending.of, outcome);
+    }
+
+    fn ended(&self, of: u64, outcome: Result<(), CarrierError>) {
+        self.state.tell(RelayEvent::Done { of, outcome });
     }
 
     /// Opens the stream of messages that belong to no request.
-    fn stand(&mut self, headers: Headers) {
+    fn stand(&mut self, headers: HeaderMap) {
         if let Some(before) = self.standing.take() {
             before.abort();
         }
-        if self.shared.options.http.standing_stream {
-            let shared = self.shared.clone();
-            self.standing = Some(self.task(async move {
-                shared.stand(&headers).await;
+        if self.state.options.http.standing_stream {
+            let state = self.state.clone();
+            self.standing = Some(self.in_flight.spawn(async move {
+                state.stand(&headers).await;
                 Done::Stood
             }));
         }

@@ -1,16 +1,16 @@
 //! Carries the messages of another protocol implementation over Streamable HTTP, unchanged.
 //!
 //! ```text
-//!   host ─▶ send ─▶ driver ─┬─▶ exchange: one message, and the stream that answers it, resumed
-//!    ▲                      ├─▶ exchange: the stream of messages that belong to no request
-//!    ╰── tell(RelayEvent) ─────┴── messages, with the number of the message that they answer
+//!   host ─▶ send ─▶ driver ─┬─▶ one message, and what answers it        ╮ exchanges, whose sink
+//!    ▲                      ├─▶ the stream of messages of no request    ╯ is the host
+//!    ╰─ tell(RelayEvent) ───┴── messages, with the number of the message that they answer
 //! ```
 //!
-//! What is said in headers is said here: the session, the revision, and from 2026-07-28 on what a
-//! message is about. What is in a message is the host's affair, and so is every answer to it.
+//! The relay writes the headers: session, revision, and from 2026-07-28 on those that repeat fields of the
+//! message. It passes on the messages themselves unchanged.
 
 mod driver;
-mod exchange;
+mod state;
 
 use std::fmt;
 use std::io;
@@ -20,11 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use self::driver::{Command, Driver};
-use self::exchange::{Shared, Unsent};
-use super::link::Link;
+use self::driver::{Command, RelayDriver};
+use self::state::{RelayState, Unsent};
 use super::options::HttpClientOptions;
-use super::outgoing::Outgoing;
+use super::outgoing::OutgoingMessage;
 use crate::error::CarrierError;
 use crate::io::farewell::drive;
 use crate::json::DecodeError;
@@ -57,7 +56,7 @@ use crate::message::Message;
 pub struct Relay {
     commands: UnboundedSender<Command>,
     numbers: AtomicU64,
-    shared: Arc<Shared>,
+    state: Arc<RelayState>,
 }
 
 /// Options of a [`Relay`].
@@ -162,14 +161,13 @@ impl Relay {
         options: RelayOptions,
         tell: impl Fn(RelayEvent) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let link = Link::new(url, &options.http)?.staying();
-        let shared = Arc::new(Shared::new(link, options, Box::new(tell))?);
+        let state = Arc::new(RelayState::new(url, options, Box::new(tell))?);
         let (commands, queue) = unbounded_channel();
-        drive(Driver::new(shared.clone()).run(queue))?;
+        drive(RelayDriver::new(state.clone()).run(queue))?;
         Ok(Self {
             commands,
             numbers: AtomicU64::new(1),
-            shared,
+            state,
         })
     }
 
@@ -181,8 +179,8 @@ impl Relay {
     /// kind, are sent at once.
     pub fn send(&self, message: impl Into<Bytes>, along: SendOptions) -> u64 {
         let of = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let message = Outgoing::new(message.into());
-        let unsent = Unsent::new(&message, &self.shared.unsent);
+        let message = OutgoingMessage::new(message.into());
+        let unsent = Unsent::new(&message, &self.state.unsent);
         self.command(Command::Send(Box::new((of, message, along, unsent))));
         of
     }
@@ -190,12 +188,12 @@ impl Relay {
     /// Bytes of messages that the server has not accepted yet. With more than some megabytes, a host
     /// should wait until messages are [done](RelayEvent::Done) before it sends further requests.
     pub fn unsent_bytes(&self) -> usize {
-        self.shared.unsent.load(Ordering::Acquire)
+        self.state.unsent.load(Ordering::Acquire)
     }
 
     /// Tells the relay that the host has processed messages of that many bytes.
     pub fn was_read(&self, bytes: usize) {
-        self.shared.room.give(bytes);
+        self.state.was_read(bytes);
     }
 
     /// Ends the session on the server (R-SES-06); returns the number of this operation.

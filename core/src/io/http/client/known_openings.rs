@@ -18,13 +18,13 @@ const KNOWN_FOR: Duration = Duration::from_secs(3600);
 static HANDSHAKES: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
 /// What is known of one endpoint, identified by its URL without parts that may be secret.
-pub struct Known {
+pub struct KnownOpening {
     endpoint: String,
     /// Whether the server is probed, so that there is something to learn.
     asks: bool,
 }
 
-impl Known {
+impl KnownOpening {
     /// Chooses the opening according to what is known.
     pub fn apply(url: &Url, config: &mut Config) -> Self {
         let endpoint = format!("{}{}", url.origin().ascii_serialization(), url.path());

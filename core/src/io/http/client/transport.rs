@@ -6,18 +6,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{
-    HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Request, Response, Url};
 
 use super::options::{HttpClientOptions, Proxy};
-use super::outgoing::Outgoing;
+use super::outgoing::OutgoingMessage;
 use crate::error::{CarrierError, CarrierFault};
 use crate::io::{Auth, ClientCertificate, trust};
 
 /// The header that names the session of the handshake era (R-SES-03).
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub const JSON_OR_EVENTS: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
 
 /// The protocols offered in the TLS handshake.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -26,24 +33,24 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 const WHY_CHARS: usize = 200;
 
 /// Sends requests to one server.
-pub struct Link {
+pub struct HttpTransport {
     http: Client,
     /// A client without the certificate, for other origins; `None` if no certificate is set.
     bare: Option<Client>,
     url: Url,
     /// Headers sent only to the server's own origin: credentials, and those that the program adds.
     own: HeaderMap,
-    max_redirects: usize,
+    pub options: HttpClientOptions,
     /// The origins to which a request with a body may be redirected.
     trusted: Vec<Url>,
     /// Whether redirects to any other origin are refused.
-    stays: bool,
+    stays_on_origin: bool,
 }
 
-impl Link {
+impl HttpTransport {
     /// # Errors
     /// When the URL is not an HTTP URL, or an option is not valid.
-    pub fn new(url: &str, options: &HttpClientOptions) -> io::Result<Self> {
+    pub fn new(url: &str, options: HttpClientOptions) -> io::Result<Self> {
         // The parser's error might contain the URL, and with it a password.
         let mut url = Url::parse(url).map_err(|_| invalid("this is no URL"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -68,22 +75,22 @@ impl Link {
             own.append(name, value);
         }
         let certificate = options.certificate.as_ref();
-        let bare = certificate.map(|_| client(options, None)).transpose()?;
+        let bare = certificate.map(|_| client(&options, None)).transpose()?;
         Ok(Self {
-            http: client(options, certificate)?,
+            http: client(&options, certificate)?,
             bare,
             url,
             own,
-            max_redirects: options.max_redirects,
             trusted: origins(&options.redirect_origins)?,
-            stays: false,
+            options,
+            stays_on_origin: false,
         })
     }
 
     /// Refuses redirects to other origins, for headers that may be secrets.
-    pub fn staying(self) -> Self {
+    pub fn staying_on_origin(self) -> Self {
         Self {
-            stays: true,
+            stays_on_origin: true,
             ..self
         }
     }
@@ -110,9 +117,11 @@ impl Link {
     pub async fn post(
         &self,
         url: &Url,
-        headers: HeaderMap,
-        message: &Outgoing,
+        mut headers: HeaderMap,
+        message: &OutgoingMessage,
     ) -> Result<Response, CarrierError> {
+        headers.entry(CONTENT_TYPE).or_insert(JSON);
+        headers.entry(ACCEPT).or_insert(JSON_OR_EVENTS);
         let post = || {
             self.send(
                 Method::POST,
@@ -127,6 +136,23 @@ impl Link {
             }
             outcome => outcome,
         }
+    }
+
+    /// Requests a stream of events, from `position` on if there is one (R-SSE-04, R-HTP-11).
+    ///
+    /// # Errors
+    /// What failed before there was a response.
+    pub async fn get(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        position: Option<&HeaderValue>,
+    ) -> Result<Response, CarrierError> {
+        headers.entry(ACCEPT).or_insert(EVENTS);
+        if let Some(position) = position {
+            headers.insert(LAST_EVENT, position.clone());
+        }
+        self.send(Method::GET, url, headers, None).await
     }
 
     /// Sends one request and waits for the head of its response, whatever its status. Redirects are
@@ -179,16 +205,16 @@ impl Link {
             if url.scheme() == "https" && to.scheme() != "https" {
                 return Err(refused("the server redirects out of TLS"));
             }
-            if !self.is_own(&to) && (self.stays || body.is_some() && !self.trusts(&to)) {
+            if !self.is_own(&to) && (self.stays_on_origin || body.is_some() && !self.trusts(&to)) {
                 let origin = to.origin().ascii_serialization();
-                return Err(refused(&match self.stays {
+                return Err(refused(&match self.stays_on_origin {
                     true => "the server redirects to another origin".to_owned(),
                     false => format!(
                         "the server redirects a message to another origin, {origin}: name it in redirect_origins to allow that"
                     ),
                 }));
             }
-            if redirects == self.max_redirects {
+            if redirects == self.options.max_redirects {
                 return Err(refused("the server redirects on and on"));
             }
             redirects += 1;

@@ -5,16 +5,16 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::link::{failure, refused};
+use super::transport::{failure, refused};
 use crate::error::{CarrierError, CarrierFault, PeerError};
 use crate::json::number;
 
 /// Longest body of an error response that is read, in bytes.
-pub const REFUSAL_BYTES: usize = 64 << 10;
+pub const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
 /// The format of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BodyKind {
     /// One message, or several in an array.
     Json,
     /// A stream of events.
@@ -24,16 +24,16 @@ pub enum Kind {
 }
 
 /// The format of a body, according to its `Content-Type` (R-HTP-04).
-pub fn kind(response: &Response) -> Kind {
+pub fn body_kind(response: &Response) -> BodyKind {
     let Some(kind) = response.headers().get(CONTENT_TYPE) else {
-        return Kind::Other;
+        return BodyKind::Other;
     };
     let kind = kind.as_bytes().split(|&byte| byte == b';').next();
     let kind = kind.unwrap_or_default().trim_ascii();
     match () {
-        () if kind.eq_ignore_ascii_case(b"application/json") => Kind::Json,
-        () if kind.eq_ignore_ascii_case(b"text/event-stream") => Kind::Events,
-        () => Kind::Other,
+        () if kind.eq_ignore_ascii_case(b"application/json") => BodyKind::Json,
+        () if kind.eq_ignore_ascii_case(b"text/event-stream") => BodyKind::Events,
+        () => BodyKind::Other,
     }
 }
 
@@ -41,7 +41,10 @@ pub fn kind(response: &Response) -> Kind {
 ///
 /// # Errors
 /// When it is longer than `max_len` or breaks off.
-pub async fn body(response: &mut Response, max_len: usize) -> Result<Vec<Bytes>, CarrierError> {
+pub async fn read_body(
+    response: &mut Response,
+    max_len: usize,
+) -> Result<Vec<Bytes>, CarrierError> {
     let too_long = || CarrierError::new(CarrierFault::TooLong, "the answer is longer than allowed");
     if response.content_length() > Some(max_len as u64) {
         return Err(too_long());
@@ -60,26 +63,28 @@ pub async fn body(response: &mut Response, max_len: usize) -> Result<Vec<Bytes>,
 }
 
 /// An error response, with the contents of its body.
-pub struct Refusal {
+pub struct ErrorResponse {
     /// The failure of the request.
     pub error: CarrierError,
     /// The JSON-RPC error in the body, if there is one.
     pub peer: Option<PeerError>,
     /// The id of the request that the body names, if any.
     pub id: Option<u64>,
+    /// The body, if it is declared as JSON.
+    pub json: Vec<u8>,
 }
 
-impl Refusal {
+impl ErrorResponse {
     /// Reads the rest of an error response.
     pub async fn read(mut response: Response) -> Self {
-        let json = kind(&response) == Kind::Json;
+        let is_json = body_kind(&response) == BodyKind::Json;
         // If the body breaks off, the status is enough.
-        let body = body(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
+        let body = read_body(&mut response, MAX_ERROR_BODY_BYTES)
+            .await
+            .unwrap_or_default();
         let body = body.concat();
-        let said: Value = match json {
-            true => serde_json::from_slice(&body).unwrap_or_default(),
-            false => Value::Null,
-        };
+        let json = if is_json { body.clone() } else { Vec::new() };
+        let said: Value = serde_json::from_slice(&json).unwrap_or_default();
         let peer = peer(&said);
         let text = match &peer {
             Some(peer) => (*peer.message).into(),
@@ -89,7 +94,13 @@ impl Refusal {
             error: refused(&response, &text),
             id: said["id"].as_u64(),
             peer,
+            json,
         }
+    }
+
+    /// Whether the response asks for credentials. Such a response answers no request.
+    pub fn wants_credentials(&self) -> bool {
+        self.error.status == Some(401) || self.error.authenticate.is_some()
     }
 }
 

@@ -15,7 +15,7 @@ const MAX_POSITION_BYTES: usize = 4096;
 
 /// An event with content.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum ServerEvent<'a> {
     /// A JSON-RPC message, not validated (R-SSE-01).
     Message(&'a [u8]),
     /// The URI to POST messages to, in revision 2024-11-05 (R-LEG-02).
@@ -24,7 +24,7 @@ pub enum Found<'a> {
 
 /// Reads one stream, over all the connections that it takes.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventReader {
     deframer: EventStreamDeframer,
     max_len: usize,
     /// The piece that arrived last, used in place while `held` is empty.
@@ -33,6 +33,8 @@ pub struct Events {
     held: Input,
     /// The id of the last event that had one.
     position: Option<HeaderValue>,
+    /// Whether the position has changed since [`new_position`](Self::new_position) returned it.
+    has_moved: bool,
     /// How soon to reconnect, as the server last said.
     retry: Option<Duration>,
     /// An event was longer than the limit, and a request may be waiting for it.
@@ -41,7 +43,7 @@ pub struct Events {
     skips: bool,
 }
 
-impl Events {
+impl EventReader {
     /// Parses events of up to `max_len` bytes.
     pub fn new(max_len: usize) -> Self {
         Self {
@@ -50,6 +52,7 @@ impl Events {
             piece: Bytes::new(),
             held: Input::new(),
             position: None,
+            has_moved: false,
             retry: None,
             overlong: false,
             skips: false,
@@ -79,7 +82,7 @@ impl Events {
     }
 
     /// Continues on another connection; an incomplete event arrives again.
-    pub fn resume(&mut self) {
+    pub fn restart(&mut self) {
         self.deframer = EventStreamDeframer::new(self.max_len);
         self.held = Input::new();
         self.piece = Bytes::new();
@@ -88,6 +91,12 @@ impl Events {
     /// The position to resume from, if the server has named one.
     pub fn position(&self) -> Option<&HeaderValue> {
         self.position.as_ref()
+    }
+
+    /// The position, if it has changed since the last call.
+    pub fn new_position(&mut self) -> Option<&HeaderValue> {
+        let moved = std::mem::take(&mut self.has_moved);
+        self.position.as_ref().filter(|_| moved)
     }
 
     /// How long to wait before the stream is requested again, after `failures` attempts in a row that
@@ -109,7 +118,7 @@ impl Events {
     }
 
     /// The next event with content; `None` when more bytes must arrive.
-    pub fn next(&mut self) -> Option<Found<'_>> {
+    pub fn next(&mut self) -> Option<ServerEvent<'_>> {
         loop {
             let buf = match self.held.is_empty() {
                 true => &self.piece[..],
@@ -132,7 +141,9 @@ impl Events {
             if let Some(id) = id {
                 let id = buf.get(id).unwrap_or_default();
                 let fits = !id.is_empty() && id.len() <= MAX_POSITION_BYTES;
-                self.position = HeaderValue::from_bytes(id).ok().filter(|_| fits);
+                let position = HeaderValue::from_bytes(id).ok().filter(|_| fits);
+                self.has_moved |= position != self.position;
+                self.position = position;
             }
             if let Some(retry) = retry {
                 self.retry = Some(Duration::from_millis(retry));
@@ -157,8 +168,8 @@ impl Events {
             };
             let data = data.unwrap_or_default();
             return Some(match endpoint {
-                true => Found::Endpoint(data),
-                false => Found::Message(data),
+                true => ServerEvent::Endpoint(data),
+                false => ServerEvent::Message(data),
             });
         }
     }
@@ -181,14 +192,16 @@ mod tests {
     use super::*;
 
     fn read(stream: &'static [u8], cut: usize) -> (Vec<String>, Option<HeaderValue>, Duration) {
-        let mut events = Events::new(100);
+        let mut events = EventReader::new(100);
         let mut found = Vec::new();
         for piece in stream.chunks(cut) {
             events.push(Bytes::from_static(piece));
             while let Some(event) = events.next() {
                 found.push(match event {
-                    Found::Message(data) => String::from_utf8_lossy(data).into_owned(),
-                    Found::Endpoint(data) => format!("post to {}", String::from_utf8_lossy(data)),
+                    ServerEvent::Message(data) => String::from_utf8_lossy(data).into_owned(),
+                    ServerEvent::Endpoint(data) => {
+                        format!("post to {}", String::from_utf8_lossy(data))
+                    }
                 });
             }
         }
@@ -213,7 +226,7 @@ mod tests {
     #[test]
     fn ids_of_events_are_bounded_in_length() {
         for (len, is_kept) in [(MAX_POSITION_BYTES, true), (MAX_POSITION_BYTES + 1, false)] {
-            let mut events = Events::new(usize::MAX);
+            let mut events = EventReader::new(usize::MAX);
             let id = "i".repeat(len);
             events.push(Bytes::from(format!(
                 "id: 1\ndata: a\n\nid: {id}\ndata: b\n\n"

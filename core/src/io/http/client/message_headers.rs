@@ -1,4 +1,4 @@
-//! Repeats fields of a message of 2026-07-28 in headers (R-HDR).
+//! Headers that repeat fields of a message of 2026-07-28 (R-HDR), and the header of the session.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::outgoing::Outgoing;
+use super::outgoing::OutgoingMessage;
+use super::transport::SESSION;
 use crate::json::{number, reader};
 use crate::mcp::Method;
 use crate::mcp::header::HeaderParam;
@@ -18,18 +19,25 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The largest integer that every peer represents exactly (R-HDR-07).
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
+/// The session id in the headers of a response, if it is valid (R-SES-02).
+pub fn session_id(head: &HeaderMap) -> Option<HeaderValue> {
+    let visible = |id: &&HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
+    let id = head.get(SESSION).filter(|id| !id.is_empty());
+    id.filter(visible).cloned()
+}
+
 /// Adds headers for the method of a message, and for the name of its target (R-HDR-01, R-HDR-12).
-pub fn say(headers: &mut HeaderMap, message: &Outgoing) {
+pub fn add_message_headers(headers: &mut HeaderMap, message: &OutgoingMessage) {
     if let Some(method) = message.method_name() {
         insert(headers, METHOD, method);
     }
-    if let Some(name) = name(message) {
+    if let Some(name) = target(message) {
         insert(headers, NAME, &name);
     }
 }
 
 /// The name of the tool, prompt, resource or task that a request targets.
-pub fn name(message: &Outgoing) -> Option<String> {
+pub fn target(message: &OutgoingMessage) -> Option<String> {
     match message.method? {
         Method::CallTool | Method::GetPrompt => message.param(&["name"]),
         Method::ReadResource => message.param(&["uri"]),
@@ -40,7 +48,7 @@ pub fn name(message: &Outgoing) -> Option<String> {
 }
 
 /// Adds headers for the arguments that the tool's schema wants in headers (R-HDR-05).
-pub fn say_arguments(headers: &mut HeaderMap, params: &[HeaderParam], arguments: &str) {
+pub fn add_argument_headers(headers: &mut HeaderMap, params: &[HeaderParam], arguments: &str) {
     for param in params {
         let path: Vec<_> = param.path.iter().map(String::as_str).collect();
         let value = reader::find_path(arguments, &path).and_then(text);
@@ -68,17 +76,17 @@ fn text(value: &str) -> Option<Cow<'_, str>> {
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(&wrapped(value)) {
+    if let Ok(value) = HeaderValue::from_str(&encoded(value)) {
         headers.insert(name, value);
     }
 }
 
 /// Encodes a value in base64 if a header would not preserve it (R-HDR-03).
-fn wrapped(value: &str) -> Cow<'_, str> {
+fn encoded(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let edged = value.starts_with(' ') || value.ends_with(' ');
-    let looks_wrapped = value.starts_with("=?base64?") && value.ends_with("?=");
-    match plain && !edged && !looks_wrapped {
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    match plain && !edged && !looks_encoded {
         true => Cow::Borrowed(value),
         false => Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(value))),
     }
@@ -90,9 +98,9 @@ mod tests {
 
     /// R-HDR-03.
     #[test]
-    fn values_that_would_not_come_through_are_wrapped() {
+    fn values_that_would_not_come_through_are_encoded() {
         for plain in ["", "echo", "a b", "=?base64?w6Q=", "=?BASE64?w6Q=?=", "~!"] {
-            assert_eq!(wrapped(plain), plain);
+            assert_eq!(encoded(plain), plain);
         }
         for (value, expected) in [
             ("ä", "=?base64?w6Q=?="),
@@ -103,7 +111,7 @@ mod tests {
             ("\u{7f}", "=?base64?fw==?="),
             ("=?base64?w6Q=?=", "=?base64?PT9iYXNlNjQ/dzZRPT89?="),
         ] {
-            assert_eq!(wrapped(value), expected, "{value:?}");
+            assert_eq!(encoded(value), expected, "{value:?}");
         }
     }
 
@@ -121,7 +129,7 @@ mod tests {
             .collect::<Vec<_>>();
         let arguments = r#"{"s":"\u0061b","e":"","i":-42,"f":42.0,"big":1e3,"huge":1e300,"t":false,"n":null,"o":{},"in":{"x":"y"}}"#;
         let mut headers = HeaderMap::new();
-        say_arguments(&mut headers, &params, arguments);
+        add_argument_headers(&mut headers, &params, arguments);
         let said = |name: &str| {
             headers
                 .get(format!("mcp-param-{name}"))
