@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mcpbolt::connection::{
     ActOptions, Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
-    Incoming, Opening, Operation, RequestOptions, Response, StreamId,
+    IncomingRequest, OpeningMode, Operation, RequestOptions, Response, StreamId,
 };
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use mcpbolt::message::Kind;
@@ -43,7 +43,7 @@ struct Echo {
 }
 
 impl Host for Echo {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         match self.way {
             Way::Inline => answer.result(|result| {
                 result.raw(
@@ -74,7 +74,7 @@ impl Host for Echo {
 struct Nobody;
 
 impl Host for Nobody {
-    fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _request: IncomingRequest<'_>, _answer: Answer<'_>) -> Disposition {
         unreachable!("a server asks nothing here")
     }
 
@@ -101,7 +101,7 @@ impl Pair {
         let mut config = Config::new(Side::Client, "client", "1");
         match language {
             Language::Mcp(revision) => config.revisions = Revisions::only(revision),
-            Language::Actions => config.opening = Opening::Actions,
+            Language::Actions => config.opening = OpeningMode::Actions,
         }
         let mut client = Connection::new(Arc::new(config), now);
         let mut config = Config::new(Side::Server, "server", "1");

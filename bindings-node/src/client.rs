@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
-use mcpbolt::connection::{Config, Handle, Opening, Progress, ProgressFn};
+use mcpbolt::connection::{Config, Handle, OpeningMode, Progress, ProgressFn};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::io::{Workers, WorkersConfig, traced};
 use mcpbolt::mcp::{
@@ -82,7 +82,7 @@ impl ClientOptions {
             let revision = Revision::parse(name).ok_or_else(unknown)?;
             builder = builder.revisions(Revisions::only(revision));
             if self.opening.is_none() && revision.era() == Era::Handshake {
-                builder = builder.opening(Opening::Handshake);
+                builder = builder.opening(OpeningMode::Handshake);
             }
         }
         if self.trace {
@@ -112,10 +112,10 @@ impl ClientOptions {
         Ok(Described { builder, asker })
     }
 
-    fn opening(&self) -> Opening {
+    fn opening(&self) -> OpeningMode {
         match self.opening.as_deref() {
-            Some("actions") => Opening::Actions,
-            named => named.and_then(Opening::parse).unwrap_or_default(),
+            Some("actions") => OpeningMode::Actions,
+            named => named.and_then(OpeningMode::parse).unwrap_or_default(),
         }
     }
 

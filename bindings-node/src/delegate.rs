@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 use mcpbolt::connection::Operation;
-use mcpbolt::connection::{Answer, Config, Disposition, Incoming};
+use mcpbolt::connection::{Answer, Config, Disposition, IncomingRequest};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Era, Method, Revision, Revisions};
 use mcpbolt::message::{Field, MessageRef};
@@ -71,7 +71,7 @@ const MAX_TOOLS: u32 = 10_000;
 
 impl Delegate {
     /// Answers from the cache, and defers everything else to JavaScript.
-    pub fn first(&self, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub fn first(&self, request: &IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let found = request.method.and_then(|method| self.find(method, request));
         if let Some(members) = found {
             return answer.result(|result| result.members(&members));
@@ -93,7 +93,7 @@ impl Delegate {
         }
     }
 
-    fn find(&self, method: Method, request: &Incoming<'_>) -> Option<Arc<str>> {
+    fn find(&self, method: Method, request: &IncomingRequest<'_>) -> Option<Arc<str>> {
         if request.message.raw(Field::Cursor).is_some() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, Incoming, StreamId};
+use mcpbolt::connection::{Answer, Batch, Call, CallKey, Disposition, IncomingRequest, StreamId};
 use mcpbolt::error::ConnectionError;
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::Method;
@@ -34,7 +34,7 @@ pub struct Handlers {
 impl Executor for Handlers {
     fn first<'a>(
         &mut self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> std::result::Result<Disposition, Answer<'a>> {
         match &self.delegate {

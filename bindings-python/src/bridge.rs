@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Disposition, Handle, Incoming, Operation, Source, StreamId,
+    Answer, Batch, Call, CallKey, Disposition, Handle, IncomingRequest, Operation, Source, StreamId,
 };
 use mcpbolt::handler::{Executor, Head};
 use mcpbolt::mcp::{Era, ErrorKind, Method};
@@ -66,7 +66,7 @@ impl Bridge {
 impl Executor for Bridge {
     fn first<'a>(
         &mut self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let Some(kernel) = &self.session.hub.catalog.kernel else {

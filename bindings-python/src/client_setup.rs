@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
-use mcpbolt::connection::{Config, Handle, Opening};
+use mcpbolt::connection::{Config, Handle, OpeningMode};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::{Workers, WorkersConfig, trace_to, traced};
 use mcpbolt::limits::Limits;
@@ -109,8 +109,8 @@ impl Setup {
             });
         let mut builder = hand_on(builder, &offers, &asked);
         builder = builder.opening(match &*self.opening {
-            "actions" => Opening::Actions,
-            named => Opening::parse(named).unwrap_or_default(),
+            "actions" => OpeningMode::Actions,
+            named => OpeningMode::parse(named).unwrap_or_default(),
         });
         let profile: Profile = self.profile.parse().map_err(wrong)?;
         if profile != Profile::Official {

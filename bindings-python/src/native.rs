@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use mcpbolt::connection::Operation;
-use mcpbolt::connection::{Answer, Disposition, Incoming};
+use mcpbolt::connection::{Answer, Disposition, IncomingRequest};
 use mcpbolt::json::reader;
 use mcpbolt::mcp::{Method, Revision};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -95,7 +95,7 @@ impl Natives {
     /// Returns `answer` unused if the kernel must answer the request.
     pub fn take<'a>(
         &self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let Some(method) = request.method else {
@@ -123,7 +123,7 @@ impl Table {
     }
 
     /// The number of the function for a request, if the params have no unusual members.
-    fn number(&self, method: Method, request: &Incoming<'_>) -> Option<u32> {
+    fn number(&self, method: Method, request: &IncomingRequest<'_>) -> Option<u32> {
         let numbers = self.numbers.get(&method)?;
         // In older revisions the kernel leaves members out of results, so it answers itself.
         if !request.revision.rules().structured_content {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, Incoming, Stray};
+use mcpbolt::connection::{
+    Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest, Stray,
+};
 use mcpbolt::io::{Address, Auth, ChildCommand, ConnectOptions, Running, farewell};
 use mcpbolt::mcp::{ErrorKind, Side};
 
@@ -118,7 +120,7 @@ impl Session {
 struct Onlooker;
 
 impl Host for Onlooker {
-    fn request(&mut self, _: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         answer.error(
             ErrorKind::MethodNotFound,
             "this client offers nothing",

@@ -17,7 +17,7 @@
 use std::error::Error;
 
 use mcpbolt::client::{ActionError, ActionFailure, Client, block_on};
-use mcpbolt::connection::Opening;
+use mcpbolt::connection::OpeningMode;
 use mcpbolt::io::{ConnectOptions, ServeOptions, StdioOptions, serve_stdio};
 use mcpbolt::server::schemars::JsonSchema;
 use mcpbolt::server::serde::Deserialize;
@@ -127,7 +127,7 @@ fn show(error: &ActionError) {
 }
 
 async fn call(address: &str) -> Result<(), Box<dyn Error>> {
-    let client = Client::builder("actions", "1.0.0").opening(Opening::Actions);
+    let client = Client::builder("actions", "1.0.0").opening(OpeningMode::Actions);
     let client = client
         .open(&address.parse()?, ConnectOptions::default())
         .await?;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use mcpbolt::correlate::{
-    Incoming, IncomingKey, Outgoing, OwnedOutgoing, RequestKey, TimerKey, TimerWheel,
+    InFlight, IncomingKey, OwnedOutgoing, PendingRequests, RequestKey, TimerKey, TimerWheel,
 };
 use mcpbolt_benches::harness::ran;
 use tokio::sync::oneshot;
@@ -51,14 +51,14 @@ trait Table: Sync {
     fn poll(&self, waiter: &mut Self::Waiter) -> Poll<Option<Answer>>;
 }
 
-struct Shared(Outgoing<Answer>);
+struct Shared(PendingRequests<Answer>);
 
 impl Table for Shared {
     const NAME: &'static str = "mcpbolt, shared";
     type Waiter = RequestKey;
 
     fn new() -> Self {
-        Self(Outgoing::new(1 << 16))
+        Self(PendingRequests::new(1 << 16))
     }
     fn register(&self) -> RequestKey {
         self.0.register().unwrap()
@@ -328,7 +328,7 @@ fn owned<'a>() -> Contender<'a> {
 }
 
 fn incoming<'a>() -> Contender<'a> {
-    let mut table = Incoming::<u64, u64>::new(1 << 13);
+    let mut table = InFlight::<u64, u64>::new(1 << 13);
     (0..IN_FLIGHT as u64).for_each(|id| _ = table.insert(id, id));
     let mut next = IN_FLIGHT as u64;
     timed("mcpbolt, incoming", move || {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcpbolt::connection::{Call, CallKey, Config, Event, Framing, Opening, Polled, RequestOptions};
+use mcpbolt::connection::{
+    Call, CallKey, Config, ConnectionEvent, Framing, OpeningMode, Polled, RequestOptions,
+};
 use mcpbolt::error::RequestError;
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
@@ -44,7 +46,7 @@ pub struct EngineConnection {
     pub(super) inner: Polled,
     pub(super) calls: Calls,
     /// An event for which the last table had no room.
-    waiting: Option<Event>,
+    waiting: Option<ConnectionEvent>,
     clock: Clock,
 }
 
@@ -109,7 +111,7 @@ impl ConnectionOptions {
             let names = names.iter().map(String::as_str);
             config.revisions = Revisions::parse(names).map_err(|name| none("revision", name))?;
         }
-        let opening = Opening::parse(&self.opening);
+        let opening = OpeningMode::parse(&self.opening);
         config.opening = opening.ok_or_else(|| none("opening", &self.opening))?;
         let own = Limits::STDIO;
         config.limits = Limits {
@@ -316,12 +318,12 @@ impl EngineConnection {
 }
 
 /// Writes the row of an event; none for the cancellation of a request that JavaScript does not have.
-fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
+fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: ConnectionEvent) {
     match event {
-        Event::Opened(revision) => {
+        ConnectionEvent::Opened(revision) => {
             rows.text(Kind::Opened, [0, 0], revision.name().as_bytes());
         }
-        Event::Request(call) => {
+        ConnectionEvent::Request(call) => {
             let revision = call.reply.revision();
             let index = Revision::ALL.iter().position(|known| *known == revision);
             let about = index.unwrap_or_default() as i32 * 2;
@@ -330,14 +332,16 @@ fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
             let number = calls.insert(*call);
             rows.message(Kind::Request, [number as i32, about], &message);
         }
-        Event::Cancelled(key, reason) => {
+        ConnectionEvent::Cancelled(key, reason) => {
             if let Some(number) = calls.cancelled(key) {
                 let reason = reason.unwrap_or_default();
                 rows.text(Kind::Cancelled, [number as i32, 0], reason.as_bytes());
             }
         }
-        Event::Notification(message) => rows.message(Kind::Notification, [0, 0], &message),
-        Event::Progress {
+        ConnectionEvent::Notification(message) => {
+            rows.message(Kind::Notification, [0, 0], &message)
+        }
+        ConnectionEvent::Progress {
             number,
             progress,
             total,
@@ -353,10 +357,10 @@ fn write(rows: &mut Rows<'_>, calls: &mut Calls, event: Event) {
             let json = json.to_string();
             rows.text(Kind::Progress, events::halves(number), json.as_bytes());
         }
-        Event::Answered(number, outcome) => rows.answered(number, &outcome),
-        Event::Stray(what, frame) => {
+        ConnectionEvent::Answered(number, outcome) => rows.answered(number, &outcome),
+        ConnectionEvent::Stray(what, frame) => {
             rows.text(Kind::Stray, [events::stray(what), 0], &frame);
         }
-        Event::Closed(why) => rows.closed(&why),
+        ConnectionEvent::Closed(why) => rows.closed(&why),
     }
 }

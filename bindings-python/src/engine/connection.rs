@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpbolt::connection::{Config, Framing, Opening, Polled, RequestOptions};
+use mcpbolt::connection::{Config, Framing, OpeningMode, Polled, RequestOptions};
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::{Revision, Revisions, Side};
 use pyo3::exceptions::PyValueError;
@@ -53,7 +53,7 @@ impl Setup {
             let names = names.iter().map(String::as_str);
             config.revisions = Revisions::parse(names).map_err(|name| none("revision", name))?;
         }
-        let opening = Opening::parse(&self.opening);
+        let opening = OpeningMode::parse(&self.opening);
         config.opening = opening.ok_or_else(|| none("opening", &self.opening))?;
         let own = Limits::STDIO;
         config.limits = Limits {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use mcpbolt::connection::{Call, CallKey, Event, Handle, Progress as News, Stray as What};
+use mcpbolt::connection::{
+    Call, CallKey, ConnectionEvent, Handle, Progress as News, Stray as What,
+};
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{ErrorKind, LogLevel};
 use pyo3::exceptions::PyValueError;
@@ -21,16 +23,16 @@ pub type Calls = Mutex<HashMap<CallKey, Py<Request>>>;
 /// Makes the Python object of an event; `None` for the cancellation of a request that was answered already.
 pub fn seen(
     py: Python<'_>,
-    event: Event,
+    event: ConnectionEvent,
     handle: &Handle,
     calls: &Arc<Calls>,
 ) -> PyResult<Option<Py<PyAny>>> {
     Ok(Some(match event {
-        Event::Opened(revision) => {
+        ConnectionEvent::Opened(revision) => {
             let revision = revision.name();
             Py::new(py, Opened { revision })?.into_any()
         }
-        Event::Request(call) => {
+        ConnectionEvent::Request(call) => {
             let key = call.reply.key();
             let request = Request {
                 message: Py::new(py, Message::came(call.message.clone()))?,
@@ -42,17 +44,17 @@ pub fn seen(
             lock(calls).insert(key, request.clone_ref(py));
             request.into_any()
         }
-        Event::Cancelled(key, reason) => {
+        ConnectionEvent::Cancelled(key, reason) => {
             let Some(request) = lock(calls).remove(&key) else {
                 return Ok(None);
             };
             Py::new(py, Cancelled { request, reason })?.into_any()
         }
-        Event::Notification(message) => {
+        ConnectionEvent::Notification(message) => {
             let message = Py::new(py, Message::came(message))?;
             Py::new(py, Notification { message })?.into_any()
         }
-        Event::Progress {
+        ConnectionEvent::Progress {
             number,
             progress,
             total,
@@ -66,7 +68,7 @@ pub fn seen(
             };
             Py::new(py, news)?.into_any()
         }
-        Event::Answered(number, outcome) => {
+        ConnectionEvent::Answered(number, outcome) => {
             let (message, error) = match outcome {
                 Ok(message) => (Some(Py::new(py, Message::came(message))?), None),
                 Err(error) => (None, Some(exception(py, &error).into_value(py).into_any())),
@@ -78,7 +80,7 @@ pub fn seen(
             };
             Py::new(py, answered)?.into_any()
         }
-        Event::Stray(what, frame) => {
+        ConnectionEvent::Stray(what, frame) => {
             let what = match what {
                 What::Answer => "answer",
                 What::BadFrame => "bad_frame",
@@ -88,7 +90,7 @@ pub fn seen(
             };
             Py::new(py, Stray { what, frame })?.into_any()
         }
-        Event::Closed(reason) => {
+        ConnectionEvent::Closed(reason) => {
             let error = exception(py, &RequestError::Closed(reason));
             let error = error.into_value(py).into_any();
             Py::new(py, Closed { error })?.into_any()

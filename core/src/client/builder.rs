@@ -8,7 +8,7 @@ use super::context::Context;
 use super::handlers::Handlers;
 use super::host::ClientHost;
 use super::notice::Notice;
-use crate::connection::{Config, Handle, Opening, Trace};
+use crate::connection::{Config, Handle, OpeningMode, Trace};
 use crate::error::RequestError;
 use crate::handler::{HandlerError, Spawner};
 use crate::limits::Limits;
@@ -75,13 +75,13 @@ impl ClientBuilder {
     pub fn profile(mut self, profile: Profile) -> Self {
         self.config.profile = profile;
         if profile != Profile::Official {
-            self.config.opening = Opening::Handshake;
+            self.config.opening = OpeningMode::Handshake;
         }
         self
     }
 
     /// Sets how the connection opens. By default the client first asks the server what it speaks.
-    pub fn opening(mut self, opening: Opening) -> Self {
+    pub fn opening(mut self, opening: OpeningMode) -> Self {
         self.config.opening = opening;
         self
     }

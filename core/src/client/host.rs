@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::Client;
 use super::builder::Hooks;
 use super::context::Context;
-use crate::connection::{Answer, Batch, Call, CallKey, Disposition, Host, Incoming, Operation};
+use crate::connection::{
+    Answer, Batch, Call, CallKey, Disposition, Host, IncomingRequest, Operation,
+};
 use crate::error::ConnectionError;
 use crate::handler::guarded::{Outcome, guarded};
 use crate::handler::{HandlerError, Job, Spawner};
@@ -65,7 +67,7 @@ impl std::fmt::Debug for ClientHost {
 }
 
 impl Host for ClientHost {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let offers = |(client, _): &(Client, _)| {
             request
                 .method

@@ -1,265 +1,154 @@
-//! Encodes results in the form that each revision requires.
+//! Answers a request immediately, on the driver's thread.
 
-use std::ops::Range;
+use std::sync::Arc;
 
+use super::batches::{Finished, MemberAnswer};
+use super::call::Disposition;
 use super::config::Config;
-use crate::json::{string, writer};
-use crate::mcp::{Profile, Revision, Side, meta};
-use crate::message::RequestId;
+use super::interceptor::Interceptor;
+use super::keys::Member;
+#[cfg(feature = "server")]
+use super::principal::Principal;
+use super::reply::{Closing, Encoder, Frame};
+use super::result_writer::ResultWriter;
+use super::wire::Wire;
+use crate::action::encode::ActionError;
+use crate::buffer::Output;
+use crate::mcp::profile::Failure;
+use crate::mcp::{ErrorKind, Revision};
+use crate::message::{Dialect, RequestId};
 
-/// Writes the members of one result object. It exists only during the call that writes the result, so a
-/// result cannot be left unfinished.
+/// What an answer depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub id: RequestId<'a>,
+    pub dialect: Dialect,
+    pub revision: Revision,
+    pub closing: Closing,
+    /// The place of the request in a batch, if it is a member of one.
+    pub member: Option<Member>,
+}
+
+impl<'a> Asked<'a> {
+    /// A request of JSON-RPC that stands alone.
+    pub fn rpc(id: RequestId<'a>, revision: Revision) -> Self {
+        Self {
+            id,
+            dialect: Dialect::Rpc,
+            revision,
+            closing: Closing::default(),
+            member: None,
+        }
+    }
+}
+
+/// Where an answer goes.
 #[derive(Debug)]
-pub struct ResultWriter<'a> {
-    out: &'a mut Vec<u8>,
-    revision: Revision,
-    profile: Profile,
-    empty: bool,
-    result_type: bool,
-    meta: bool,
-    server_info: &'a str,
-    /// Records the positions of some members, if requested.
-    places: Option<&'a mut Places>,
+pub(super) struct Destination<'a> {
+    pub output: &'a mut Output,
+    pub wire: &'a Wire,
+    /// The answers of members of batches.
+    pub finished: &'a mut Vec<Finished>,
 }
 
-/// Positions of the result members from which the answer to an action is made.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    members: [Range<usize>; 3],
-    open: Option<usize>,
-    /// Whether members were written whose positions are not known.
-    pub incomplete: bool,
+/// Answers one request immediately, on the driver's thread.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    to: Destination<'a>,
+    asked: Asked<'a>,
+    config: &'a Config,
+    interceptor: Option<Arc<dyn Interceptor>>,
 }
 
-impl Places {
-    const NAMES: [&str; 3] = ["content", "structuredContent", "isError"];
-
-    fn begin(&mut self, name: &str, at: usize) {
-        self.open = Self::NAMES.iter().position(|own| *own == name);
-        if let Some(member) = self.open.and_then(|open| self.members.get_mut(open)) {
-            *member = at..at;
+impl<'a> Answer<'a> {
+    pub(super) fn new(to: Destination<'a>, asked: Asked<'a>, config: &'a Config) -> Self {
+        Self {
+            to,
+            asked,
+            config,
+            interceptor: None,
         }
-    }
-
-    fn end(&mut self, at: usize) {
-        if let Some(member) = self.open.take().and_then(|open| self.members.get_mut(open)) {
-            member.end = at;
-        }
-    }
-
-    /// `content`, `structuredContent` and `isError` of the written object.
-    pub fn find<'a>(&self, object: &'a str) -> [Option<&'a str>; 3] {
-        let find = |member: &Range<usize>| object.get(member.clone());
-        self.members
-            .each_ref()
-            .map(|member| find(member).filter(|value| !value.is_empty()))
     }
 }
 
-impl ResultWriter<'_> {
-    /// The revision in which the answer is written.
-    pub fn revision(&self) -> Revision {
-        self.revision
+impl Answer<'_> {
+    /// Sets the interceptor that inspects, and may change, what is answered here.
+    #[must_use]
+    pub fn intercepted(mut self, interceptor: Option<Arc<dyn Interceptor>>) -> Self {
+        self.interceptor = interceptor;
+        self
     }
 
-    /// The profile in which the answer is written, if it applies to that revision.
-    pub fn profile(&self) -> Profile {
-        self.profile.in_revision(self.revision)
-    }
-
-    fn key(&mut self, name: &str) {
-        if let Some(places) = &mut self.places {
-            places.end(self.out.len());
-        }
-        if !std::mem::take(&mut self.empty) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        if let Some(places) = &mut self.places {
-            places.begin(name, self.out.len());
-        }
-    }
-
-    /// Writes a member whose value is already JSON; line breaks between its tokens are dropped
-    /// (R-STD-01). `name` must not need escaping.
-    pub fn raw(&mut self, name: &str, json: &str) {
-        self.key(name);
-        writer::append_compact(self.out, json);
-    }
-
-    /// Writes a member whose value `write` appends as JSON without raw line breaks.
-    pub fn with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
-        self.key(name);
-        write(self.out);
-    }
-
-    /// Writes a string member.
-    pub fn string(&mut self, name: &str, value: &str) {
-        self.key(name);
-        string::append(self.out, value);
-    }
-
-    /// Writes members that are already JSON: the inside of an object without its braces. Line breaks
-    /// between tokens are dropped (R-STD-01).
-    pub fn members(&mut self, members: &str) {
-        if self.begin_members(members) {
-            writer::append_compact(self.out, members);
-        }
-    }
-
-    /// Writes members that the engine encoded itself: they are copied unchanged.
+    /// Who sent the request, if the request itself carried proof of it.
     #[cfg(feature = "server")]
-    pub(crate) fn encoded(&mut self, members: &str) {
-        if self.begin_members(members) {
-            self.out.extend_from_slice(members.as_bytes());
-        }
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.interceptor.as_ref()?.principal()
     }
 
-    fn begin_members(&mut self, members: &str) -> bool {
-        if let Some(places) = &mut self.places {
-            places.end(self.out.len());
-            places.incomplete = true;
-        }
-        if !members.is_empty() && !std::mem::take(&mut self.empty) {
-            self.out.push(b',');
-        }
-        !members.is_empty()
+    /// Whether the stream carries this one exchange, as over HTTP, so that the transport can report how
+    /// the request was answered (HTTP status).
+    #[cfg(feature = "server")]
+    pub(crate) fn is_exchange(&self) -> bool {
+        self.to.wire.framing == crate::frame::Framing::Whole
     }
 
-    /// Writes all members of a JSON object from a handler. Its `_meta` is merged with the engine's; its
-    /// `resultType` is kept.
-    pub fn object(&mut self, object: &str) {
-        for (key, value) in crate::json::reader::members(object) {
-            match key.raw() {
-                "_meta" => self.meta(value),
-                "resultType" => self.result_type(value),
-                key => self.raw(key, value),
+    /// Answers with a result object.
+    pub fn result(self, write: impl FnOnce(&mut ResultWriter<'_>)) -> Disposition {
+        self.write(|encoder, out| encoder.result(out, write))
+    }
+
+    /// Answers with an error.
+    pub fn error(self, kind: ErrorKind, message: &str, data: Option<&str>) -> Disposition {
+        self.refuse(Failure {
+            kind,
+            about: "",
+            why: message,
+            data,
+        })
+    }
+
+    /// Answers with an error whose [`Failure`] also names what the error is about.
+    pub fn refuse(self, failure: Failure<'_>) -> Disposition {
+        self.write(|encoder, out| encoder.failure(out, failure))
+    }
+
+    /// Answers an action with an error of the action dialect. For actions only.
+    pub(crate) fn action_error(self, error: &ActionError<'_>) -> Disposition {
+        self.write(|encoder, out| encoder.action_error(out, error))
+    }
+
+    /// Answers an action with `data`, a JSON object. For actions only.
+    #[cfg(feature = "server")]
+    pub(crate) fn action_data(self, data: &str) -> Disposition {
+        self.write(|encoder, out| encoder.action_data(out, data))
+    }
+
+    fn write(self, encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> bool) -> Disposition {
+        let Asked { member, .. } = self.asked;
+        let encoder = Encoder {
+            id: self.asked.id,
+            dialect: self.asked.dialect,
+            frame: member.map_or(Frame::Whole(self.asked.closing), |_| Frame::Bare),
+            revision: self.asked.revision,
+            config: self.config,
+            interceptor: self.interceptor.as_deref(),
+            #[cfg(feature = "server")]
+            referring: None,
+        };
+        let Destination {
+            output,
+            wire,
+            finished,
+        } = self.to;
+        match member {
+            None => wire.append(output, |out| _ = encode(&encoder, out)),
+            Some(member) => {
+                let mut json = Vec::new();
+                let is_error = encode(&encoder, &mut json);
+                let answer = MemberAnswer { is_error, json };
+                finished.push(Finished { member, answer });
             }
         }
-    }
-
-    /// Writes the `_meta` of the result, a JSON object. Only the first call counts.
-    pub fn meta(&mut self, object: &str) {
-        if self.meta {
-            return;
-        }
-        self.meta = true;
-        let mut own = self.revision.rules().result_type && !self.server_info.is_empty();
-        if !own {
-            return self.raw("_meta", object);
-        }
-        self.key("_meta");
-        self.out.push(b'{');
-        let mut empty = true;
-        for (key, value) in crate::json::reader::members(object) {
-            own &= key.raw() != meta::SERVER_INFO;
-            push_member(self.out, &mut empty, key.raw(), value);
-        }
-        if own {
-            push_member(self.out, &mut empty, meta::SERVER_INFO, self.server_info);
-        }
-        self.out.push(b'}');
-    }
-
-    /// Writes the `resultType`, a JSON string; the default is `complete`. Left out in revisions without
-    /// `resultType`. Only the first call counts.
-    pub fn result_type(&mut self, json: &str) {
-        if !self.result_type && self.revision.rules().result_type {
-            self.result_type = true;
-            self.raw("resultType", json);
-        }
-    }
-
-    fn finish(&mut self) {
-        if !self.revision.rules().result_type {
-            return;
-        }
-        if !self.result_type {
-            self.key("resultType");
-            self.out.extend_from_slice(b"\"complete\"");
-        }
-        if !self.server_info.is_empty() {
-            self.meta("{}");
-        }
-    }
-}
-
-fn push_member(out: &mut Vec<u8>, empty: &mut bool, key: &str, value: &str) {
-    if !std::mem::take(empty) {
-        out.push(b',');
-    }
-    out.push(b'"');
-    out.extend_from_slice(key.as_bytes());
-    out.extend_from_slice(b"\":");
-    writer::append_compact(out, value);
-}
-
-/// Appends one response frame with a result.
-pub(crate) fn result(
-    out: &mut Vec<u8>,
-    id: RequestId<'_>,
-    revision: Revision,
-    config: &Config,
-    write: impl FnOnce(&mut ResultWriter<'_>),
-) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.raw().as_bytes());
-    out.extend_from_slice(b",\"result\":{");
-    let mut writer = ResultWriter {
-        out,
-        revision,
-        profile: config.profile,
-        empty: true,
-        result_type: false,
-        meta: false,
-        server_info: server_info(config),
-        places: None,
-    };
-    write(&mut writer);
-    writer.finish();
-    out.extend_from_slice(b"}}");
-}
-
-/// Encodes a result as a separate object, to answer with later; without this side's name.
-#[cfg(feature = "server")]
-pub(crate) fn object(revision: Revision, write: impl FnOnce(&mut ResultWriter<'_>)) -> String {
-    let mut out = Vec::new();
-    append_object(&mut out, revision, None, write);
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// Appends a result as a separate object, without this side's name; `places` are offsets in `out`.
-pub(super) fn append_object(
-    out: &mut Vec<u8>,
-    revision: Revision,
-    places: Option<&mut Places>,
-    write: impl FnOnce(&mut ResultWriter<'_>),
-) {
-    out.push(b'{');
-    let mut writer = ResultWriter {
-        out,
-        revision,
-        profile: Profile::Official,
-        empty: true,
-        result_type: false,
-        meta: false,
-        server_info: "",
-        places,
-    };
-    write(&mut writer);
-    writer.finish();
-    if let Some(places) = writer.places {
-        places.end(writer.out.len());
-    }
-    out.push(b'}');
-}
-
-/// This side's `Implementation`, empty for a client.
-fn server_info(config: &Config) -> &str {
-    match config.side {
-        Side::Server => &config.implementation,
-        Side::Client => "",
+        Disposition::Answered
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
 
-use super::crowd::Crowd;
+use super::source_counts::SourceCounts;
 use crate::limits::{
     ALLOCATOR_SHARE, RESERVE_SHARE, SMALL_BYTES, TotalLimits, UNCOUNTED_BYTES, may_have_more,
 };
@@ -34,7 +34,7 @@ pub struct Budget {
     kept: AtomicUsize,
     calls: AtomicUsize,
     /// The requests in flight per source.
-    pub(super) crowd: Crowd,
+    pub(super) source_counts: SourceCounts,
 }
 
 /// What one holder counts in a [`Budget`].
@@ -94,7 +94,7 @@ impl Budget {
             large: AtomicUsize::default(),
             kept: AtomicUsize::default(),
             calls: AtomicUsize::default(),
-            crowd: Crowd::default(),
+            source_counts: SourceCounts::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::mcp::{Era, Profile, Revision, Revisions, Side};
 
 /// How a client opens a pipe or socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Opening {
+pub enum OpeningMode {
     /// Send `server/discover` first. Fall back to `initialize` if the answer names no common stateless
     /// revision, or if none comes within [`Limits::probe_timeout`] (R-ERA-07, R-ERA-08).
     #[default]
@@ -26,7 +26,7 @@ pub enum Opening {
     Actions,
 }
 
-impl Opening {
+impl OpeningMode {
     /// Parses `probe`, `handshake` or `stateless`; `None` for any other name, `actions` included.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -52,7 +52,7 @@ pub struct Config {
     /// The revisions this side speaks.
     pub revisions: Revisions,
     /// How a client opens.
-    pub opening: Opening,
+    pub opening: OpeningMode,
     /// Accept an `initialize` without `capabilities` or `clientInfo`, and a result without
     /// `serverInfo` (R-LIF-08).
     pub lenient: bool,
@@ -93,7 +93,7 @@ impl Config {
             capabilities: std::array::from_fn(|_| "{}".into()),
             instructions: None,
             revisions: Revisions::ALL,
-            opening: Opening::default(),
+            opening: OpeningMode::default(),
             lenient: false,
             lenient_ids: false,
             answer_cancelled: false,

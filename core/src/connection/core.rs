@@ -1,210 +1,204 @@
-//! The state that all streams of a connection share; processing of submissions and timers.
+//! The parts of a connection's state, and what happens between them: submissions, timers and the end of
+//! each turn. The parts do not know one another.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::budget::Share;
-use super::bundle;
+use super::actions::client as action_client;
 use super::config::Config;
-use super::crowd::Own;
 use super::drain::Drain;
 use super::handle::Handle;
-use super::host::{CallKey, Host, StreamId};
+use super::host::{Host, Stray};
+use super::incoming::Incoming;
+use super::keys::{CallKey, StreamId};
 use super::liveness::Liveness;
-use super::opening::Phase;
-use super::pending::{Pending, Timer};
-use super::queue::{Encoded, FrameKind, Submission};
-use super::rate_limiter::RateLimiter;
+use super::load::{Load, Sums};
+use super::opening::{Ask, Move, Opening, Step};
+use super::options::RequestOptions;
+use super::params;
+use super::pending::Pending;
+use super::queue::{FrameKind, LateAnswer, Submission};
+use super::reply;
+use super::reports::Reports;
 use super::shared::Shared;
-use super::source::Source;
 use super::stream::{Exchange, Stream};
 use super::streams::Streams;
+use super::submitted_frame::Encoded;
+use super::timers::{Timer, Timers};
 use super::write_stall::WriteStall;
-use crate::correlate::{RequestKey, TimerWheel};
-use crate::error::ConnectionError;
+use crate::correlate::{IncomingKey, RequestKey};
+use crate::error::{ConnectionError, RequestError};
 use crate::json::{number, string};
-use crate::limits::{Limits, Rate, later};
+use crate::limits::{Limits, later};
+use crate::mcp::{ErrorKind, Method, Revision};
+use crate::message::encode;
 
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(super) struct Core {
     pub config: Arc<Config>,
     pub handle: Handle,
-    pub phase: Phase,
+    pub incoming: Incoming,
     pub pending: Pending,
-    pub timers: TimerWheel<Timer>,
-    /// Requests of the peer that have begun and are not yet answered, on all streams together.
-    pub in_flight: usize,
-    /// Requests of the peer passed to a handler since the connection was created.
-    pub(super) calls: usize,
+    pub opening: Opening,
+    pub liveness: Liveness,
+    pub drain: Drain,
+    stall: WriteStall,
+    reports: Reports,
+    pub timers: Timers,
     /// Whether the connection has had more than one stream at a time.
-    pub(super) is_session: bool,
-    pub(super) drain: Option<Drain>,
-    pub(super) stall: WriteStall,
-    pub(super) liveness: Liveness,
-    /// What this connection currently counts in the configuration's budget.
-    share: Share,
-    /// This connection's part in its source's count of requests; `None` for an unknown source.
-    own: Option<Own>,
-    /// Bytes kept of how the peer described itself in `initialize`.
-    pub(super) introduced: usize,
-    /// Whether a notification found the output at its cap.
-    pub(super) overrun: bool,
-    /// Limits how fast the peer may send requests; `None` for no limit.
-    asking: Option<RateLimiter>,
-    /// Limits how fast this side sends progress and log messages; `None` for no limit.
-    reporting: Option<RateLimiter>,
-    /// Whether progress is held back until `Timer::Report` fires.
-    waits_to_report: bool,
+    pub is_session: bool,
     /// Streams that handlers have ended early, with the time after which their clients may reconnect.
-    pub(super) released: Vec<(StreamId, Duration)>,
-    /// Batches of requests (`batch/execute`) that are not answered yet.
-    pub(super) bundles: Vec<bundle::Open>,
+    pub released: Vec<(StreamId, Duration)>,
+    /// Why the connection ends with this turn.
+    end: Option<ConnectionError>,
     pub begun: Instant,
     /// The time at the start of the current turn.
-    pub(super) clock: Instant,
-}
-
-/// What the streams of a connection hold, in bytes.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    output: usize,
-    /// Input that is not a whole message yet, and requests that wait to begin.
-    waiting: usize,
-    /// The longest output of a single stream.
-    longest: usize,
-}
-
-impl Sums {
-    #[inline]
-    fn add(&mut self, Stream { reading, exchange }: &Stream) {
-        self.output += exchange.output.len();
-        self.waiting += reading.input.held() + exchange.waiting.bytes();
-        self.longest = self.longest.max(exchange.output.len());
-    }
+    pub clock: Instant,
 }
 
 impl Core {
     pub fn new(handle: Handle, now: Instant) -> Self {
-        let mut core = Self {
-            config: handle.config().clone(),
-            phase: Phase::default(),
+        let config = handle.config().clone();
+        Self {
+            incoming: Incoming {
+                load: Load::new(config.clone(), now),
+            },
             pending: Pending::default(),
-            timers: TimerWheel::new(now),
-            in_flight: 0,
-            calls: 0,
-            is_session: false,
-            drain: None,
-            stall: WriteStall::default(),
+            opening: Opening::default(),
             liveness: Liveness::new(now),
-            share: Share::default(),
-            own: None,
-            introduced: 0,
-            overrun: false,
-            asking: None,
-            reporting: None,
-            waits_to_report: false,
-            handle,
+            drain: Drain::default(),
+            stall: WriteStall::default(),
+            reports: Reports::new(config.limits.report_rate, now),
+            timers: Timers::new(now),
+            is_session: false,
             released: Vec::new(),
-            bundles: Vec::new(),
+            end: None,
             begun: now,
             clock: now,
-        };
-        core.set_paces(now);
-        core
+            config,
+            handle,
+        }
     }
 
-    /// Starts the rate limits anew, each with a full burst.
-    pub(super) fn set_paces(&mut self, now: Instant) {
-        let pace = |rate: Option<Rate>| rate.map(|rate| RateLimiter::new(rate, now));
-        self.asking = pace(self.config.limits.request_rate);
-        self.reporting = pace(self.config.limits.report_rate);
-        self.waits_to_report = false;
-    }
-
+    #[inline]
     pub fn shared(&self) -> &Shared {
         &self.handle.shared
     }
 
-    pub(super) fn limits(&self) -> &Limits {
+    fn limits(&self) -> &Limits {
         &self.config.limits
     }
 
-    /// Whether no further request may begin: all connections of the configuration together hold too
-    /// much, this connection has to give way, or its source has its full share of the requests in
-    /// flight.
-    pub fn is_over_budget(&self) -> bool {
-        let budget = &self.config.budget;
-        let is_greedy = |own: &Own| budget.is_used_up_by(own.requests());
-        budget.is_exceeded() || self.is_to_give_way() || self.own.as_ref().is_some_and(is_greedy)
+    /// Counts a frame that was of no use, and reports it.
+    pub fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {
+        self.shared().strays.fetch_add(1, Relaxed);
+        host.stray(what, frame);
     }
 
-    /// Counts the requests of this connection against `source`.
-    pub fn set_source(&mut self, source: &Source) {
-        if self.own.as_ref().is_some_and(|own| own.is_of(source)) {
-            return;
-        }
-        let requests = self.share.requests;
-        self.note_requests(requests, 0);
-        self.own = self.config.budget.crowd.own(source);
-        self.shared().set_source(source);
-        self.note_requests(0, requests);
+    /// Completes a pending request of this side; returns whether somebody waited for it.
+    pub fn complete(&mut self, key: RequestKey, error: RequestError) -> bool {
+        // An error here means that the request had ended before.
+        let pending = self.pending.remove(key, &mut self.timers).is_some();
+        pending && self.shared().outgoing.complete(key, Err(error)).is_ok()
     }
 
-    fn note_requests(&self, old: usize, new: usize) {
-        if let Some(own) = &self.own {
-            own.change(old, new);
+    /// Begins the opening of a client, on the first call only.
+    #[inline]
+    pub fn begin(&mut self, streams: &mut Streams, host: &mut dyn Host) {
+        let limits = &self.config.limits;
+        self.liveness.watch(limits, &mut self.timers, self.clock);
+        if let Some(first) = streams.exchange(StreamId::FIRST)
+            && let Some(next) = self.opening.begin(&self.config)
+        {
+            self.open(first, next, host);
         }
     }
 
-    /// Whether this connection holds more than is served from the reserve for small messages.
-    pub fn has_much(&self) -> bool {
-        self.share.large > 0
+    /// The revision in which to word an error when the frame names none.
+    #[inline]
+    pub fn fallback(&self) -> Revision {
+        self.handle.revision().unwrap_or(Revision::V2025_11_25)
     }
 
-    /// Whether this connection holds that much while all connections together hold too much.
-    pub fn is_to_give_way(&self) -> bool {
-        self.has_much() && self.config.budget.is_tight()
+    /// Handles the answer to the opening's request, `key`, by `decide`; returns whether it was one.
+    pub fn opening_ended(
+        &mut self,
+        exchange: &mut Exchange,
+        key: RequestKey,
+        host: &mut dyn Host,
+        decide: impl FnOnce(&mut Opening, &Config) -> Option<Move>,
+    ) -> bool {
+        let Some(step) = self.opening.step().filter(|step| step.key == key) else {
+            return false;
+        };
+        self.timers.cancel(step.timer);
+        self.shared().outgoing.cancel(key);
+        if let Some(next) = decide(&mut self.opening, &self.config) {
+            self.open(exchange, next, host);
+        }
+        true
     }
 
-    /// Whether there is no room in the budget for what the next read of the stream may allocate.
-    pub fn is_short_of_room(&self, streams: &Streams, id: StreamId) -> bool {
-        let growth = streams
-            .get(id)
-            .map_or(0, |stream| stream.reading.input.growth());
-        !self.config.budget.has_room(self.share.large, growth)
+    /// Does what the opening asks for.
+    fn open(&mut self, exchange: &mut Exchange, next: Move, host: &mut dyn Host) {
+        match next {
+            Move::Open(revision, peer, ready) => {
+                if let Some(ready) = ready {
+                    exchange.write(|out| encode::notification(out, ready.name(), None));
+                }
+                self.shared().open(revision, peer);
+                host.opened(revision);
+            }
+            Move::Fail(reason) => self.end = Some(reason),
+            Move::Probe(ask, wait) => {
+                let Some(step) = self.step(ask, wait) else {
+                    return;
+                };
+                let envelope = params::envelope(&self.config, ask.revision);
+                let (name, options) = (Method::Discover.name(), RequestOptions::default());
+                let mut frame = Vec::new();
+                let envelope = envelope.as_deref();
+                match params::request(&mut frame, envelope, step.key, name, None, &options) {
+                    Ok(()) => exchange.append(&frame),
+                    Err(why) => self.end = Some(ConnectionError::Handshake(why.to_string().into())),
+                }
+                self.opening = Opening::Probing(step);
+            }
+            Move::Initialize(ask) => {
+                let Some(step) = self.step(ask, self.limits().handshake_timeout) else {
+                    return;
+                };
+                let params = format!(
+                    "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{}}}",
+                    ask.revision,
+                    self.config.capabilities(ask.revision),
+                    self.config.implementation,
+                );
+                let (key, name) = (step.key.get(), Method::Initialize.name());
+                exchange.write(|out| encode::request(out, key, name, Some(&params)));
+                self.opening = Opening::Initializing(step);
+            }
+        }
     }
 
-    /// Whether to hold back what may be left out of the output: progress and log messages.
-    fn is_crowded(&self, exchange: &Exchange) -> bool {
-        exchange.output.len() > self.limits().output_mark_bytes || self.is_over_budget()
-    }
-
-    /// Whether the peer sends requests faster than allowed. Counts one request.
-    pub fn is_asking_too_fast(&mut self, now: Instant) -> bool {
-        self.asking.as_mut().is_some_and(|pace| !pace.take(now))
-    }
-
-    /// Whether progress or a log message may be written now. Counts one message if so.
-    fn may_report(&mut self, exchange: &Exchange, now: Instant) -> bool {
-        let is_paced = |pace: &mut RateLimiter| pace.take(now);
-        !self.is_crowded(exchange)
-            && !self.waits_to_report
-            && self.reporting.as_mut().is_none_or(is_paced)
+    fn step(&mut self, ask: Ask, wait: Duration) -> Option<Step> {
+        let Ok(key) = self.shared().outgoing.register() else {
+            self.end = Some(ConnectionError::ClosedLocally);
+            return None;
+        };
+        let due = later(self.clock, wait);
+        let timer = self.timers.insert(due, Timer::Opening(key));
+        Some(Step { key, timer, ask })
     }
 
     /// Processes one submission of another thread. If its frame is short, it is the head of `frames`,
-    /// and is removed there.
-    pub fn submitted(
-        &mut self,
-        streams: &mut Streams,
-        submission: Submission,
-        frames: &mut &[u8],
-        now: Instant,
-        host: &mut dyn Host,
-    ) {
+    /// and is removed there. Drains, the end and batches are up to the caller.
+    pub fn submitted(&mut self, streams: &mut Streams, submission: Submission, frames: &mut &[u8]) {
+        let now = self.clock;
         match submission {
             Submission::Frame { frame, kind } => {
-                self.submitted_frame(streams, frame.find(frames), kind, now, host);
+                self.submitted_frame(streams, frame.find(frames), kind);
             }
             Submission::Request { frame, request } => {
                 let frame = frame.find(frames);
@@ -214,22 +208,29 @@ impl Core {
                 }
             }
             Submission::Cancelled { key, reason } => {
-                if let Some(on) = self.pending.remove(key, &mut self.timers)
-                    && !self.asks_in_actions()
-                {
-                    cancelled(streams.exchange_or_first(on), key, reason.as_deref());
+                if let Some(on) = self.pending.remove(key, &mut self.timers) {
+                    self.tell_cancelled(streams, on, key, reason.as_deref());
                 }
             }
             Submission::Sleep { alarm, duration } => {
                 self.timers
                     .insert(later(now, duration), Timer::Sleep(alarm));
             }
-            Submission::Limit { limit, overdue } => {
-                let key = overdue.key;
+            Submission::Limit { key, limit, answer } => {
                 let exchange = streams.exchange(key.stream);
                 if let Some(entry) = exchange.and_then(|it| it.incoming.get_mut(key.incoming)) {
                     let timer = self.timers.insert(later(now, limit), Timer::Overdue(key));
-                    entry.limit = Some((timer, overdue));
+                    entry.limit = Some((timer, answer));
+                }
+            }
+            Submission::Batch { key, batch } => {
+                let exchange = streams.exchange(key.stream);
+                let live = exchange.filter(|it| it.incoming.get(key.incoming).is_some());
+                if let Some(exchange) = live {
+                    if let Some(limit) = batch.limit {
+                        self.timers.insert(later(now, limit), Timer::Batch(key));
+                    }
+                    exchange.batches.begin(key.incoming, batch.members);
                 }
             }
             #[cfg(feature = "server")]
@@ -240,71 +241,40 @@ impl Core {
                     self.released.push((key.stream, retry));
                 }
             }
-            Submission::Bundle(_) | Submission::Close | Submission::Drain(_) => {}
+            Submission::Close | Submission::Drain(_) => {}
         }
     }
 
-    fn submitted_frame(
-        &mut self,
-        streams: &mut Streams,
-        frame: Encoded<'_>,
-        kind: FrameKind,
-        now: Instant,
-        host: &mut dyn Host,
-    ) {
+    fn submitted_frame(&mut self, streams: &mut Streams, frame: Encoded<'_>, kind: FrameKind) {
         let stream = match &kind {
-            FrameKind::Event(key) => key.stream,
-            FrameKind::Answer(key) | FrameKind::Progress(key) | FrameKind::Log(Some(key)) => {
-                key.stream
-            }
-            FrameKind::Log(None) | FrameKind::Notification => StreamId::FIRST,
+            FrameKind::Event(key)
+            | FrameKind::Answer { key, .. }
+            | FrameKind::Progress(key)
+            | FrameKind::Log(key) => key.stream,
+            FrameKind::Notification => StreamId::FIRST,
         };
         let Some(exchange) = streams.exchange(stream) else {
             return;
         };
+        let is_live =
+            |exchange: &Exchange, key: CallKey| exchange.incoming.get(key.incoming).is_some();
         match kind {
-            FrameKind::Answer(CallKey { incoming, .. }) => {
-                // The only place that decides between answered and cancelled (R-CAN-11).
-                let Some((id, entry)) = self.end_incoming(exchange, incoming) else {
-                    return;
-                };
-                if let Some(held) = entry.held {
-                    exchange.append(&held);
-                }
-                match entry.action {
-                    None => exchange.take_over(frame),
-                    Some(action) => {
-                        self.finish_action(exchange, stream, (id, action), frame, host);
-                    }
-                }
+            FrameKind::Answer { key, is_error } => {
+                self.answered(exchange, key.incoming, is_error, frame);
             }
-            FrameKind::Progress(CallKey { incoming, .. }) => {
-                if exchange.incoming.get(incoming).is_none() {
-                    return;
-                }
-                let may_report = self.may_report(exchange, now);
-                let Some(entry) = exchange.incoming.get_mut(incoming) else {
-                    return;
-                };
-                if !may_report {
-                    if entry.held.replace((*frame).into()).is_none() {
-                        exchange.held.push(incoming);
-                    }
-                } else {
-                    entry.held = None;
-                    exchange.take_over(frame);
+            FrameKind::Progress(key) => {
+                if is_live(exchange, key) {
+                    self.progress(exchange, key.incoming, frame);
                 }
             }
             FrameKind::Log(key) => {
-                let live =
-                    key.is_none_or(|key: CallKey| exchange.incoming.get(key.incoming).is_some());
-                if live && self.may_report(exchange, now) {
+                if is_live(exchange, key) && self.may_report(exchange) {
                     exchange.take_over(frame);
                 }
             }
             // Nothing follows an answer or a cancellation (R-CAN-02).
             FrameKind::Event(key) => {
-                if exchange.incoming.get(key.incoming).is_some() {
+                if is_live(exchange, key) {
                     self.notify(exchange, frame);
                 }
             }
@@ -313,53 +283,138 @@ impl Core {
         }
     }
 
+    /// Writes the answer to a request of the peer, or gives it to the batch of the request.
+    #[inline]
+    fn answered(
+        &mut self,
+        exchange: &mut Exchange,
+        key: IncomingKey,
+        is_error: bool,
+        frame: Encoded<'_>,
+    ) {
+        // The only place that decides between answered and cancelled (R-CAN-11).
+        let ended = self.incoming.end(exchange, &mut self.timers, key);
+        let Some((id, entry)) = ended else {
+            return;
+        };
+        if let Some(held) = &entry.held {
+            exchange.append(held);
+        }
+        let Some(completion) = entry.completion else {
+            return exchange.take_over(frame);
+        };
+        match completion.member {
+            Some(member) => exchange.batches.note(member, is_error, frame.to_vec()),
+            None => {
+                let closing = completion.closing(self.clock);
+                let end = |out: &mut Vec<u8>| reply::close(out, id.as_ref(), &self.config, closing);
+                let Exchange { wire, output, .. } = exchange;
+                wire.append_frame(output, frame, Some(end));
+            }
+        }
+    }
+
+    fn progress(&mut self, exchange: &mut Exchange, key: IncomingKey, frame: Encoded<'_>) {
+        let may_report = self.may_report(exchange);
+        let Some(entry) = exchange.incoming.get_mut(key) else {
+            return;
+        };
+        if may_report {
+            entry.held = None;
+            exchange.take_over(frame);
+        } else if entry.held.replace((*frame).into()).is_none() {
+            exchange.held.push(key);
+        }
+    }
+
+    /// Whether progress or a log message may be written now. Counts one message if so.
+    fn may_report(&mut self, exchange: &Exchange) -> bool {
+        !self.incoming.load.is_crowded(exchange) && self.reports.may_send(self.clock)
+    }
+
     /// Writes a notification that may be neither dropped nor replaced by a newer one.
     fn notify(&mut self, exchange: &mut Exchange, frame: Encoded<'_>) {
         if exchange.output.len() + frame.len() > self.limits().output_cap_bytes {
-            self.overrun = true;
+            self.end = Some(ConnectionError::Stalled);
         } else {
             exchange.take_over(frame);
         }
+    }
+
+    /// Tells the peer that a request of this side, sent on stream `on`, is cancelled.
+    fn tell_cancelled(
+        &self,
+        streams: &mut Streams,
+        on: StreamId,
+        key: RequestKey,
+        reason: Option<&str>,
+    ) {
+        if action_client::is_one(&self.config) {
+            return;
+        }
+        let Some(exchange) = streams.exchange_or_first(on) else {
+            return;
+        };
+        exchange.write(|out| {
+            out.extend_from_slice(
+                b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",
+            );
+            number::append(out, key.get());
+            if let Some(reason) = reason {
+                out.extend_from_slice(b",\"reason\":");
+                string::append(out, reason);
+            }
+            out.extend_from_slice(b"}}");
+        });
     }
 
     /// Fires the timers that are due; returns the reason if one of them ends the connection.
     pub fn expire(
         &mut self,
         streams: &mut Streams,
-        now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
-        while let Some(timer) = self.next_timer(now) {
+        let now = self.clock;
+        while let Some(timer) = self.pending.poll(now).or_else(|| self.timers.poll(now)) {
             let end = match timer {
                 Timer::Request(key) => {
-                    let shared = &self.handle.shared;
-                    if let Some(on) = self.pending.expire(key, shared, &mut self.timers, now)
-                        && !self.asks_in_actions()
+                    let expired = self.pending.expire(key, &mut self.timers, now);
+                    let timed_out = Err(RequestError::TimedOut);
+                    if let Some(on) = expired
+                        && self.shared().outgoing.complete(key, timed_out).is_ok()
                     {
-                        cancelled(streams.exchange_or_first(on), key, Some("timeout"));
+                        self.tell_cancelled(streams, on, key, Some("timeout"));
                     }
                     None
                 }
                 Timer::Opening(key) => {
-                    let first = streams.exchange(StreamId::FIRST)?;
-                    self.opening_timed_out(first, key, now, host).err()
+                    if let Some(first) = streams.exchange(StreamId::FIRST) {
+                        self.opening_ended(first, key, host, Opening::timed_out);
+                    }
+                    self.end.take()
                 }
-                Timer::Drain => self.drain_timed_out(now),
-                Timer::WriteStall => self.stalled(streams, now),
-                Timer::Silence => self.silent(streams, now),
-                Timer::Idle => self.idle(streams, now),
+                Timer::Drain => self.drain.timed_out(now),
+                Timer::WriteStall => self.stalled(streams),
+                Timer::Silence => self.silent(streams).err(),
+                Timer::Idle => {
+                    let is_busy = !self.pending.is_empty()
+                        || streams.iter().any(|(_, stream)| stream.exchange.is_busy());
+                    let limits = &self.config.limits;
+                    self.liveness
+                        .idle(limits, &mut self.timers, now, is_busy)
+                        .err()
+                }
                 Timer::Report => {
-                    self.waits_to_report = false;
+                    self.reports.resume();
                     None
                 }
                 Timer::Sleep(alarm) => {
                     drop(alarm);
                     None
                 }
-                Timer::Bundle(stream) => {
-                    let mut bundles = self.bundles.iter_mut();
-                    if let Some(bundle) = bundles.find(|bundle| bundle.is_on(stream)) {
-                        bundle.overdue = true;
+                Timer::Batch(key) => {
+                    if let Some(exchange) = streams.exchange(key.stream) {
+                        exchange.batches.time_out(key.incoming);
                     }
                     None
                 }
@@ -377,15 +432,60 @@ impl Core {
         None
     }
 
-    /// Removes a pending request of this side; returns whether it was pending.
-    pub fn forget(&mut self, key: RequestKey) -> bool {
-        self.pending.remove(key, &mut self.timers).is_some()
+    fn silent(&mut self, streams: &mut Streams) -> Result<(), ConnectionError> {
+        let (now, config, shared) = (self.clock, &self.config, &self.handle.shared);
+        // R-PNG-03
+        let defined = |revision: Revision| Method::Ping.defined(revision, config.side);
+        let ping = || {
+            shared.revision().filter(|revision| defined(*revision))?;
+            let first = streams.exchange(StreamId::FIRST)?;
+            let key = shared.outgoing.register().ok()?;
+            first.write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
+            Some(key)
+        };
+        let forget = |key| _ = shared.outgoing.cancel(key);
+        let timers = &mut self.timers;
+        self.liveness
+            .silent(&config.limits, timers, now, forget, ping)
     }
 
-    /// Takes one timer that is due.
-    fn next_timer(&mut self, now: Instant) -> Option<Timer> {
-        let request = self.pending.poll(now);
-        request.or_else(|| self.timers.poll(now))
+    /// Ends the connection if the peer has taken no output; else watches on.
+    fn stalled(&mut self, streams: &Streams) -> Option<ConnectionError> {
+        let outputs = streams.iter().map(|(_, it)| it.exchange.output.len());
+        let longest = outputs.max().unwrap_or(0);
+        let too_much =
+            longest > self.limits().output_cap_bytes || self.incoming.load.is_to_give_way();
+        if self.stall.fired(taken(streams)) && too_much {
+            return Some(ConnectionError::Stalled);
+        }
+        self.watch_stall(streams, longest);
+        None
+    }
+
+    #[inline]
+    fn watch_stall(&mut self, streams: &Streams, longest: usize) {
+        let (limits, timers) = (&self.config.limits, &mut self.timers);
+        let taken = || taken(streams);
+        self.stall.watch(limits, timers, longest, taken, self.clock);
+    }
+
+    /// Answers a request of the peer whose time limit has passed.
+    fn overdue(&mut self, exchange: &mut Exchange, key: CallKey, host: &mut dyn Host) {
+        let ended = self.incoming.end(exchange, &mut self.timers, key.incoming);
+        let Some((id, mut entry)) = ended else {
+            return;
+        };
+        if let Some(held) = &entry.held {
+            exchange.append(held);
+        }
+        if let Some((_, LateAnswer { revision, answer })) = entry.limit.take() {
+            let asked = entry.asked(id.as_ref(), revision, Some(self.clock));
+            // The request is no longer in flight, so it cannot be deferred.
+            let _ = answer(exchange.answer(&self.config, asked));
+        }
+        const WHY: Option<&str> = Some("it took too long");
+        entry.cancel.cancel(WHY);
+        host.cancelled(key, WHY);
     }
 
     /// When the next timer may be due.
@@ -398,19 +498,62 @@ impl Core {
     /// Cancels every timer.
     pub fn stop_timers(&mut self) {
         self.pending.stop_timers();
-        self.timers = TimerWheel::new(self.begun);
-        self.waits_to_report = false;
+        self.timers = Timers::new(self.begun);
+        self.reports.resume();
         self.stall = WriteStall::default();
     }
 
+    /// Cancels every request on a stream, since answers cannot be delivered any more.
+    pub fn cancel_all(&mut self, stream: StreamId, exchange: &mut Exchange, host: &mut dyn Host) {
+        let timers = &mut self.timers;
+        self.incoming
+            .cancel_those((stream, exchange), timers, host, |_| true);
+    }
+
+    /// Begins to drain, or shortens the drain that is running.
+    pub fn begin_drain(
+        &mut self,
+        streams: &mut Streams,
+        grace: Duration,
+        reason: ConnectionError,
+        host: &mut dyn Host,
+    ) {
+        self.shared().drain(&reason);
+        self.drain
+            .begin(&mut self.timers, self.clock, grace, reason);
+        host.draining();
+        let (kind, why) = (ErrorKind::ShuttingDown, "shutting down");
+        for (_, Stream { exchange, .. }) in streams.iter_mut() {
+            let timers = &mut self.timers;
+            self.incoming.refuse_waiting(exchange, timers, kind, why);
+        }
+    }
+
+    /// The reason to close, once the connection drains, no request is in flight and all output is
+    /// written.
+    #[inline]
+    fn drained(&self, streams: &Streams) -> Option<ConnectionError> {
+        self.drain.finished(|| {
+            self.pending.is_empty() && !streams.iter().any(|(_, it)| it.exchange.is_busy())
+        })
+    }
+
     /// Writes progress that was held back, as far as there is room again.
-    fn release_held(&mut self, exchange: &mut Exchange, now: Instant) {
+    #[inline]
+    fn release_held(&mut self, exchange: &mut Exchange) {
+        if !exchange.held.is_empty() {
+            self.release_those(exchange);
+        }
+    }
+
+    #[cold]
+    fn release_those(&mut self, exchange: &mut Exchange) {
         let is_there = |exchange: &Exchange, key| {
             let entry = exchange.incoming.get(key);
             entry.is_some_and(|entry| entry.held.is_some())
         };
         while let Some(key) = exchange.held.first().copied() {
-            if is_there(exchange, key) && !self.may_report(exchange, now) {
+            if is_there(exchange, key) && !self.may_report(exchange) {
                 break;
             }
             exchange.held.swap_remove(0);
@@ -419,14 +562,8 @@ impl Core {
                 exchange.append(&held);
             }
         }
-        if let Some(pace) = &self.reporting
-            && !exchange.held.is_empty()
-            && !self.is_crowded(exchange)
-            && !self.waits_to_report
-        {
-            self.waits_to_report = true;
-            let due = later(now, pace.wait());
-            self.timers.insert(due, Timer::Report);
+        if !exchange.held.is_empty() && !self.incoming.load.is_crowded(exchange) {
+            self.reports.wait(&mut self.timers, self.clock);
         }
     }
 
@@ -435,50 +572,27 @@ impl Core {
     pub fn count(&mut self, streams: &Streams) {
         let mut sums = Sums::default();
         streams.iter().for_each(|(_, stream)| sums.add(stream));
-        self.note(sums);
-    }
-
-    fn note(
-        &mut self,
-        Sums {
-            output, waiting, ..
-        }: Sums,
-    ) {
-        let share = Share {
-            requests: self.in_flight,
-            calls: self.calls,
-            kept: self.introduced,
-            bytes: output + waiting + self.introduced,
-            ..Share::in_transit(output + waiting)
-        };
-        let config = &self.config;
-        self.note_requests(self.share.requests, share.requests);
-        config.budget.change(&mut self.share, share);
+        self.incoming.load.note(sums);
     }
 
     /// Restores the invariants at the end of every turn; returns the reason to close, if there is one.
     pub fn settle(
         &mut self,
         streams: &mut Streams,
-        now: Instant,
         host: &mut dyn Host,
     ) -> Option<ConnectionError> {
         let mut sums = Sums::default();
         for (id, stream) in streams.iter_mut() {
-            self.release_held(&mut stream.exchange, now);
-            self.begin_waiting(id, &mut stream.exchange, host);
+            let Stream { exchange, .. } = stream;
+            self.release_held(exchange);
+            self.incoming
+                .begin_waiting((id, exchange), &mut self.timers, host);
             sums.add(stream);
         }
-        self.note(sums);
-        let Sums {
-            output, longest, ..
-        } = sums;
-        self.shared().set_output_bytes(output);
-        self.watch_stall(streams, longest, now);
-        if self.overrun {
-            return Some(ConnectionError::Stalled);
-        }
-        self.drained(streams)
+        self.incoming.load.note(sums);
+        self.shared().set_output_bytes(sums.output);
+        self.watch_stall(streams, sums.longest);
+        self.end.take().or_else(|| self.drained(streams))
     }
 
     /// Whether the driver, by writing output, has made room for something that waits, so that there is
@@ -488,38 +602,47 @@ impl Core {
         let mut output = 0;
         for (_, Stream { exchange, .. }) in streams.iter() {
             output += exchange.output.len();
-            let may_report = !self.waits_to_report && !self.is_crowded(exchange);
-            if self.can_begin(exchange) || !exchange.held.is_empty() && may_report {
+            let may_report =
+                || !self.reports.is_waiting() && !self.incoming.load.is_crowded(exchange);
+            if self.incoming.can_begin(exchange) || !exchange.held.is_empty() && may_report() {
                 return true;
             }
         }
         backed_up && output <= self.limits().output_cap_bytes || self.drained(streams).is_some()
     }
 
-    /// Gives back everything that this connection counts in the budget.
-    pub fn release_share(&mut self) {
-        let config = &self.config;
-        let share = Share {
-            calls: self.calls,
-            ..Share::default()
-        };
-        self.note_requests(self.share.requests, share.requests);
-        config.budget.change(&mut self.share, share);
+    /// Whether nothing is left of what the connection of a server has served.
+    #[cfg(feature = "http")]
+    pub fn is_blank(&self) -> bool {
+        let shared = self.shared();
+        self.config.side == crate::mcp::Side::Server
+            && !self.handle.is_closed()
+            && !self.handle.is_draining()
+            && self.handle.revision().is_none()
+            && self.incoming.load.is_idle()
+            && self.end.is_none()
+            && self.pending.is_empty()
+            && self.timers.is_empty()
+            && self.released.is_empty()
+            && shared.queue.is_empty()
+            && shared.outgoing.pending_count() == 0
+    }
+
+    /// Prepares a blank connection for another peer.
+    #[cfg(feature = "http")]
+    pub fn reset(&mut self, now: Instant) {
+        self.incoming.load.release();
+        self.incoming.load.reset_rate(now);
+        self.shared().set_output_bytes(0);
+        self.shared().set_log_level(super::shared::FIRST_LOG_LEVEL);
+        self.liveness = Liveness::new(now);
+        self.reports = Reports::new(self.limits().report_rate, now);
+        self.begun = now;
     }
 }
 
-/// Tells the peer that a request of this side is cancelled.
-fn cancelled(exchange: Option<&mut Exchange>, key: RequestKey, reason: Option<&str>) {
-    let Some(exchange) = exchange else { return };
-    exchange.write(|out| {
-        out.extend_from_slice(
-            b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",
-        );
-        number::append(out, key.get());
-        if let Some(reason) = reason {
-            out.extend_from_slice(b",\"reason\":");
-            string::append(out, reason);
-        }
-        out.extend_from_slice(b"}}");
-    });
+/// Bytes that the peer has taken on all streams.
+fn taken(streams: &Streams) -> u64 {
+    let outputs = streams.iter().map(|(_, stream)| &stream.exchange.output);
+    outputs.map(|output| output.taken()).sum()
 }

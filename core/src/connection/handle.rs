@@ -5,129 +5,24 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::config::{Config, Opening};
-use super::host::{CallKey, StreamId};
+use super::actions::client as action_client;
+use super::answer::Answer;
+use super::call::Disposition;
+use super::config::{Config, OpeningMode};
+use super::keys::{CallKey, StreamId};
+use super::options::{ActOptions, PeerInfo, RequestOptions};
+use super::params;
 use super::principal::Principal;
-use super::queue::{FrameKind, Place, Request, Submission, is_long};
+use super::queue::{FrameKind, LateAnswer, Request, Submission};
 use super::replies::Replies;
-use super::response::{Opened, Response};
+use super::response::{Connecting, Response};
+use super::scratch;
 use super::shared::Shared;
 use super::source::Source;
-use super::{params, scratch};
+use super::submitted_frame::{Place, is_long};
 use crate::correlate::{RequestKey, Unregistered};
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
-#[cfg(feature = "server")]
-use crate::message::RequestId;
-
-/// One notification of progress on a request of this side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress<'a> {
-    /// Amount done so far; strictly increases (R-PRG-02).
-    pub progress: f64,
-    /// Amount to be done in total, if known.
-    pub total: Option<f64>,
-    /// A message for people.
-    pub message: Option<&'a str>,
-}
-
-impl Progress<'_> {
-    /// Returns the params of a progress notification for a request that is no longer in flight; `meta`
-    /// is the notification's `_meta`, a JSON object.
-    #[cfg(feature = "server")]
-    pub(crate) fn to_params(self, token: RequestId<'_>, meta: &str) -> String {
-        let mut params = serde_json::json!({ "progress": self.progress });
-        if let Some(total) = self.total {
-            params["total"] = total.into();
-        }
-        if let Some(message) = self.message {
-            params["message"] = message.into();
-        }
-        let members = params.to_string();
-        let members = members.strip_suffix('}').unwrap_or_default();
-        format!(
-            "{members},\"progressToken\":{},\"_meta\":{meta}}}",
-            token.raw()
-        )
-    }
-}
-
-/// Callback for progress notifications. Called on the driver's thread, only before the answer is handed
-/// over. Must not block.
-pub type ProgressFn = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
-
-/// Callback for the parts of an action's answer, each raw JSON. Called on the driver's thread, only
-/// before the answer is handed over. Must not block.
-pub type PartialFn = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Options of one action.
-#[derive(Clone, Default)]
-pub struct ActOptions {
-    /// The tool or namespace that the action is addressed to.
-    pub tool: Option<Box<str>>,
-    /// The process or state that the action belongs to.
-    pub context: Option<Box<str>>,
-    /// Further members of the action's metadata: a JSON object.
-    pub metadata: Option<Box<str>>,
-    /// How long to wait for the answer; [`Limits::request_timeout`](crate::limits::Limits) when `None`.
-    /// Each part of the answer restarts the time.
-    pub timeout: Option<Duration>,
-    /// Receives the parts of the answer.
-    pub partial: Option<PartialFn>,
-    /// Whether to request the answer in parts.
-    pub streamed: bool,
-}
-
-impl std::fmt::Debug for ActOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ActOptions")
-            .field("tool", &self.tool)
-            .field("context", &self.context)
-            .field("timeout", &self.timeout)
-            .field("partial", &self.partial.is_some())
-            .finish()
-    }
-}
-
-/// Options of one request.
-#[derive(Clone, Default)]
-pub struct RequestOptions {
-    /// How long to wait for the answer; [`Limits::request_timeout`](crate::limits::Limits) when `None`.
-    /// Each progress notification whose `progress` increases restarts the time.
-    pub timeout: Option<Duration>,
-    /// How long to wait in total, regardless of progress. When `None`, the longer of
-    /// [`Limits::max_request_timeout`](crate::limits::Limits) and `timeout`.
-    pub max_timeout: Option<Duration>,
-    /// Requests progress notifications from the peer and receives them.
-    pub progress: Option<ProgressFn>,
-    /// Further `_meta` members: a JSON object. A member that `params` has too gets the value given here.
-    pub meta: Option<Box<str>>,
-    /// The peer's request on whose behalf this request is made. This request is sent on the stream of
-    /// that one (R-HTP-08).
-    pub within: Option<CallKey>,
-}
-
-impl std::fmt::Debug for RequestOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RequestOptions")
-            .field("timeout", &self.timeout)
-            .field("max_timeout", &self.max_timeout)
-            .field("progress", &self.progress.is_some())
-            .finish()
-    }
-}
-
-/// What the peer declared about itself when the connection opened. For display only: nothing in it is
-/// verified (R-MET-07).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Peer {
-    /// The peer's `Implementation`, a JSON object; empty if it sent none.
-    pub implementation: Box<str>,
-    /// The peer's capabilities, a JSON object.
-    pub capabilities: Box<str>,
-    /// The server's instructions for the model.
-    pub instructions: Option<Box<str>>,
-}
 
 /// A cloneable handle to a connection, for use from any thread.
 #[derive(Clone)]
@@ -183,7 +78,7 @@ impl Handle {
     }
 
     /// What the peer declared about itself, once the connection is open.
-    pub fn peer(&self) -> Option<&Peer> {
+    pub fn peer(&self) -> Option<&PeerInfo> {
         self.shared.peer.get()
     }
 
@@ -218,8 +113,8 @@ impl Handle {
     }
 
     /// Waits until the connection is open; resolves to its revision, or to the reason why it failed.
-    pub fn opened(&self) -> Opened<'_> {
-        Opened::new(self)
+    pub fn opened(&self) -> Connecting<'_> {
+        Connecting::new(&self.shared)
     }
 
     /// Sends a request. `params` is a JSON object; the `_meta` members that the revision requires are
@@ -242,23 +137,17 @@ impl Handle {
         let mut frame = scratch::take();
         let envelope = self.shared.envelope();
         params::request(&mut frame, envelope, key, method, params, &options)?;
-        let limits = &self.shared.config.limits;
-        let timeout = options.timeout.unwrap_or(limits.request_timeout);
-        let longest = limits.max_request_timeout.max(timeout);
         let request = Request {
-            key,
             on: options.within.map_or(StreamId::FIRST, |call| call.stream),
-            timeout,
-            max_timeout: options.max_timeout.unwrap_or(longest),
             progress: options.progress,
-            partial: None,
+            ..self.new_request(key, options.timeout, options.max_timeout)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
     }
 
     /// Sends a request of the action dialect, on a connection that was
-    /// [opened](super::Opening::Actions) for it. `params` is a JSON object. The returned future
+    /// [opened](super::OpeningMode::Actions) for it. `params` is a JSON object. The returned future
     /// resolves to the answer's message, whether the action succeeded or failed;
     /// [`decode`](crate::action::decode) reads it.
     ///
@@ -271,26 +160,38 @@ impl Handle {
         params: &str,
         options: ActOptions,
     ) -> Result<Response, RequestError> {
-        if self.shared.config.opening != Opening::Actions {
+        if self.shared.config.opening != OpeningMode::Actions {
             return Err(RequestError::Misuse(
                 "the connection does not speak actions",
             ));
         }
         let (key, response) = self.register()?;
         let mut frame = scratch::take();
-        super::actions::request(&mut frame, key, (action, params), &options)?;
-        let limits = &self.shared.config.limits;
-        let timeout = options.timeout.unwrap_or(limits.request_timeout);
+        action_client::request(&mut frame, key, (action, params), &options)?;
         let request = Request {
-            key,
-            on: StreamId::FIRST,
-            timeout,
-            max_timeout: limits.max_request_timeout.max(timeout),
-            progress: None,
             partial: options.partial,
+            ..self.new_request(key, options.timeout, None)
         };
         self.submit_frame(frame, |frame| Submission::Request { frame, request });
         Ok(response)
+    }
+
+    fn new_request(
+        &self,
+        key: RequestKey,
+        timeout: Option<Duration>,
+        max_timeout: Option<Duration>,
+    ) -> Request {
+        let limits = &self.shared.config.limits;
+        let timeout = timeout.unwrap_or(limits.request_timeout);
+        Request {
+            key,
+            on: StreamId::FIRST,
+            timeout,
+            max_timeout: max_timeout.unwrap_or(limits.max_request_timeout.max(timeout)),
+            progress: None,
+            partial: None,
+        }
     }
 
     /// Registers one more request of this side, if the connection and its limits allow it.
@@ -332,13 +233,29 @@ impl Handle {
 
     /// Starts a batch of answers and notifications for calls, which are submitted together.
     pub fn replies(&self) -> Replies {
-        Replies::new(self.clone())
+        Replies::new(self.shared.clone())
     }
 
     /// Ends the stream of a call early; its client may reconnect for the rest after `retry`.
     #[cfg(feature = "server")]
     pub(crate) fn release(&self, key: CallKey, retry: Duration) {
         self.submit(Submission::Release { key, retry });
+    }
+
+    /// Sets a time limit for a request of the peer. If the request is not answered within `limit` from
+    /// now, its handler is cancelled and `answer` answers it on the driver's thread.
+    pub fn limit(
+        &self,
+        key: CallKey,
+        revision: Revision,
+        limit: Duration,
+        answer: impl FnOnce(Answer<'_>) -> Disposition + Send + Sync + 'static,
+    ) {
+        let answer = LateAnswer {
+            revision,
+            answer: Box::new(answer),
+        };
+        self.submit(Submission::Limit { key, limit, answer });
     }
 
     /// Closes the connection once the driver has processed what was submitted before. Queued output may

@@ -4,11 +4,8 @@
 use std::fmt;
 
 use super::principal::Principal;
-use crate::json::reader;
 use crate::mcp::ErrorKind;
 use crate::mcp::profile::{Failure, Spelt};
-use crate::message::RequestId;
-use crate::message::encode::{self, ErrorId};
 
 /// Inspects the answer to one request, on the thread that writes it. Dropped when the request is over,
 /// whether it was answered or not.
@@ -40,37 +37,4 @@ pub enum Verdict {
     Replace(String),
     /// Answer with an error: its kind, a message, and data as JSON.
     Refuse(ErrorKind, String, Option<String>),
-}
-
-/// Passes the result written at `at` to `interceptor`, and applies the verdict.
-pub(super) fn review(
-    out: &mut Vec<u8>,
-    at: usize,
-    id: RequestId<'_>,
-    interceptor: &dyn Interceptor,
-) {
-    let frame = out.get(at..).and_then(|frame| str::from_utf8(frame).ok());
-    let result = frame.and_then(|frame| reader::find(frame, "result"));
-    match result.map_or(Verdict::Keep, |result| interceptor.result(result)) {
-        Verdict::Keep => {}
-        Verdict::Replace(object) => {
-            out.truncate(at);
-            encode::response(out, id, &object);
-        }
-        Verdict::Refuse(kind, why, data) => {
-            out.truncate(at);
-            let failure = Failure {
-                kind,
-                about: interceptor.about(),
-                why: &why,
-                data: data.as_deref(),
-            };
-            write(out, ErrorId::Id(id), &interceptor.error(failure));
-        }
-    }
-}
-
-/// Appends an error frame.
-pub(super) fn write(out: &mut Vec<u8>, id: ErrorId<'_>, error: &Spelt<'_>) {
-    encode::error(out, id, error.code, &error.message, error.data.as_deref());
 }

@@ -6,16 +6,10 @@
 
 use std::time::Instant;
 
-use super::core::Core;
-use super::host::StreamId;
-use super::pending::Timer;
-use super::stream::Stream;
-use super::streams::Streams;
+use super::timers::{Timer, Timers};
 use crate::correlate::RequestKey;
 use crate::error::ConnectionError;
-use crate::limits::later;
-use crate::mcp::{Method, Revision};
-use crate::message::encode;
+use crate::limits::{Limits, later};
 
 /// State of the keepalive and the idle timeout.
 #[derive(Debug)]
@@ -44,87 +38,86 @@ impl Liveness {
         self.heard = now;
         self.active = now;
     }
-}
 
-impl Core {
     /// Starts both timers, on the first call only.
-    pub(super) fn watch_liveness(&mut self, now: Instant) {
-        if std::mem::replace(&mut self.liveness.watching, true) {
+    #[inline]
+    pub fn watch(&mut self, limits: &Limits, timers: &mut Timers, now: Instant) {
+        if std::mem::replace(&mut self.watching, true) {
             return;
         }
-        let limits = &self.config.limits;
         let clocks = [
             (limits.keepalive_interval, Timer::Silence),
             (limits.idle_timeout, Timer::Idle),
         ];
         for (wait, timer) in clocks {
             if let Some(wait) = wait {
-                self.timers.insert(later(now, wait), timer);
+                timers.insert(later(now, wait), timer);
             }
         }
     }
 
-    /// Handles the keepalive timer: sends a ping, or ends the connection if a ping got no sign of life
-    /// in time.
-    pub(super) fn silent(
+    /// Handles the keepalive timer, which is set again. If the peer has been silent, sends a ping by
+    /// `ping`, which returns its key, or `None` if this side may not send one. `forget` is called with a
+    /// ping that was not answered.
+    ///
+    /// # Errors
+    /// A ping got no sign of life in time: the connection ends.
+    pub fn silent(
         &mut self,
-        streams: &mut Streams,
+        limits: &Limits,
+        timers: &mut Timers,
         now: Instant,
-    ) -> Option<ConnectionError> {
-        let interval = self.limits().keepalive_interval?;
-        let heard = self.liveness.heard;
-        if let Some((key, since)) = self.liveness.asked.take() {
-            self.shared().outgoing.cancel(key);
-            if heard < since {
-                return Some(ConnectionError::Unresponsive);
+        forget: impl FnOnce(RequestKey),
+        ping: impl FnOnce() -> Option<RequestKey>,
+    ) -> Result<(), ConnectionError> {
+        let Some(interval) = limits.keepalive_interval else {
+            return Ok(());
+        };
+        if let Some((key, since)) = self.asked.take() {
+            forget(key);
+            if self.heard < since {
+                return Err(ConnectionError::Unresponsive);
             }
         }
-        let mut next = heard + interval;
+        let mut next = self.heard + interval;
         if next <= now {
             next = later(now, interval);
-            if self.pings()
-                && let Some(first) = streams.exchange(StreamId::FIRST)
-                && let Ok(key) = self.shared().outgoing.register()
-            {
-                first.write(|out| encode::request(out, key.get(), Method::Ping.name(), None));
-                self.liveness.asked = Some((key, now));
-                next = later(now, self.limits().keepalive_timeout);
+            if let Some(key) = ping() {
+                self.asked = Some((key, now));
+                next = later(now, limits.keepalive_timeout);
             }
         }
-        self.timers.insert(next, Timer::Silence);
-        None
-    }
-
-    /// Whether the revision lets this side send `ping` (R-PNG-03).
-    fn pings(&self) -> bool {
-        let defined = |revision: Revision| Method::Ping.defined(revision, self.config.side);
-        self.handle.revision().is_some_and(defined)
+        timers.insert(next, Timer::Silence);
+        Ok(())
     }
 
     /// Whether `key` is the ping that is not answered yet.
-    pub(super) fn is_ping(&self, key: RequestKey) -> bool {
-        self.liveness.asked.is_some_and(|(asked, _)| asked == key)
+    pub fn is_ping(&self, key: RequestKey) -> bool {
+        self.asked.is_some_and(|(asked, _)| asked == key)
     }
 
-    /// Handles the answer to a ping; returns whether it was one.
-    pub(super) fn ping_answered(&mut self, key: RequestKey) -> bool {
-        self.is_ping(key) && self.shared().outgoing.cancel(key)
-    }
-
-    /// Handles the idle timer.
-    pub(super) fn idle(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
-        let timeout = self.limits().idle_timeout?;
-        let busy = |(_, Stream { exchange, .. }): (_, &Stream)| {
-            !exchange.incoming.is_empty() || !exchange.output.is_empty()
+    /// Handles the idle timer, which is set again; `is_busy` says whether anything is in flight.
+    ///
+    /// # Errors
+    /// The connection was idle for too long: it ends.
+    pub fn idle(
+        &mut self,
+        limits: &Limits,
+        timers: &mut Timers,
+        now: Instant,
+        is_busy: bool,
+    ) -> Result<(), ConnectionError> {
+        let Some(timeout) = limits.idle_timeout else {
+            return Ok(());
         };
-        if !self.pending.is_empty() || streams.iter().any(busy) {
-            self.liveness.active = now;
+        if is_busy {
+            self.active = now;
         }
-        let until = self.liveness.active + timeout;
+        let until = self.active + timeout;
         if until <= now {
-            return Some(ConnectionError::Idle);
+            return Err(ConnectionError::Idle);
         }
-        self.timers.insert(until, Timer::Idle);
-        None
+        timers.insert(until, Timer::Idle);
+        Ok(())
     }
 }

@@ -15,45 +15,55 @@
 //! (R-CAN-11).
 
 mod actions;
-mod admission;
 mod answer;
+mod batches;
 mod budget;
-mod bundle;
 mod by_source;
+mod call;
 mod config;
 mod core;
-mod crowd;
 mod deadlines;
 mod drain;
 mod handle;
 mod host;
 mod implementation;
+mod incoming;
+mod initialize;
 mod interceptor;
+mod keys;
 mod liveness;
-mod lost;
+mod load;
+mod messages;
 mod opening;
 mod operation;
-mod overdue;
+mod options;
 mod params;
+mod peer_error;
 mod pending;
 mod polled;
 mod principal;
 mod queue;
 mod rate_limiter;
 mod receive;
-#[cfg(feature = "http")]
-mod renew;
 mod replies;
-mod requests;
+mod reply;
+mod reports;
 mod response;
+mod result_writer;
+mod routing;
+mod rpc_batch;
 mod scratch;
-mod session;
 mod shared;
 mod sleep;
 mod source;
+mod source_counts;
 mod stream;
 mod streams;
+mod submitted_frame;
+mod timers;
 mod trace;
+mod waiting;
+mod wire;
 mod write_stall;
 
 use std::sync::Arc;
@@ -61,33 +71,34 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "server")]
 pub(crate) use self::actions::references::References;
-pub use self::answer::ResultWriter;
-#[cfg(feature = "server")]
-pub(crate) use self::answer::object as answer_object;
+pub use self::answer::Answer;
 pub use self::budget::Budget;
 #[cfg(any(feature = "server", feature = "net"))]
 pub(crate) use self::budget::Held;
-#[cfg(feature = "server")]
-pub(crate) use self::bundle::BATCH;
-pub use self::bundle::Bundle;
 #[cfg(feature = "http")]
 pub(crate) use self::by_source::BySource;
-pub use self::config::{Config, Opening};
-pub use self::handle::{ActOptions, Handle, PartialFn, Peer, Progress, ProgressFn, RequestOptions};
-pub use self::host::{
-    Answer, Batch, Call, CallKey, Disposition, Host, Incoming, ReplyTo, Stray, StreamId,
-};
+pub use self::call::{Batch, Call, Disposition, IncomingRequest, ReplyTo};
+pub use self::config::{Config, OpeningMode};
+pub use self::handle::Handle;
+pub use self::host::{Host, Stray};
 pub use self::implementation::Implementation;
 pub use self::interceptor::{Interceptor, Verdict};
+pub use self::keys::{CallKey, StreamId};
 pub use self::operation::Operation;
-pub use self::polled::{Event, Polled};
+pub use self::options::{ActOptions, PartialFn, PeerInfo, Progress, ProgressFn, RequestOptions};
+#[cfg(feature = "client")]
+pub(crate) use self::peer_error::read_error;
+pub use self::polled::{ConnectionEvent, Polled};
 pub use self::principal::{Principal, PrincipalKind};
 #[cfg(feature = "server")]
 pub(crate) use self::rate_limiter::RateLimiter;
 pub use self::replies::Replies;
-#[cfg(feature = "client")]
-pub(crate) use self::requests::read_error;
-pub use self::response::{Opened, Response};
+pub use self::response::{Connecting, Response};
+pub use self::result_writer::ResultWriter;
+#[cfg(feature = "server")]
+pub(crate) use self::result_writer::object as answer_object;
+#[cfg(feature = "server")]
+pub(crate) use self::rpc_batch::BATCH;
 pub use self::shared::Wake;
 pub use self::sleep::Sleep;
 pub use self::source::Source;
@@ -101,7 +112,9 @@ use self::queue::{Batch as Submitted, Submission};
 use self::stream::Stream;
 use self::streams::Streams;
 use crate::buffer::{Input, Output};
-use crate::error::ConnectionError;
+use crate::correlate::RequestKey;
+use crate::error::{ConnectionError, RequestError};
+use crate::message::Dialect;
 
 /// The state of one connection. See the [module](self).
 #[derive(Debug)]
@@ -143,7 +156,9 @@ impl Connection {
     /// Sets the source that the requests of this connection count against. One source gets at most
     /// three quarters of the requests in flight that the [`Budget`] allows.
     pub fn set_source(&mut self, source: &Source) {
-        self.core.set_source(source);
+        if self.core.incoming.load.set_source(source) {
+            self.core.shared().set_source(source);
+        }
     }
 
     /// Opens a stream.
@@ -156,10 +171,10 @@ impl Connection {
     /// Declares that the stream carries only action requests, as a transport may know in advance.
     /// `streamed` says whether they are answered in parts (R-ACT-24).
     pub fn expect_actions(&mut self, stream: StreamId, streamed: bool) {
-        let speech = &mut self.streams[stream].exchange.speech;
-        speech.only = Some(match streamed {
-            true => crate::message::Dialect::ActionStream,
-            false => crate::message::Dialect::Action,
+        let dialects = &mut self.streams[stream].exchange.dialects;
+        dialects.only = Some(match streamed {
+            true => Dialect::ActionStream,
+            false => Dialect::Action,
         });
     }
 
@@ -172,7 +187,8 @@ impl Connection {
         if let Some(exchange) = self.streams.exchange(stream) {
             self.core.cancel_all(stream, exchange, host);
             self.streams.close(stream);
-            self.settle(now, host);
+            self.core.clock = now;
+            self.settle(host);
         }
     }
 
@@ -228,24 +244,28 @@ impl Connection {
     /// `host`.
     pub fn receive(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
-        receive::receive(&mut self.core, &mut self.streams, stream, now, host);
-        self.settle(now, host);
-        if self.core.has_much() {
-            self.give_way(stream, now, host);
+        receive::receive(&mut self.core, &mut self.streams, stream, host);
+        self.settle(host);
+        if self.core.incoming.load.has_much() {
+            self.give_way(stream, host);
         }
     }
 
     /// Refuses a large message that has not fully arrived if there is no room for the rest of it.
     #[cold]
-    fn give_way(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
-        if !self.core.is_short_of_room(&self.streams, stream) {
+    fn give_way(&mut self, stream: StreamId, host: &mut dyn Host) {
+        let is_short = |this: &Self| {
+            let load = &this.core.incoming.load;
+            load.has_much() && load.is_short_of_room(this.streams.get(stream))
+        };
+        if !is_short(self) {
             return;
         }
         self.streams[stream].reading.input.give_back();
-        self.settle(now, host);
-        if self.core.has_much() && self.core.is_short_of_room(&self.streams, stream) {
+        self.settle(host);
+        if is_short(self) {
             receive::give_way(&mut self.core, &mut self.streams, stream, host);
-            self.settle(now, host);
+            self.settle(host);
         }
     }
 
@@ -254,17 +274,14 @@ impl Connection {
     /// then drains or closes it.
     pub fn receive_end(&mut self, stream: StreamId, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
-        receive::end(&mut self.core, &mut self.streams, stream, now, host);
-        self.settle(now, host);
+        receive::end(&mut self.core, &mut self.streams, stream, host);
+        self.settle(host);
     }
 
     /// Processes what other threads have submitted since the last call.
     pub fn handle_submissions(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
-        self.core.watch_liveness(now);
-        if let Some(first) = self.streams.exchange(StreamId::FIRST) {
-            self.core.begin(first, now, host);
-        }
+        self.core.begin(&mut self.streams, host);
         let mut submitted = std::mem::take(&mut self.submitted);
         while self.core.shared().queue.take(&mut submitted) {
             let mut frames = &submitted.bytes[..];
@@ -274,24 +291,21 @@ impl Connection {
                     Submission::Drain(grace) => {
                         self.drain(now, grace, ConnectionError::ShuttingDown, host);
                     }
-                    Submission::Bundle(bundle) => self.begin_bundle(*bundle, now, host),
-                    other => self
-                        .core
-                        .submitted(&mut self.streams, other, &mut frames, now, host),
+                    other => self.core.submitted(&mut self.streams, other, &mut frames),
                 }
             }
         }
         self.submitted = submitted;
-        self.settle(now, host);
+        self.settle(host);
     }
 
     /// Fires the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant, host: &mut dyn Host) {
         self.core.clock = now;
-        if let Some(reason) = self.core.expire(&mut self.streams, now, host) {
+        if let Some(reason) = self.core.expire(&mut self.streams, host) {
             self.close(reason, host);
         }
-        self.settle(now, host);
+        self.settle(host);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next; `None` if no timer is set. May be in
@@ -320,10 +334,9 @@ impl Connection {
         for (id, stream) in self.streams.iter_mut() {
             self.core.cancel_all(id, &mut stream.exchange, host);
         }
-        self.core.bundles.clear();
         self.core.shared().close(reason.clone());
         self.core.stop_timers();
-        self.core.release_share();
+        self.core.incoming.load.release();
         host.closed(&reason);
     }
 
@@ -332,14 +345,95 @@ impl Connection {
         self.core.handle.is_closed()
     }
 
-    fn settle(&mut self, now: Instant, host: &mut dyn Host) {
+    /// Finishes requests in flight, then closes; after `grace` at the latest.
+    ///
+    /// From now on new requests and those that wait for room are refused: the peer's with
+    /// [`ErrorKind::ShuttingDown`](crate::mcp::ErrorKind::ShuttingDown), this side's with `reason`. Pings,
+    /// answers, cancellations and notifications continue. The connection closes when no request is in
+    /// flight and the driver has written all output. Requests of this side that are pending when the
+    /// grace period ends fail with `reason`. A second drain can only shorten the first.
+    pub fn drain(
+        &mut self,
+        now: Instant,
+        grace: Duration,
+        reason: ConnectionError,
+        host: &mut dyn Host,
+    ) {
         if self.is_closed() {
             return;
         }
-        if !self.core.bundles.is_empty() {
-            self.gather_bundles(host);
+        self.core.clock = now;
+        self.core
+            .begin_drain(&mut self.streams, grace, reason, host);
+        self.settle(host);
+    }
+
+    /// Whether the connection is draining: see [`drain`](Self::drain).
+    pub fn is_draining(&self) -> bool {
+        self.core.drain.is_running()
+    }
+
+    /// Whether a request of this side still waits for its answer; `id` is its id on the wire.
+    pub fn awaits(&self, id: u64) -> bool {
+        let core = &self.core;
+        RequestKey::from_wire(id).is_some_and(|key| {
+            core.opening.is_step(key) || core.liveness.is_ping(key) || core.pending.contains(key)
+        })
+    }
+
+    /// Fails a pending request of this side with `error`; `id` is its id on the wire. Does nothing if
+    /// the request is not pending. An open connection continues. While the connection opens, the loss
+    /// ends it unless the error allows falling back to an older revision.
+    pub fn lose(&mut self, id: u64, error: RequestError, now: Instant, host: &mut dyn Host) {
+        let Some(key) = RequestKey::from_wire(id) else {
+            return;
+        };
+        self.core.clock = now;
+        if self.core.opening.is_step(key)
+            && let Some(first) = self.streams.exchange(StreamId::FIRST)
+        {
+            self.core
+                .opening_ended(first, key, host, |opening, config| {
+                    opening.lost(config, error)
+                });
+        } else {
+            self.core.complete(key, error);
         }
-        if let Some(reason) = self.core.settle(&mut self.streams, now, host) {
+        self.settle(host);
+    }
+
+    /// Number of [`Handle`]s.
+    #[cfg(feature = "http")]
+    pub(crate) fn handles(&self) -> usize {
+        self.core.handle.count()
+    }
+
+    /// Resets a server's connection for another peer, with one stream; the principal stays. Where a peer
+    /// sends a single request, as over HTTP in 2026-07-28, creating a connection would cost more than the
+    /// request. Returns whether it was reset: not if anything is left of what it has served. The caller
+    /// must have checked, with [`handles`](Self::handles), that only the driver and the host hold a
+    /// [`Handle`].
+    #[cfg(feature = "http")]
+    pub(crate) fn reset(&mut self, framing: Framing, now: Instant) -> bool {
+        if !self.core.is_blank() || self.streams.are_many() {
+            return false;
+        }
+        let config = &self.core.config;
+        let stream = self.streams.get_mut(StreamId::FIRST);
+        let is_reset = stream.is_some_and(|stream| stream.reset(framing, config));
+        if is_reset {
+            self.core.reset(now);
+        }
+        is_reset
+    }
+
+    /// Ends a turn.
+    fn settle(&mut self, host: &mut dyn Host) {
+        if self.is_closed() {
+            return;
+        }
+        messages::advance_batches(&mut self.core, &mut self.streams, host);
+        if let Some(reason) = self.core.settle(&mut self.streams, host) {
             self.close(reason, host);
         }
     }
@@ -349,6 +443,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.core.shared().close(ConnectionError::ClosedLocally);
         self.core.shared().queue.close();
-        self.core.release_share();
+        self.core.incoming.load.release();
     }
 }

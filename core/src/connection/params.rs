@@ -1,7 +1,7 @@
 //! Encodes the requests and notifications of this side, with the `_meta` that the revision requires.
 
 use super::config::Config;
-use super::handle::RequestOptions;
+use super::options::RequestOptions;
 use crate::buffer::PADDING;
 use crate::correlate::RequestKey;
 use crate::error::RequestError;

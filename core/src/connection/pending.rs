@@ -4,43 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::deadlines::Deadlines;
-use super::handle::{PartialFn, Progress, ProgressFn};
-use super::host::{CallKey, StreamId};
+use super::keys::StreamId;
+use super::options::{PartialFn, Progress, ProgressFn};
 use super::queue::Request;
-use super::shared::Shared;
-use super::sleep::Alarm;
-use crate::correlate::{RequestKey, SecondaryMap, TimerKey, TimerWheel};
-use crate::error::RequestError;
+use super::timers::{Timer, Timers};
+use crate::correlate::{RequestKey, SecondaryMap, TimerKey};
 use crate::json::{number, reader};
 use crate::limits::later;
 use crate::message::{Field, MessageRef};
 
-/// The timers of a connection.
-#[derive(Debug)]
-pub(crate) enum Timer {
-    /// A request of this side may be overdue.
-    Request(RequestKey),
-    /// The current step of the opening takes too long.
-    Opening(RequestKey),
-    /// The peer may have taken nothing of a long output since the timer was set.
-    WriteStall,
-    /// A drain's grace period is over.
-    Drain,
-    /// Time to check whether the peer has sent anything (keepalive).
-    Silence,
-    /// Time to check whether the connection is idle.
-    Idle,
-    /// Progress that was held back may be sent.
-    Report,
-    /// A sleeping handler is to be woken.
-    Sleep(Alarm),
-    /// A request of the peer has reached its time limit.
-    Overdue(CallKey),
-    /// The batch of requests (`batch/execute`) with that hidden stream has reached its time limit.
-    Bundle(StreamId),
-}
-
-struct Own {
+/// A request of this side that was sent.
+struct Sent {
     /// The stream on which the request was sent.
     on: StreamId,
     /// The timer, if the deadline is not in `Pending::deadlines`.
@@ -60,14 +34,14 @@ struct Own {
 /// The requests of this side that were sent and are not answered yet.
 #[derive(Default)]
 pub(crate) struct Pending {
-    requests: SecondaryMap<Own>,
+    requests: SecondaryMap<Sent>,
     deadlines: Deadlines,
 }
 
 impl Pending {
-    pub fn insert(&mut self, request: Request, timers: &mut TimerWheel<Timer>, now: Instant) {
+    pub fn insert(&mut self, request: Request, timers: &mut Timers, now: Instant) {
         let wait = request.timeout.min(request.max_timeout);
-        let own = Own {
+        let sent = Sent {
             on: request.on,
             timer: self.arm(later(now, wait), request.key, timers),
             begun: now,
@@ -78,11 +52,11 @@ impl Pending {
             partial: request.partial,
             last: f64::NEG_INFINITY,
         };
-        self.requests.insert(request.key, own);
+        self.requests.insert(request.key, sent);
     }
 
     /// Removes a request that is over; returns the stream on which it was sent, if it was pending.
-    pub fn remove(&mut self, key: RequestKey, timers: &mut TimerWheel<Timer>) -> Option<StreamId> {
+    pub fn remove(&mut self, key: RequestKey, timers: &mut Timers) -> Option<StreamId> {
         let own = self.requests.remove(key)?;
         if let Some(timer) = own.timer {
             timers.cancel(timer);
@@ -99,12 +73,7 @@ impl Pending {
     }
 
     /// Sets the deadline of a request; returns its timer if it does not fit the queue of deadlines.
-    fn arm(
-        &mut self,
-        due: Instant,
-        key: RequestKey,
-        timers: &mut TimerWheel<Timer>,
-    ) -> Option<TimerKey> {
+    fn arm(&mut self, due: Instant, key: RequestKey, timers: &mut Timers) -> Option<TimerKey> {
         match self.deadlines.push(due, key) {
             true => None,
             false => Some(timers.insert(due, Timer::Request(key))),
@@ -126,13 +95,12 @@ impl Pending {
         self.deadlines.clear();
     }
 
-    /// Handles a deadline that has passed: sets the next one if there was progress, else fails the
-    /// request. Returns the stream on which to tell the peer, if the request timed out.
+    /// Handles a deadline that has passed: sets the next one if there was progress, else removes the
+    /// request, and returns the stream on which it was sent.
     pub fn expire(
         &mut self,
         key: RequestKey,
-        shared: &Shared,
-        timers: &mut TimerWheel<Timer>,
+        timers: &mut Timers,
         now: Instant,
     ) -> Option<StreamId> {
         let own = self.requests.get_mut(key)?;
@@ -144,10 +112,7 @@ impl Pending {
             }
             return None;
         }
-        let on = own.on;
-        self.requests.remove(key);
-        let late = shared.outgoing.complete(key, Err(RequestError::TimedOut));
-        late.is_ok().then_some(on)
+        self.requests.remove(key).map(|own| own.on)
     }
 
     /// Handles a progress notification. Returns whether it names a pending request and increases.

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::{
-    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Operation, Progress, RequestOptions, Response, Stray, StreamId,
+    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Operation, Progress, RequestOptions, Response, Stray, StreamId,
 };
 use crate::buffer::Output;
 use crate::error::{ConnectionError, RequestError};
@@ -18,7 +18,7 @@ use crate::message::{Message, MessageRef};
 
 /// An event of a connection. `number` is what [`Polled::request`] returned.
 #[derive(Debug)]
-pub enum Event {
+pub enum ConnectionEvent {
     /// The connection is open, in this revision.
     Opened(Revision),
     /// A request of the peer; answer it through [`Replies`](super::Replies).
@@ -52,7 +52,7 @@ pub enum Event {
 /// use std::sync::Arc;
 /// use std::time::Instant;
 ///
-/// use mcpbolt::connection::{Config, Event, Framing, Polled};
+/// use mcpbolt::connection::{Config, ConnectionEvent, Framing, Polled};
 /// use mcpbolt::mcp::Side;
 ///
 /// let now = Instant::now();
@@ -70,7 +70,7 @@ pub enum Event {
 /// );
 /// server.feed(opening.as_bytes(), now);
 /// while let Some(event) = server.next_event() {
-///     if let Event::Request(call) = event {
+///     if let ConnectionEvent::Request(call) = event {
 ///         let mut replies = server.handle().replies();
 ///         replies.result(&call.reply, |out| out.object(r#"{"content":[]}"#));
 ///     }
@@ -91,7 +91,7 @@ pub struct Polled {
 /// News of this side's pending requests, stored by their callbacks and wakers.
 #[derive(Debug, Default)]
 struct Told {
-    progress: Vec<(u64, Event)>,
+    progress: Vec<(u64, ConnectionEvent)>,
     /// The numbers of requests that may be over. No news follows for those.
     over: Vec<u64>,
 }
@@ -151,7 +151,7 @@ impl Polled {
 
     /// The next event. Events are in order, but progress and answers come after everything else that
     /// was processed since the last call.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<ConnectionEvent> {
         let Told { progress, over } = std::mem::take(&mut *lock(&self.told));
         let asked = &self.asked;
         let is_awaited = |(number, _): &(u64, _)| asked.contains_key(number);
@@ -178,7 +178,7 @@ impl Polled {
             let (number, told) = (number.clone(), self.told.clone());
             options.progress = Some(Arc::new(move |news: Progress<'_>| {
                 let number = number.get().copied().unwrap_or_default();
-                let event = Event::Progress {
+                let event = ConnectionEvent::Progress {
                     number,
                     progress: news.progress,
                     total: news.total,
@@ -210,7 +210,9 @@ impl Polled {
         };
         if let Poll::Ready(outcome) = Pin::new(response).poll(&mut Context::from_waker(&waker)) {
             self.asked.remove(&number);
-            self.seen.0.push_back(Event::Answered(number, outcome));
+            self.seen
+                .0
+                .push_back(ConnectionEvent::Answered(number, outcome));
         }
     }
 }
@@ -225,37 +227,41 @@ impl std::task::Wake for Over {
 
 /// The host that turns the connection's calls into events.
 #[derive(Debug, Default)]
-struct Seen(VecDeque<Event>);
+struct Seen(VecDeque<ConnectionEvent>);
 
 impl Host for Seen {
-    fn request(&mut self, _: Incoming<'_>, _: Answer<'_>) -> Disposition {
+    fn request(&mut self, _: IncomingRequest<'_>, _: Answer<'_>) -> Disposition {
         Disposition::Deferred(Operation::Own(0))
     }
 
     fn dispatch(&mut self, batch: Batch) {
-        let calls = batch.calls().map(|call| Event::Request(Box::new(call)));
+        let calls = batch
+            .calls()
+            .map(|call| ConnectionEvent::Request(Box::new(call)));
         self.0.extend(calls);
     }
 
     fn cancelled(&mut self, key: CallKey, reason: Option<&str>) {
         let reason = reason.map(str::to_owned);
-        self.0.push_back(Event::Cancelled(key, reason));
+        self.0.push_back(ConnectionEvent::Cancelled(key, reason));
     }
 
     fn notification(&mut self, message: MessageRef<'_>) {
-        self.0.push_back(Event::Notification(message.detach()));
+        self.0
+            .push_back(ConnectionEvent::Notification(message.detach()));
     }
 
     fn opened(&mut self, revision: Revision) {
-        self.0.push_back(Event::Opened(revision));
+        self.0.push_back(ConnectionEvent::Opened(revision));
     }
 
     fn closed(&mut self, reason: &ConnectionError) {
-        self.0.push_back(Event::Closed(reason.clone()));
+        self.0.push_back(ConnectionEvent::Closed(reason.clone()));
     }
 
     fn stray(&mut self, what: Stray, frame: &[u8]) {
-        self.0.push_back(Event::Stray(what, frame.to_owned()));
+        self.0
+            .push_back(ConnectionEvent::Stray(what, frame.to_owned()));
     }
 }
 

@@ -13,19 +13,21 @@
 #[cfg(all(test, loom))]
 mod models;
 
+use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use super::bundle::Bundle;
-use super::handle::{PartialFn, ProgressFn};
-use super::host::{CallKey, StreamId};
-use super::overdue::Overdue;
-use super::sleep::Alarm;
+use super::answer::Answer;
+use super::batches::NewBatch;
+use super::call::Disposition;
+use super::keys::{CallKey, StreamId};
+use super::options::{PartialFn, ProgressFn};
+use super::submitted_frame::Place;
+use super::timers::Alarm;
 use crate::correlate::RequestKey;
-use crate::limits::{COPY_IN_BYTES, KEEP_BYTES};
+use crate::limits::KEEP_BYTES;
+use crate::mcp::Revision;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -43,10 +45,14 @@ pub(crate) enum Submission {
     },
     /// Wake a sleeping handler after `duration`.
     Sleep { alarm: Alarm, duration: Duration },
-    /// Serve the requests of a batch (`batch/execute`).
-    Bundle(Box<Bundle>),
+    /// Serve the requests that this request of the peer brought.
+    Batch { key: CallKey, batch: Box<NewBatch> },
     /// Answer a request of the peer if its handler has not done so within `limit`.
-    Limit { limit: Duration, overdue: Overdue },
+    Limit {
+        key: CallKey,
+        limit: Duration,
+        answer: LateAnswer,
+    },
     /// End the stream of a call early; its client may reconnect for the rest after `retry`.
     #[cfg(feature = "server")]
     Release { key: CallKey, retry: Duration },
@@ -58,12 +64,15 @@ pub(crate) enum Submission {
 
 #[derive(Debug)]
 pub(crate) enum FrameKind {
-    Answer(CallKey),
+    Answer {
+        key: CallKey,
+        is_error: bool,
+    },
     Progress(CallKey),
     /// A notification on behalf of a call that is not answered yet.
     Event(CallKey),
-    /// A log message, on behalf of a call or of none; dropped under back-pressure.
-    Log(Option<CallKey>),
+    /// A log message on behalf of a call; dropped under back-pressure.
+    Log(CallKey),
     Notification,
 }
 
@@ -77,20 +86,13 @@ pub(crate) struct Request {
     pub partial: Option<PartialFn>,
 }
 
-/// Where the bytes of a submitted frame are.
-#[derive(Debug)]
-pub(crate) enum Place {
-    /// In the shared buffer, after the frame before: this many bytes.
-    Next(usize),
-    /// In a block of its own.
-    Own(Bytes),
+/// Answers a request of the peer in place of its handler, whose time is up.
+pub(crate) struct LateAnswer {
+    pub revision: Revision,
+    pub answer: Box<LateFn>,
 }
 
-/// The bytes of a submitted frame.
-pub(crate) enum Encoded<'a> {
-    Copied(&'a [u8]),
-    Own(Bytes),
-}
+pub(crate) type LateFn = dyn FnOnce(Answer<'_>) -> Disposition + Send + Sync;
 
 /// Submissions in order, and the bytes of their short frames.
 #[derive(Debug, Default)]
@@ -219,47 +221,16 @@ impl Submission {
     }
 }
 
-impl Place {
-    fn len(&self) -> usize {
-        match self {
-            Self::Next(len) => *len,
-            Self::Own(bytes) => bytes.len(),
-        }
-    }
-
-    /// Returns the bytes; those of a short frame are removed from the head of `next`.
-    pub fn find<'a>(self, next: &mut &'a [u8]) -> Encoded<'a> {
-        match self {
-            Self::Next(len) => {
-                let (frame, rest) = next.split_at(len.min(next.len()));
-                *next = rest;
-                Encoded::Copied(frame)
-            }
-            Self::Own(bytes) => Encoded::Own(bytes),
-        }
-    }
-}
-
-/// Whether a frame of that length is too long to be copied under the lock.
-pub(crate) fn is_long(len: usize) -> bool {
-    len > COPY_IN_BYTES
-}
-
-impl std::ops::Deref for Encoded<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Copied(bytes) => bytes,
-            Self::Own(bytes) => bytes,
-        }
-    }
-}
-
-impl std::fmt::Debug for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("key", &self.key)
             .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LateAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LateAnswer").finish_non_exhaustive()
     }
 }

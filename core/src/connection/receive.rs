@@ -1,90 +1,58 @@
 //! Splits the bytes of one stream into messages and handles each.
 
-use std::time::Instant;
+use std::mem;
 
-use super::admission::RETRY_AFTER;
+use super::actions::{self, Reading as ActionReading, Refusal, client as action_client};
+use super::call::Batch;
 use super::core::Core;
-use super::host::{Batch, Host, Record, Stray, StreamId};
-use super::interceptor;
-use super::session::Elsewhere;
-use super::stream::{Exchange, Stream};
+use super::host::{Host, Stray};
+use super::incoming::{RETRY_AFTER, Started};
+use super::keys::StreamId;
+use super::messages::{Pass, cancel_elsewhere, kind_of};
+use super::stream::{Exchange, Reading, Stream};
 use super::streams::Streams;
 use super::trace::Direction;
-use crate::action::ErrorType;
-use crate::correlate::RequestKey;
+use crate::action::{self, ErrorType};
 use crate::frame::{Event, Framing};
-use crate::json::DecodeError;
 use crate::limits::{COPY_OUT_BYTES, SMALL_BYTES};
-use crate::mcp::profile::Failure;
-use crate::mcp::{ErrorKind, Method, Revision, Side, revision::UnreadableId};
-use crate::message::{
-    self, Envelope, Fault, Frame, Kind, Message, MessageRef,
-    encode::{self, ErrorId},
-};
+use crate::mcp::{ErrorKind, Method, Side};
+use crate::message::{self, Envelope, Fault, Frame, Kind, Message, MessageRef};
 
-/// What one pass over the input collects, to be processed at its end.
-#[derive(Default)]
-pub(super) struct Turn {
-    pub stream: StreamId,
-    /// Deferred requests. Their frames are ranges of the input, counted from the start of the pass.
-    pub records: Vec<Record>,
-    /// Large answers: key, start, length, envelope. They leave with the block instead of being copied.
-    pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
-    /// Cancellations of requests that are not in flight on this stream.
-    pub elsewhere: Vec<Elsewhere>,
-    /// Start of the current frame in the input.
-    pub at: usize,
-}
-
-pub(super) fn receive(
-    core: &mut Core,
-    streams: &mut Streams,
-    id: StreamId,
-    now: Instant,
-    host: &mut dyn Host,
-) {
+/// Handles what was read of a stream.
+pub(super) fn receive(core: &mut Core, streams: &mut Streams, id: StreamId, host: &mut dyn Host) {
     let Some(Stream { reading, exchange }) = streams.get_mut(id) else {
         return;
     };
-    core.liveness.note(now);
-    let mut turn = Turn {
-        stream: id,
-        ..Turn::default()
-    };
+    core.liveness.note(core.clock);
+    let mut pass = Pass::new(core, host, id);
     let mut envelope = Envelope::new();
     exchange.wire.framing = reading.deframer.framing(reading.input.filled());
     while let Some(event) = reading.deframer.next(reading.input.filled()) {
         match event {
             Event::Frame(range) => {
-                turn.at = range.start;
+                pass.started.at = range.start;
                 let buf = reading.input.padded().get(range.start..);
                 if let Some(frame) = buf.and_then(|buf| Frame::new(buf, range.len())) {
-                    core.frame(exchange, &mut turn, (frame, &mut envelope), now, host);
+                    frame_arrived(&mut pass, exchange, frame, &mut envelope);
                 }
             }
             Event::Oversize { prefix } => {
                 let head = reading.input.padded().get(prefix.start..);
                 let head = head.and_then(|buf| Frame::new(buf, prefix.len()));
-                core.oversize(exchange, head, host);
+                oversize(&mut pass, exchange, head);
             }
         }
     }
-    turn.at = reading.deframer.drain();
-    let elsewhere = std::mem::take(&mut turn.elsewhere);
-    finish(core, reading, turn, host);
+    pass.started.at = reading.deframer.drain();
+    let elsewhere = mem::take(&mut pass.elsewhere);
+    finish(pass, reading);
     for cancel in elsewhere {
-        core.cancel_elsewhere(streams, cancel, host);
+        cancel_elsewhere(core, streams, cancel, host);
     }
 }
 
 /// Handles the end of the input. Accepts a complete last message without its terminator (R-STD-03).
-pub(super) fn end(
-    core: &mut Core,
-    streams: &mut Streams,
-    id: StreamId,
-    now: Instant,
-    host: &mut dyn Host,
-) {
+pub(super) fn end(core: &mut Core, streams: &mut Streams, id: StreamId, host: &mut dyn Host) {
     let Some(Stream { reading, exchange }) = streams.get_mut(id) else {
         return;
     };
@@ -94,12 +62,12 @@ pub(super) fn end(
     let framing = exchange.wire.framing;
     if framing == Framing::Whole {
         reading.deframer.end();
-        receive(core, streams, id, now, host);
+        receive(core, streams, id, host);
     } else if matches!(framing, Framing::Line | Framing::Detect)
         && !reading.input.filled().iter().all(u8::is_ascii_whitespace)
     {
         reading.input.extend(b"\n");
-        receive(core, streams, id, now, host);
+        receive(core, streams, id, host);
     }
     if let Some(Stream { reading, .. }) = streams.get_mut(id) {
         reading.ended = true;
@@ -120,7 +88,7 @@ pub(super) fn give_way(core: &mut Core, streams: &mut Streams, id: StreamId, hos
         };
         let head = input.padded().get(prefix.start..);
         let head = head.and_then(|buf| Frame::new(buf, prefix.len()));
-        core.crowded_out(exchange, head, host);
+        crowded_out(&mut Pass::new(core, host, id), exchange, head);
         input.consume(reading.deframer.drain());
     }
     input.shrink();
@@ -128,13 +96,14 @@ pub(super) fn give_way(core: &mut Core, streams: &mut Streams, id: StreamId, hos
 
 /// Ends the pass: takes the bytes of what was collected out of the input, completes the answers and
 /// dispatches the requests.
-fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, host: &mut dyn Host) {
-    let Turn {
-        records,
+fn finish(pass: Pass<'_>, reading: &mut Reading) {
+    let Pass {
+        core,
+        host,
+        started: Started { records, at, .. },
         answers,
-        at,
         ..
-    } = turn;
+    } = pass;
     if records.is_empty() && answers.is_empty() {
         return reading.input.consume(at);
     }
@@ -161,263 +130,218 @@ fn finish(core: &mut Core, reading: &mut super::stream::Reading, turn: Turn, hos
     }
 }
 
-impl Core {
-    /// Handles one frame of a stream.
-    fn frame(
-        &mut self,
-        exchange: &mut Exchange,
-        turn: &mut Turn,
-        (frame, envelope): (Frame<'_>, &mut Envelope),
-        now: Instant,
-        host: &mut dyn Host,
-    ) {
-        if let Some(trace) = &self.config.trace {
-            trace.note(Direction::In, frame.bytes());
-        }
-        if self.asks_in_actions() {
-            return self.action_answered(frame, now, host);
-        }
-        if self.is_action(exchange, turn, frame, host) {
+/// Handles one frame of a stream.
+fn frame_arrived(
+    pass: &mut Pass<'_>,
+    exchange: &mut Exchange,
+    frame: Frame<'_>,
+    envelope: &mut Envelope,
+) {
+    let config = &pass.core.config;
+    if let Some(trace) = &config.trace {
+        trace.note(Direction::In, frame.bytes());
+    }
+    if action_client::is_one(config) {
+        return action_answered(pass, frame);
+    }
+    let may_be_action = actions::are_served(config);
+    if may_be_action
+        && (exchange.dialects.only.is_some() || action::begins(frame.bytes()))
+        && is_action(pass, exchange, frame, envelope, true)
+    {
+        return;
+    }
+    let decoded = message::decode(frame, pass.core.config.limits.max_depth, envelope);
+    if may_be_action
+        && (decoded.is_err() || envelope.kind() == Kind::Invalid)
+        && !actions::has_rpc_member(envelope)
+    {
+        let certain = exchange.dialects.last;
+        if is_action(pass, exchange, frame, &mut Envelope::new(), certain) {
             return;
         }
-        let decoded = message::decode(frame, self.config.limits.max_depth, envelope);
-        if (decoded.is_err() || envelope.kind() == Kind::Invalid)
-            && self.is_action_after_all(exchange, turn, (frame, envelope), host)
-        {
-            return;
-        }
-        exchange.speech.last = false;
-        match decoded {
-            Ok(()) if envelope.kind() == Kind::Batch => {
-                self.batch(exchange, turn, frame, now, host)
-            }
-            Ok(()) => self.message(exchange, turn, MessageRef::new(frame, envelope), now, host),
-            Err(error) => {
-                self.stray(Stray::BadFrame, frame.bytes(), host);
-                self.syntax_error(exchange, frame, envelope, error);
+    }
+    exchange.dialects.last = false;
+    match decoded {
+        Ok(()) if envelope.kind() == Kind::Batch => batch(pass, exchange, frame),
+        Ok(()) => message_arrived(pass, exchange, MessageRef::new(frame, envelope)),
+        Err(error) => {
+            pass.stray(Stray::BadFrame, frame.bytes());
+            // The error carries the request's id if it stood whole before the fault.
+            let message = MessageRef::new(frame, envelope);
+            pass.bad_answer(message, "it is not JSON");
+            if pass.core.config.side == Side::Server && envelope.invites_answer() {
+                let why = error.to_string();
+                pass.refuse(exchange, message.id(), (kind_of(error.code()), &why, None));
             }
         }
-    }
-
-    fn message(
-        &mut self,
-        exchange: &mut Exchange,
-        turn: &mut Turn,
-        message: MessageRef<'_>,
-        now: Instant,
-        host: &mut dyn Host,
-    ) {
-        match message.kind() {
-            Kind::Request => self.request(exchange, turn, message, now, host),
-            Kind::Notification => self.notification(exchange, turn, message, now, host),
-            Kind::Response | Kind::Error => self.answer(exchange, turn, message, now, host),
-            Kind::Batch | Kind::Invalid => {
-                self.stray(Stray::BadFrame, message.bytes(), host);
-                let fault = message.envelope().fault().unwrap_or(Fault::UnknownShape);
-                if fault != Fault::DuplicateMember {
-                    self.bad_answer(message, fault.message());
-                }
-                if self.config.side == Side::Server && message.envelope().invites_answer() {
-                    self.refuse(exchange, message.id(), fault.code().into(), fault.message());
-                }
-            }
-        }
-    }
-
-    /// Handles a JSON array: a batch if the revision has batches, else an invalid message (R-BAT).
-    fn batch(
-        &mut self,
-        exchange: &mut Exchange,
-        turn: &mut Turn,
-        frame: Frame<'_>,
-        now: Instant,
-        host: &mut dyn Host,
-    ) {
-        let allowed = self
-            .handle
-            .revision()
-            .is_some_and(|revision| revision.rules().batches);
-        let elements = message::batch(frame);
-        let count = elements
-            .clone()
-            .take(self.config.limits.max_batch_len + 1)
-            .count();
-        if !allowed || count == 0 || count > self.config.limits.max_batch_len {
-            self.stray(Stray::BadFrame, frame.bytes(), host);
-            if self.config.side == Side::Server {
-                let why = match (allowed, count) {
-                    (false, _) => "batches are not part of this protocol revision",
-                    (true, 0) => "an empty batch",
-                    _ => "too many messages in one batch",
-                };
-                self.refuse(exchange, None, Fault::NotAnObject.code().into(), why);
-            }
-            return;
-        }
-        let begin = turn.at;
-        for element in elements {
-            turn.at =
-                begin + (element.padded().as_ptr() as usize - frame.padded().as_ptr() as usize);
-            let mut envelope = Envelope::new();
-            if message::decode(element, self.config.limits.max_depth, &mut envelope).is_err() {
-                continue;
-            }
-            let message = MessageRef::new(element, &envelope);
-            let method = message.method().and_then(|method| Method::parse(&method));
-            if method == Some(Method::Initialize) {
-                // R-BAT-03
-                self.reject(exchange, &message, "initialize stands alone", host);
-            } else if envelope.kind() == Kind::Batch {
-                self.reject(exchange, &message, "a batch within a batch", host);
-            } else {
-                self.message(exchange, turn, message, now, host);
-            }
-        }
-        turn.at = begin;
-    }
-
-    /// Refuses an element that may not be part of a batch. A client does not answer it.
-    fn reject(
-        &self,
-        exchange: &mut Exchange,
-        message: &MessageRef<'_>,
-        why: &str,
-        host: &mut dyn Host,
-    ) {
-        self.stray(Stray::BadFrame, message.bytes(), host);
-        if self.config.side == Side::Server {
-            let code = Fault::UnknownShape.code().into();
-            self.refuse(exchange, message.id(), code, why);
-        }
-    }
-
-    /// Answers broken JSON. The error carries the request's id if it stood whole before the fault.
-    fn syntax_error(
-        &mut self,
-        exchange: &mut Exchange,
-        frame: Frame<'_>,
-        envelope: &Envelope,
-        error: DecodeError,
-    ) {
-        self.bad_answer(MessageRef::new(frame, envelope), "it is not JSON");
-        if self.config.side == Side::Client || !envelope.invites_answer() {
-            return;
-        }
-        let id = MessageRef::new(frame, envelope).id();
-        self.refuse(exchange, id, error.code().into(), &error.to_string());
-    }
-
-    /// Refuses a message longer than the limit; the rest of it is discarded as it arrives.
-    fn oversize(&mut self, exchange: &mut Exchange, head: Option<Frame<'_>>, host: &mut dyn Host) {
-        self.stray(Stray::Oversize, b"", host);
-        let limit = self.config.limits.max_message_bytes;
-        let why = format!("the message is longer than {limit} bytes");
-        if self.oversize_action(exchange, head, &why) {
-            return;
-        }
-        let mut envelope = Envelope::new();
-        if let Some(head) = head {
-            // The message breaks off, so decoding fails; the members before the break are still of use.
-            let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
-            self.bad_answer(MessageRef::new(head, &envelope), "it is too long");
-        }
-        if self.config.side == Side::Server && envelope.invites_answer() {
-            let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
-            let code = ErrorKind::InvalidRequest.code(self.fallback());
-            self.refuse(exchange, id, code, &why);
-        }
-    }
-
-    /// Refuses a message that has not fully arrived because there is no room for the rest, which is
-    /// discarded as it arrives.
-    fn crowded_out(
-        &mut self,
-        exchange: &mut Exchange,
-        head: Option<Frame<'_>>,
-        host: &mut dyn Host,
-    ) {
-        self.stray(Stray::Oversize, b"", host);
-        let why = "there is no room for a message of this length now: try again later";
-        let details = Some("{\"retry_after_seconds\":1}");
-        let kind = ErrorType::RateLimitExceeded;
-        if self.unfinished_action(exchange, head, (kind, why, details)) {
-            return;
-        }
-        let mut envelope = Envelope::new();
-        if let Some(head) = head {
-            // The message breaks off, so decoding fails; the members before the break are still of use.
-            let _ = message::decode(head, self.config.limits.max_depth, &mut envelope);
-            self.bad_answer(MessageRef::new(head, &envelope), "there is no room for it");
-        }
-        if self.config.side == Side::Server && envelope.invites_answer() {
-            let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
-            self.refuse_kind(
-                exchange,
-                id,
-                (ErrorKind::Overloaded, why, Some(RETRY_AFTER)),
-            );
-        }
-    }
-
-    /// Answers a frame that cannot be served as a request with an error.
-    pub(super) fn refuse(
-        &self,
-        exchange: &mut Exchange,
-        id: Option<message::RequestId<'_>>,
-        code: i64,
-        why: &str,
-    ) {
-        let kind = [
-            ErrorKind::Parse,
-            ErrorKind::InvalidRequest,
-            ErrorKind::InvalidParams,
-        ]
-        .into_iter()
-        .find(|kind| kind.code(self.fallback()) == code);
-        match kind {
-            Some(kind) => self.refuse_kind(exchange, id, (kind, why, None)),
-            None => {
-                let id = error_id(exchange, id);
-                exchange.write(|out| encode::error(out, id, code, why, None));
-            }
-        }
-    }
-
-    fn refuse_kind(
-        &self,
-        exchange: &mut Exchange,
-        id: Option<message::RequestId<'_>>,
-        (kind, why, data): (ErrorKind, &str, Option<&str>),
-    ) {
-        let id = error_id(exchange, id);
-        let failure = Failure {
-            kind,
-            about: "",
-            why,
-            data,
-        };
-        let spelt = self.config.profile.spell(self.fallback(), failure);
-        exchange.write(|out| interceptor::write(out, id, &spelt));
-    }
-
-    pub(super) fn stray(&self, what: Stray, frame: &[u8], host: &mut dyn Host) {
-        self.shared()
-            .strays
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        host.stray(what, frame);
-    }
-
-    /// The revision in which to word an error when the frame names none.
-    pub(super) fn fallback(&self) -> Revision {
-        self.handle.revision().unwrap_or(Revision::V2025_11_25)
     }
 }
 
-/// The form of an error's id, for a request whose id is known (`Some`) or unreadable (`None`).
-fn error_id<'a>(exchange: &Exchange, id: Option<message::RequestId<'a>>) -> ErrorId<'a> {
-    match (id, exchange.unreadable) {
-        (Some(id), _) => ErrorId::Id(id),
-        (None, UnreadableId::Null) => ErrorId::Null,
-        (None, UnreadableId::Omitted) => ErrorId::Omit,
+fn message_arrived(pass: &mut Pass<'_>, exchange: &mut Exchange, message: MessageRef<'_>) {
+    match message.kind() {
+        Kind::Request => pass.request(exchange, message, None),
+        Kind::Notification => pass.notification(exchange, message),
+        Kind::Response | Kind::Error => pass.answer(exchange, message),
+        Kind::Batch | Kind::Invalid => {
+            pass.stray(Stray::BadFrame, message.bytes());
+            let fault = message.envelope().fault().unwrap_or(Fault::UnknownShape);
+            if fault != Fault::DuplicateMember {
+                pass.bad_answer(message, fault.message());
+            }
+            if pass.core.config.side == Side::Server && message.envelope().invites_answer() {
+                let error = (kind_of(fault.code()), fault.message(), None);
+                pass.refuse(exchange, message.id(), error);
+            }
+        }
+    }
+}
+
+/// Handles a JSON array: a batch if the revision has batches, else an invalid message (R-BAT).
+fn batch(pass: &mut Pass<'_>, exchange: &mut Exchange, frame: Frame<'_>) {
+    let revision = pass.core.handle.revision();
+    let allowed = revision.is_some_and(|revision| revision.rules().batches);
+    let limits = &pass.core.config.limits;
+    let (max_len, max_depth) = (limits.max_batch_len, limits.max_depth);
+    let elements = message::batch(frame);
+    let count = elements.clone().take(max_len + 1).count();
+    // A client does not answer what may not be part of a batch.
+    let reject = |pass: &mut Pass<'_>, exchange: &mut Exchange, message: MessageRef<'_>, why| {
+        pass.stray(Stray::BadFrame, message.bytes());
+        if pass.core.config.side == Side::Server {
+            let error = (ErrorKind::InvalidRequest, why, None);
+            pass.refuse(exchange, message.id(), error);
+        }
+    };
+    let why = match (allowed, count) {
+        (false, _) => Some("batches are not part of this protocol revision"),
+        (true, 0) => Some("an empty batch"),
+        (true, count) => (count > max_len).then_some("too many messages in one batch"),
+    };
+    if let Some(why) = why {
+        let nameless = Envelope::new();
+        return reject(pass, exchange, MessageRef::new(frame, &nameless), why);
+    }
+    let begin = pass.started.at;
+    for element in elements {
+        let offset = element.padded().as_ptr() as usize - frame.padded().as_ptr() as usize;
+        pass.started.at = begin + offset;
+        let mut envelope = Envelope::new();
+        if message::decode(element, max_depth, &mut envelope).is_err() {
+            continue;
+        }
+        let message = MessageRef::new(element, &envelope);
+        let method = message.method().and_then(|method| Method::parse(&method));
+        if method == Some(Method::Initialize) {
+            // R-BAT-03
+            reject(pass, exchange, message, "initialize stands alone");
+        } else if envelope.kind() == Kind::Batch {
+            reject(pass, exchange, message, "a batch within a batch");
+        } else {
+            message_arrived(pass, exchange, message);
+        }
+    }
+    pass.started.at = begin;
+}
+
+/// Handles a frame as an action, if it is one. `certain` says that nothing else would answer it.
+fn is_action(
+    pass: &mut Pass<'_>,
+    exchange: &mut Exchange,
+    frame: Frame<'_>,
+    envelope: &mut Envelope,
+    certain: bool,
+) -> bool {
+    let config = &pass.core.config;
+    let reading = actions::read(config, exchange.dialects, frame, envelope, certain);
+    let message = MessageRef::new(frame, envelope);
+    match reading {
+        ActionReading::Other => return false,
+        ActionReading::Answer => pass.stray(Stray::Answer, frame.bytes()),
+        ActionReading::Request(version) => {
+            exchange.dialects.last = true;
+            pass.act(exchange, message, version);
+        }
+        ActionReading::Refused { refusal, is_bad } => {
+            exchange.dialects.last = true;
+            if is_bad {
+                pass.stray(Stray::BadFrame, frame.bytes());
+            }
+            pass.refuse_action(exchange, &message, &refusal);
+        }
+    }
+    true
+}
+
+/// Handles a frame from a server of the action dialect.
+#[cold]
+fn action_answered(pass: &mut Pass<'_>, frame: Frame<'_>) {
+    let core = &mut *pass.core;
+    let (key, outcome) =
+        match action_client::read(&core.config, frame, &mut core.pending, core.clock) {
+            action_client::ClientReading::Part => return,
+            action_client::ClientReading::Answer(key, outcome) => (key, outcome),
+            action_client::ClientReading::Stray => {
+                return pass.stray(Stray::Answer, frame.bytes());
+            }
+        };
+    core.pending.remove(key, &mut core.timers);
+    if core.shared().outgoing.complete(key, outcome).is_err() {
+        pass.stray(Stray::Answer, frame.bytes());
+    }
+}
+
+/// Refuses a message longer than the limit; the rest of it is discarded as it arrives.
+fn oversize(pass: &mut Pass<'_>, exchange: &mut Exchange, head: Option<Frame<'_>>) {
+    let limit = pass.core.config.limits.max_message_bytes;
+    let why = format!("the message is longer than {limit} bytes");
+    let in_actions = Refusal {
+        kind: ErrorType::Validation,
+        why: why.clone().into(),
+        details: Some(format!("{{\"max_bytes\":{limit}}}")),
+    };
+    let error = (ErrorKind::InvalidRequest, &*why, None);
+    refuse_unfinished(pass, exchange, head, &in_actions, error, "it is too long");
+}
+
+/// Refuses a message that has not fully arrived because there is no room for the rest, which is
+/// discarded as it arrives.
+fn crowded_out(pass: &mut Pass<'_>, exchange: &mut Exchange, head: Option<Frame<'_>>) {
+    let why = "there is no room for a message of this length now: try again later";
+    let in_actions = Refusal {
+        kind: ErrorType::RateLimitExceeded,
+        why: why.into(),
+        details: Some("{\"retry_after_seconds\":1}".into()),
+    };
+    let error = (ErrorKind::Overloaded, why, Some(RETRY_AFTER));
+    let of_answer = "there is no room for it";
+    refuse_unfinished(pass, exchange, head, &in_actions, error, of_answer);
+}
+
+/// Refuses a message of which only `head` was read. `of_answer` is what is wrong if it is an answer.
+fn refuse_unfinished(
+    pass: &mut Pass<'_>,
+    exchange: &mut Exchange,
+    head: Option<Frame<'_>>,
+    in_actions: &Refusal,
+    error: (ErrorKind, &str, Option<&str>),
+    of_answer: &'static str,
+) {
+    pass.stray(Stray::Oversize, b"");
+    let mut envelope = Envelope::new();
+    let config = &pass.core.config;
+    if actions::read_unfinished(config, exchange.dialects, head, &mut envelope)
+        && let Some(head) = head
+    {
+        return pass.refuse_action(exchange, &MessageRef::new(head, &envelope), in_actions);
+    }
+    if let Some(head) = head {
+        // The message breaks off, so decoding fails; the members before the break are still of use.
+        let _ = message::decode(head, config.limits.max_depth, &mut envelope);
+        pass.bad_answer(MessageRef::new(head, &envelope), of_answer);
+    }
+    if pass.core.config.side == Side::Server && envelope.invites_answer() {
+        let id = head.and_then(|head| MessageRef::new(head, &envelope).id());
+        pass.refuse(exchange, id, error);
     }
 }

@@ -1,25 +1,23 @@
 //! Answers, progress and log messages, written on any thread and handed to the driver together.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use super::actions::words;
-use super::answer::{self, ResultWriter};
-use super::handle::{Handle, Progress};
-use super::host::ReplyTo;
-use super::interceptor;
-#[cfg(feature = "server")]
-use super::principal::Principal;
-use super::queue::{FrameKind, Place, Submission, is_long};
+use super::call::ReplyTo;
+use super::options::Progress;
+use super::queue::{FrameKind, Submission};
+use super::reply::{self, Encoder, Frame};
+use super::result_writer::ResultWriter;
 use super::scratch;
-use super::shared::Wake;
+use super::shared::{Shared, Wake};
+use super::submitted_frame::{Place, is_long};
 use super::trace::mask;
-use crate::action::{self, encode::AnswerMetadata};
-use crate::json::{number, string, writer};
+use crate::json::{string, writer};
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, LogLevel, Method};
-use crate::message::Dialect;
-use crate::message::encode::{self, ErrorId};
+use crate::message::{Dialect, encode};
 
 /// A batch of answers and notifications for calls. Nothing is sent before [`submit`](Self::submit);
 /// dropping the batch submits it.
@@ -28,7 +26,7 @@ use crate::message::encode::{self, ErrorId};
 /// to a request that is already answered or cancelled.
 #[derive(Debug)]
 pub struct Replies {
-    handle: Handle,
+    shared: Arc<Shared>,
     bytes: Vec<u8>,
     items: SmallVec<[Item; 2]>,
 }
@@ -40,9 +38,9 @@ struct Item {
 }
 
 impl Replies {
-    pub(super) fn new(handle: Handle) -> Self {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            handle,
+            shared,
             bytes: scratch::take(),
             items: SmallVec::new(),
         }
@@ -58,153 +56,91 @@ impl Replies {
         self.items.is_empty()
     }
 
-    fn push(&mut self, kind: FrameKind, write: impl FnOnce(&mut Vec<u8>, &Handle)) {
+    /// Adds a frame; `write` appends it and returns its kind, or `None` for no frame.
+    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>, &Shared) -> Option<FrameKind>) {
         let part = Part {
             start: self.bytes.len(),
             bytes: &mut self.bytes,
         };
-        write(part.bytes, &self.handle);
-        let len = part.bytes.len() - part.start;
-        std::mem::forget(part);
-        self.items.push(Item { len, kind });
+        if let Some(kind) = write(part.bytes, &self.shared) {
+            let len = part.bytes.len() - part.start;
+            std::mem::forget(part);
+            self.items.push(Item { len, kind });
+        }
+    }
+
+    fn answer(&mut self, to: &ReplyTo, encode: impl FnOnce(&Encoder<'_>, &mut Vec<u8>) -> bool) {
+        self.push(|out, shared| {
+            let encoder = Encoder {
+                id: to.id(),
+                dialect: to.dialect,
+                frame: if to.is_member {
+                    Frame::Bare
+                } else {
+                    Frame::Open
+                },
+                revision: to.revision,
+                config: &shared.config,
+                interceptor: to.interceptor.as_deref(),
+                #[cfg(feature = "server")]
+                referring: (!to.is_member)
+                    .then(|| to.principal().or_else(|| shared.principal.get())),
+            };
+            let is_error = encode(&encoder, out);
+            Some(FrameKind::Answer {
+                key: to.key,
+                is_error,
+            })
+        });
     }
 
     /// Answers with a result object.
     pub fn result(&mut self, to: &ReplyTo, write: impl FnOnce(&mut ResultWriter<'_>)) {
-        self.push(FrameKind::Answer(to.key), |out, handle| {
-            let at = out.len();
-            match to.dialect {
-                Dialect::Rpc => {
-                    answer::result(out, to.id(), to.revision, handle.config(), write);
-                    reviewed(out, at, to);
-                }
-                dialect => {
-                    words::result(out, dialect, to.revision, to.interceptor.as_deref(), write);
-                    referred(out, at, to, handle);
-                }
-            }
-        });
+        self.answer(to, |encoder, out| encoder.result(out, write));
     }
 
     /// Answers with a complete result, a JSON object to which nothing is added.
     pub fn whole_result(&mut self, to: &ReplyTo, object: &str) {
-        if to.dialect != Dialect::Rpc {
-            return self.push(FrameKind::Answer(to.key), |out, handle| {
-                let at = out.len();
-                words::whole_result(out, to.dialect, to.interceptor.as_deref(), object);
-                referred(out, at, to, handle);
-            });
-        }
-        self.push(FrameKind::Answer(to.key), |out, _| {
-            let at = out.len();
-            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-            out.extend_from_slice(to.id().raw().as_bytes());
-            out.extend_from_slice(b",\"result\":");
-            writer::append_compact(out, object);
-            out.push(b'}');
-            reviewed(out, at, to);
-        });
+        self.answer(to, |encoder, out| encoder.whole_result(out, object));
     }
 
     /// Answers with an error of a kind, whose code depends on the revision and the profile.
     pub fn error(&mut self, to: &ReplyTo, kind: ErrorKind, message: &str, data: Option<&str>) {
         let failure = Failure {
             kind,
-            about: to
-                .interceptor
-                .as_ref()
-                .map_or("", |interceptor| interceptor.about()),
+            about: "",
             why: message,
             data,
         };
-        let spelt = match &to.interceptor {
-            None => self.handle.config().profile.spell(to.revision, failure),
-            Some(interceptor) => interceptor.error(failure),
-        };
-        if to.dialect != Dialect::Rpc {
-            return self.push(FrameKind::Answer(to.key), |out, _| {
-                words::error(out, to.dialect, kind, &spelt.message, spelt.data.as_deref());
-            });
-        }
-        self.spelt(to, &spelt);
+        self.answer(to, |encoder, out| encoder.failure(out, failure));
     }
 
     /// Answers with an error under a code that the application chose.
     pub fn error_code(&mut self, to: &ReplyTo, code: i64, message: &str, data: Option<&str>) {
-        let spelt = Spelt {
+        let error = Spelt {
             code,
             message: message.into(),
             data: data.map(Into::into),
         };
-        match &to.interceptor {
-            None => self.spelt(to, &spelt),
-            Some(interceptor) => self.spelt(to, &interceptor.coded(spelt)),
-        }
-    }
-
-    fn spelt(&mut self, to: &ReplyTo, error: &Spelt<'_>) {
-        self.push(FrameKind::Answer(to.key), |out, _| match to.dialect {
-            Dialect::Rpc => interceptor::write(out, ErrorId::Id(to.id()), error),
-            dialect => {
-                let (message, data) = (&error.message, error.data.as_deref());
-                words::error_code(out, dialect, error.code, message, data);
-            }
-        });
+        self.answer(to, |encoder, out| encoder.error_code(out, error));
     }
 
     /// Reports progress, if the peer requested it. Under back-pressure only the newest report is kept
     /// (R-PRG-05). Reports are dropped while more bytes than the output's cap are queued for the peer.
     pub fn progress(&mut self, to: &ReplyTo, progress: Progress<'_>) {
-        let Some(token) = &to.progress_token else {
-            return;
-        };
         // JSON has no form for infinities and NaN.
-        if self.handle.shared.is_backed_up() || !progress.progress.is_finite() {
-            return;
-        }
-        if to.dialect != Dialect::Rpc {
-            return self.push(FrameKind::Progress(to.key), |out, _| {
-                let mut data = b"{\"progress\":".to_vec();
-                append_f64(&mut data, progress.progress);
-                if let Some(total) = progress.total.filter(|total| total.is_finite()) {
-                    data.extend_from_slice(b",\"total\":");
-                    append_f64(&mut data, total);
-                }
-                if let Some(message) = progress.message {
-                    data.extend_from_slice(b",\"message\":");
-                    string::append(&mut data, message);
-                }
-                data.push(b'}');
-                let data = String::from_utf8(data).unwrap_or_default();
-                action::encode::partial(out, &data, part_of(to));
+        if to.wants_progress() && progress.progress.is_finite() && !self.shared.is_backed_up() {
+            self.push(|out, _| {
+                reply::progress(out, to, progress).then_some(FrameKind::Progress(to.key))
             });
         }
-        self.push(FrameKind::Progress(to.key), |out, _| {
-            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
-            out.extend_from_slice(token.as_ref().raw().as_bytes());
-            out.extend_from_slice(b",\"progress\":");
-            append_f64(out, progress.progress);
-            if let Some(total) = progress.total.filter(|total| total.is_finite()) {
-                out.extend_from_slice(b",\"total\":");
-                append_f64(out, total);
-            }
-            if let Some(message) = progress.message.filter(|_| to.revision.rules().progress_message) {
-                out.extend_from_slice(b",\"message\":");
-                string::append(out, message);
-            }
-            out.extend_from_slice(b"}}");
-        });
     }
 
     /// Sends a part of the answer to an action that is answered as a stream; does nothing for other
     /// calls, which get the whole answer. `data` is JSON. If the peer has stopped reading and the
     /// output is at its cap, the connection ends instead (R-ACT-24).
     pub fn partial(&mut self, to: &ReplyTo, data: &str) {
-        if to.dialect == Dialect::ActionStream {
-            self.push(FrameKind::Event(to.key), |out, _| {
-                action::encode::partial(out, data, part_of(to));
-            });
-        }
+        self.push(|out, _| reply::partial(out, to, data).then_some(FrameKind::Event(to.key)));
     }
 
     /// Sends a notification on behalf of a call that is not answered yet; `params` is a JSON object. If
@@ -219,8 +155,9 @@ impl Replies {
     /// stopped reading and the output is at its cap, the connection ends instead.
     pub fn notify(&mut self, to: &ReplyTo, method: &str, params: Option<&str>) {
         if to.dialect == Dialect::Rpc {
-            self.push(FrameKind::Event(to.key), |out, _| {
+            self.push(|out, _| {
                 encode::notification(out, method, params);
+                Some(FrameKind::Event(to.key))
             });
         }
     }
@@ -231,11 +168,12 @@ impl Replies {
     pub fn log(&mut self, to: &ReplyTo, level: LogLevel, logger: Option<&str>, data: &str) {
         let least = to
             .log_level
-            .unwrap_or_else(|| Some(self.handle.log_level()));
+            .unwrap_or_else(|| Some(self.shared.log_level()));
         let least = least.filter(|_| to.dialect == Dialect::Rpc);
-        if least.is_some_and(|least| level >= least) && !self.handle.shared.is_backed_up() {
-            self.push(FrameKind::Log(Some(to.key)), |out, _| {
-                log_message(out, level, logger, &mask(data))
+        if least.is_some_and(|least| level >= least) && !self.shared.is_backed_up() {
+            self.push(|out, _| {
+                log_message(out, level, logger, &mask(data));
+                Some(FrameKind::Log(to.key))
             });
         }
     }
@@ -254,7 +192,7 @@ impl Replies {
         if self.items.is_empty() {
             return;
         }
-        let shared = &self.handle.shared;
+        let shared = &self.shared;
         let items = self.items.drain(..);
         if is_long(self.bytes.len()) {
             let mut block = Bytes::from(std::mem::take(&mut self.bytes));
@@ -290,43 +228,6 @@ impl Drop for Replies {
     fn drop(&mut self) {
         self.submit();
         scratch::put(std::mem::take(&mut self.bytes));
-    }
-}
-
-/// The metadata of a part of a streamed answer.
-fn part_of(to: &ReplyTo) -> AnswerMetadata<'_> {
-    AnswerMetadata {
-        request_id: Some(to.id().raw()).filter(|id| !id.is_empty()),
-        ..AnswerMetadata::default()
-    }
-}
-
-/// Passes the result that begins at `at` to the call's interceptor, if there is one.
-fn reviewed(out: &mut Vec<u8>, at: usize, to: &ReplyTo) {
-    if let Some(interceptor) = &to.interceptor {
-        interceptor::review(out, at, to.id(), interceptor.as_ref());
-    }
-}
-
-/// Replaces the data of an action's answer, which begins at `at`, by a reference if they are too long.
-fn referred(out: &mut Vec<u8>, at: usize, to: &ReplyTo, handle: &Handle) {
-    #[cfg(feature = "server")]
-    if let Some(references) = &handle.config().references {
-        let whose = to.principal().or_else(|| handle.verified());
-        let asked = (to.dialect, whose.map(Principal::as_str));
-        references.refer(out, at, asked, &handle.config().budget);
-    }
-    #[cfg(not(feature = "server"))]
-    let _ = (out, at, to, handle);
-}
-
-/// Appends a number; whole numbers without a fraction.
-fn append_f64(out: &mut Vec<u8>, value: f64) {
-    if value.fract() == 0.0 && value.abs() < 9e15 {
-        number::append(out, value as i64);
-    } else {
-        // Writing to a vector cannot fail; NaN becomes `null`.
-        let _ = serde_json::to_writer(out, &value);
     }
 }
 

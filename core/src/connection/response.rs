@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
-use super::handle::Handle;
 use super::queue::Submission;
 use super::shared::Shared;
 use crate::correlate::RequestKey;
@@ -13,34 +12,34 @@ use crate::error::RequestError;
 use crate::mcp::Revision;
 use crate::message::Message;
 
-/// Future that completes when the connection is open or has failed. See [`Handle::opened`].
+/// Future that completes when the connection is open or has failed. See [`Handle::opened`](super::Handle::opened).
 ///
 /// # Cancel safety
 /// May be dropped at any time.
 #[derive(Debug)]
-pub struct Opened<'a> {
-    handle: &'a Handle,
+pub struct Connecting<'a> {
+    shared: &'a Shared,
 }
 
-impl<'a> Opened<'a> {
-    pub(super) fn new(handle: &'a Handle) -> Self {
-        Self { handle }
+impl<'a> Connecting<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        Self { shared }
     }
 }
 
-impl Future for Opened<'_> {
+impl Future for Connecting<'_> {
     type Output = Result<Revision, RequestError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = &self.handle.shared;
+        let shared = self.shared;
         let mut openers = shared
             .openers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(reason) = self.handle.close_reason() {
+        if let Some(reason) = shared.closed.get() {
             return Poll::Ready(Err(RequestError::Closed(reason.clone())));
         }
-        if let Some(revision) = self.handle.revision() {
+        if let Some(revision) = shared.revision() {
             return Poll::Ready(Ok(revision));
         }
         if !openers.iter().any(|waker| waker.will_wake(cx.waker())) {
@@ -50,7 +49,8 @@ impl Future for Opened<'_> {
     }
 }
 
-/// Future of the answer to one request. See [`Handle::request`].
+/// Future of the answer to one request. See
+/// [`Handle::request`](super::Handle::request).
 ///
 /// # Cancel safety
 /// Dropping it cancels the request: the peer is told, and a late answer is discarded.

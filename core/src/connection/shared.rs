@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 
 use super::config::Config;
-use super::handle::Peer;
+use super::options::PeerInfo;
 use super::params;
 use super::principal::Principal;
 use super::queue::{Queue, Submission};
 use super::source::Source;
-use crate::correlate::Outgoing;
+use crate::correlate::PendingRequests;
 use crate::error::{ConnectionError, RequestError};
 use crate::mcp::{LogLevel, Revision};
 use crate::message::Message;
@@ -33,7 +33,7 @@ pub(super) const FIRST_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 pub(crate) struct Shared {
     pub config: Arc<Config>,
-    pub outgoing: Outgoing<Result<Message, RequestError>>,
+    pub outgoing: PendingRequests<Result<Message, RequestError>>,
     pub queue: Queue,
     /// Bytes of output not written yet, as of the driver's last turn.
     output_bytes: AtomicUsize,
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     revision: AtomicU8,
     /// The `_meta` members of every request in that revision. Set before `revision`.
     envelope: OnceLock<Box<[u8]>>,
-    pub peer: OnceLock<Peer>,
+    pub peer: OnceLock<PeerInfo>,
     pub closed: OnceLock<ConnectionError>,
     /// Why the connection is shutting down; set while no new request is accepted.
     draining: OnceLock<ConnectionError>,
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(config: Arc<Config>) -> Self {
         Self {
-            outgoing: Outgoing::new(config.limits.max_outgoing),
+            outgoing: PendingRequests::new(config.limits.max_outgoing),
             config,
             queue: Queue::default(),
             output_bytes: AtomicUsize::new(0),
@@ -111,7 +111,7 @@ impl Shared {
         self.submit_frame(&[], submission);
     }
 
-    /// Submits one task; `frame` is its frame if that is [`Place::Next`](super::queue::Place). Wakes
+    /// Submits one task; `frame` is its frame if that is [`Place::Next`](super::submitted_frame::Place). Wakes
     /// the driver if the queue was empty.
     #[inline]
     pub fn submit_frame(&self, frame: &[u8], submission: Submission) {
@@ -170,7 +170,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn open(&self, revision: Revision, peer: Peer) {
+    pub(crate) fn open(&self, revision: Revision, peer: PeerInfo) {
         let _ = self.peer.set(peer);
         if let Some(envelope) = params::envelope(&self.config, revision) {
             let _ = self.envelope.set(envelope);

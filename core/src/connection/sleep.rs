@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::handle::Handle;
 use super::queue::Submission;
+use super::timers::{Alarm, Sleeper};
 
 /// Future that completes after a while. See [`Handle::sleep`].
 ///
@@ -20,38 +21,10 @@ pub struct Sleep {
     sleeper: Option<Arc<Sleeper>>,
 }
 
-#[derive(Debug, Default)]
-struct Sleeper(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    over: bool,
-    waker: Option<Waker>,
-}
-
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(sleeper) = &self.sleeper {
-            let mut state = sleeper.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let forgotten = state.waker.take();
-            drop(state);
-            drop(forgotten);
-        }
-    }
-}
-
-/// The driver's half of a sleep. Dropping it ends the sleep, whether the timer fired or the connection
-/// was dropped.
-#[derive(Debug)]
-pub(crate) struct Alarm(Arc<Sleeper>);
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.over = true;
-        if let Some(waker) = state.waker.take() {
-            drop(state);
-            waker.wake();
+            sleeper.watch(None);
         }
     }
 }
@@ -74,12 +47,8 @@ impl Future for Sleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let begin = self.sleeper.is_none();
         let sleeper = self.sleeper.get_or_insert_default().clone();
-        {
-            let mut state = sleeper.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.over || self.handle.is_closed() {
-                return Poll::Ready(());
-            }
-            state.waker = Some(cx.waker().clone());
+        if self.handle.is_closed() || sleeper.watch(Some(cx.waker().clone())) {
+            return Poll::Ready(());
         }
         if begin {
             self.handle.submit(Submission::Sleep {

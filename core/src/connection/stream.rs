@@ -1,112 +1,25 @@
 //! One stream of a connection: its bytes in and out, and the requests in flight on it.
 
-use bytes::Bytes;
+use std::time::Instant;
 
-use super::actions::{Speech, Underway};
-use super::admission::{Queue, Waiting};
+use super::actions::DialectState;
+use super::answer::{Answer, Asked, Destination};
+use super::batches::Batches;
 use super::config::Config;
-use super::host::Answer;
-use super::overdue::Overdue;
-use super::queue::Encoded;
-use super::trace::{Direction, Trace};
+use super::keys::Member;
+use super::queue::LateAnswer;
+use super::reply::{self, Closing};
+use super::submitted_frame::Encoded;
+use super::waiting::{Waiting, WaitingQueue};
+use super::wire::Wire;
 use crate::buffer::{Input, Output};
-use crate::correlate::{CancelToken, Incoming, IncomingKey, TimerKey};
-use crate::frame::{Deframer, Framing, length, websocket};
+use crate::correlate::{CancelToken, InFlight, IncomingKey, TimerKey};
+use crate::frame::{Deframer, Framing};
+use crate::mcp::profile::Spelt;
 use crate::mcp::revision::UnreadableId;
 use crate::mcp::{Era, Revision};
-use crate::message::{MessageRef, OwnedId, RequestId};
-
-/// Frames the output of one stream.
-#[derive(Debug)]
-pub(crate) struct Wire {
-    /// The framing that the peer uses.
-    pub framing: Framing,
-    trace: Option<Trace>,
-}
-
-impl Wire {
-    /// Turns off tracing for this stream.
-    pub fn hide(&mut self) {
-        self.trace = None;
-    }
-
-    /// Appends one message, which `write` writes, with its framing.
-    pub fn append(&self, output: &mut Output, write: impl FnOnce(&mut Vec<u8>)) {
-        output.append_with(|out| {
-            let begin = out.len();
-            match self.framing {
-                Framing::Length => out.extend_from_slice(&[0; length::PREFIX_LEN]),
-                Framing::WebSocket { .. } => websocket::reserve_head(out),
-                Framing::Line | Framing::Detect | Framing::Whole => {}
-            }
-            let at = out.len();
-            write(out);
-            if let Some(trace) = &self.trace {
-                trace.note(Direction::Out, &out[at..]);
-            }
-            match self.framing {
-                Framing::Length => drop(length::fill_prefix(out, begin)),
-                Framing::WebSocket { masked } => websocket::finish_message(out, begin, masked),
-                Framing::Line | Framing::Detect | Framing::Whole => out.push(b'\n'),
-            }
-        });
-    }
-
-    /// A wire for frames that are encoded but not sent.
-    pub fn plain() -> Self {
-        Self {
-            framing: Framing::Whole,
-            trace: None,
-        }
-    }
-
-    /// Returns what answers the request immediately.
-    pub fn answer<'a>(
-        &'a self,
-        output: &'a mut Output,
-        config: &'a Config,
-        message: &MessageRef<'a>,
-        revision: Revision,
-    ) -> Answer<'a> {
-        Answer {
-            output,
-            wire: self,
-            id: message.echo().unwrap_or(RequestId::NONE),
-            message: Some(*message),
-            revision,
-            config,
-            interceptor: None,
-        }
-    }
-
-    /// Queues one encoded message; a long one without a copy.
-    fn push(&self, output: &mut Output, frame: Bytes) {
-        if let Some(trace) = &self.trace {
-            trace.note(Direction::Out, &frame);
-        }
-        match self.framing {
-            Framing::Line | Framing::Detect | Framing::Whole => {
-                output.push(frame);
-                output.append(b"\n");
-            }
-            Framing::Length => {
-                if output.append_with(|out| length::append_prefix(out, frame.len())) {
-                    output.push(frame);
-                }
-            }
-            Framing::WebSocket { masked: false } => {
-                output.append_with(|out| websocket::append_head(out, frame.len()));
-                output.push(frame);
-            }
-            Framing::WebSocket { masked: true } => output.append_with(|out| {
-                let begin = out.len();
-                websocket::reserve_head(out);
-                out.extend_from_slice(&frame);
-                websocket::finish_message(out, begin, true);
-            }),
-        }
-    }
-}
+use crate::message::encode::ErrorId;
+use crate::message::{Dialect, OwnedId, RequestId};
 
 /// State of a request in flight.
 #[derive(Debug)]
@@ -117,20 +30,81 @@ pub(crate) struct Entry {
     /// The newest progress notification that back-pressure held back (R-PRG-05).
     pub held: Option<Box<[u8]>>,
     /// The time limit of its handler: the timer, and how to answer when it fires.
-    pub limit: Option<(TimerKey, Overdue)>,
-    /// Further state of an action.
-    pub action: Option<Box<Underway>>,
+    pub limit: Option<(TimerKey, LateAnswer)>,
+    /// How the answer is completed, unless that is clear from the id.
+    pub completion: Option<Box<Completion>>,
+}
+
+/// How the answer to an action, or to a member of a batch, is completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub dialect: Dialect,
+    pub begun: Instant,
+    pub version: Option<&'static str>,
+    pub member: Option<Member>,
+}
+
+impl Completion {
+    /// `None` for a request of JSON-RPC that stands alone.
+    #[inline]
+    pub fn of(asked: &Asked<'_>, begun: Instant) -> Option<Box<Self>> {
+        (asked.dialect != Dialect::Rpc || asked.member.is_some()).then(|| {
+            Box::new(Self {
+                dialect: asked.dialect,
+                begun,
+                version: asked.closing.version,
+                member: asked.member,
+            })
+        })
+    }
+
+    /// What the end of the answer says if it is written `now`.
+    pub fn closing(&self, now: Instant) -> Closing {
+        let elapsed = now.saturating_duration_since(self.begun);
+        Closing {
+            version: self.version,
+            elapsed_ms: Some(elapsed.as_millis() as u64),
+        }
+    }
 }
 
 impl Entry {
-    pub fn new(cancel: CancelToken, waiting: Option<Box<Waiting>>) -> Self {
+    #[inline]
+    pub fn new(cancel: CancelToken, completion: Option<Box<Completion>>) -> Self {
         Self {
             cancel,
-            waiting,
+            waiting: None,
             held: None,
             limit: None,
-            action: None,
+            completion,
         }
+    }
+
+    /// The place in a batch, if the request is a member of one.
+    pub fn member(&self) -> Option<Member> {
+        self.completion.as_ref()?.member
+    }
+
+    /// What an immediate answer to this request depends on.
+    pub fn asked<'a>(
+        &self,
+        id: RequestId<'a>,
+        revision: Revision,
+        now: Option<Instant>,
+    ) -> Asked<'a> {
+        let mut asked = Asked::rpc(id, revision);
+        if let Some(completion) = &self.completion {
+            asked.dialect = completion.dialect;
+            asked.member = completion.member;
+            asked.closing = match now {
+                Some(now) => completion.closing(now),
+                None => Closing {
+                    version: completion.version,
+                    elapsed_ms: None,
+                },
+            };
+        }
+        asked
     }
 }
 
@@ -147,15 +121,15 @@ pub(crate) struct Reading {
 pub(crate) struct Exchange {
     pub output: Output,
     pub wire: Wire,
-    pub incoming: Incoming<OwnedId, Entry>,
+    pub incoming: InFlight<OwnedId, Entry>,
     /// Requests that wait to begin.
-    pub waiting: Queue,
+    pub waiting: WaitingQueue,
     /// Requests whose newest progress is held back; may still contain requests that have ended.
     pub held: Vec<IncomingKey>,
     /// The form of an error's id when a frame's id cannot be read, according to the last envelope.
     pub unreadable: UnreadableId,
-    /// State of the dialects spoken on this stream.
-    pub speech: Speech,
+    pub dialects: DialectState,
+    pub batches: Batches,
 }
 
 #[derive(Debug)]
@@ -188,23 +162,21 @@ impl Stream {
             reading: Reading::new(framing, config),
             exchange: Exchange {
                 output: Output::new(),
-                wire: Wire {
-                    framing,
-                    trace: config.trace.clone(),
-                },
+                wire: Wire::new(framing, config.trace.clone()),
                 // Bounded elsewhere: by `max_incoming` and `waiting_cap_bytes`.
-                incoming: Incoming::new(usize::MAX),
-                waiting: Queue::default(),
+                incoming: InFlight::new(usize::MAX),
+                waiting: WaitingQueue::default(),
                 held: Vec::new(),
                 unreadable: unreadable(config),
-                speech: Speech::default(),
+                dialects: DialectState::default(),
+                batches: Batches::default(),
             },
         }
     }
 
     /// Resets the stream if nothing waits on it in either direction; returns whether it was reset.
     #[cfg(feature = "http")]
-    pub fn renew(&mut self, framing: Framing, config: &Config) -> bool {
+    pub fn reset(&mut self, framing: Framing, config: &Config) -> bool {
         let Self { reading, exchange } = self;
         let blank = exchange.incoming.is_empty()
             && exchange.waiting.is_empty()
@@ -214,7 +186,7 @@ impl Stream {
             exchange.held.clear();
             exchange.wire.framing = framing;
             exchange.unreadable = unreadable(config);
-            exchange.speech = Speech::default();
+            exchange.dialects = DialectState::default();
         }
         blank
     }
@@ -227,65 +199,41 @@ impl Exchange {
         self.wire.framing == Framing::Whole && self.incoming.is_empty()
     }
 
-    /// Returns what answers the request immediately.
-    pub fn answer<'a>(
-        &'a mut self,
-        config: &'a Config,
-        id: RequestId<'a>,
-        revision: Revision,
-    ) -> Answer<'a> {
-        Answer {
-            output: &mut self.output,
-            wire: &self.wire,
-            id,
-            message: None,
-            revision,
-            config,
-            interceptor: None,
-        }
+    /// Whether requests are in flight, or output is to be written.
+    pub fn is_busy(&self) -> bool {
+        !self.incoming.is_empty() || !self.output.is_empty()
     }
 
-    /// Returns what answers a request of any dialect immediately.
-    pub fn answer_to<'a>(
-        &'a mut self,
-        config: &'a Config,
-        message: &MessageRef<'a>,
-        revision: Revision,
-    ) -> Answer<'a> {
-        self.wire
-            .answer(&mut self.output, config, message, revision)
+    /// Returns what answers a request immediately.
+    #[inline]
+    pub fn answer<'a>(&'a mut self, config: &'a Config, asked: Asked<'a>) -> Answer<'a> {
+        let to = Destination {
+            output: &mut self.output,
+            wire: &self.wire,
+            finished: &mut self.batches.finished,
+        };
+        Answer::new(to, asked, config)
+    }
+
+    /// Answers a frame that cannot be served as a request. `id` is `None` if it cannot be read.
+    pub fn refuse(&mut self, id: Option<RequestId<'_>>, error: &Spelt<'_>) {
+        let id = match (id, self.unreadable) {
+            (Some(id), _) => ErrorId::Id(id),
+            (None, UnreadableId::Null) => ErrorId::Null,
+            (None, UnreadableId::Omitted) => ErrorId::Omit,
+        };
+        self.write(|out| reply::error_frame(out, id, error));
     }
 
     /// Appends one frame.
     pub fn append(&mut self, frame: &[u8]) {
-        self.wire.append(&mut self.output, |out| {
-            out.reserve(frame.len() + 1);
-            out.extend_from_slice(frame);
-        });
+        self.take_over(Encoded::Copied(frame));
     }
 
     /// Appends a submitted frame.
     pub fn take_over(&mut self, frame: Encoded<'_>) {
-        match frame {
-            Encoded::Copied(frame) => self.append(frame),
-            Encoded::Own(frame) => self.wire.push(&mut self.output, frame),
-        }
-    }
-
-    /// Appends a submitted frame that `end` completes.
-    pub fn take_over_and(&mut self, frame: Encoded<'_>, end: impl FnOnce(&mut Vec<u8>)) {
-        match frame {
-            Encoded::Copied(frame) => self.write(|out| {
-                out.reserve(frame.len() + 128);
-                out.extend_from_slice(frame);
-                end(out);
-            }),
-            Encoded::Own(frame) => {
-                let mut whole = Vec::from(frame);
-                end(&mut whole);
-                self.wire.push(&mut self.output, whole.into());
-            }
-        }
+        self.wire
+            .append_frame(&mut self.output, frame, None::<fn(&mut Vec<u8>)>);
     }
 
     /// Appends one frame that `write` writes.

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::host::StreamId;
+use super::keys::StreamId;
 use super::stream::{Exchange, Stream};
 
 /// Streams by index. The index of a closed stream is reused with a new generation.

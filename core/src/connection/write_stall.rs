@@ -3,12 +3,9 @@
 
 use std::time::Instant;
 
-use super::core::Core;
-use super::pending::Timer;
-use super::streams::Streams;
+use super::timers::{Timer, Timers};
 use crate::correlate::TimerKey;
-use crate::error::ConnectionError;
-use crate::limits::{KEEP_BYTES, later};
+use crate::limits::{KEEP_BYTES, Limits, later};
 
 /// The timer that watches such a peer.
 #[derive(Debug, Default)]
@@ -20,46 +17,39 @@ pub(super) struct WriteStall {
     above_cap: bool,
 }
 
-fn taken(streams: &Streams) -> u64 {
-    let outputs = streams.iter().map(|(_, stream)| &stream.exchange.output);
-    outputs.map(|output| output.taken()).sum()
-}
-
-impl Core {
-    /// Starts or stops the timer; `longest` is the length of the longest output.
-    pub(super) fn watch_stall(&mut self, streams: &Streams, longest: usize, now: Instant) {
-        let cap = self.limits().output_cap_bytes;
-        let above_cap = longest > cap;
+impl WriteStall {
+    /// Starts or stops the timer; `longest` is the length of the longest output, and `taken` says how
+    /// many bytes the peer has taken so far.
+    #[inline]
+    pub fn watch(
+        &mut self,
+        limits: &Limits,
+        timers: &mut Timers,
+        longest: usize,
+        taken: impl FnOnce() -> u64,
+        now: Instant,
+    ) {
+        let above_cap = longest > limits.output_cap_bytes;
         let is_long = above_cap || longest > KEEP_BYTES;
-        if !is_long && self.stall.timer.is_none() {
+        if !is_long && self.timer.is_none() {
             return;
         }
-        if (!is_long || above_cap != self.stall.above_cap)
-            && let Some(timer) = self.stall.timer.take()
+        if (!is_long || above_cap != self.above_cap)
+            && let Some(timer) = self.timer.take()
         {
-            self.timers.cancel(timer);
+            timers.cancel(timer);
         }
-        if is_long && self.stall.timer.is_none() {
-            self.stall.taken = taken(streams);
-            self.stall.above_cap = above_cap;
-            let deadline = later(now, self.limits().stall_timeout);
-            self.stall.timer = Some(self.timers.insert(deadline, Timer::WriteStall));
+        if is_long && self.timer.is_none() {
+            self.taken = taken();
+            self.above_cap = above_cap;
+            let deadline = later(now, limits.stall_timeout);
+            self.timer = Some(timers.insert(deadline, Timer::WriteStall));
         }
     }
 
-    /// Handles the timer: ends the connection if the peer has taken nothing; else starts the timer
-    /// again.
-    pub(super) fn stalled(&mut self, streams: &Streams, now: Instant) -> Option<ConnectionError> {
-        self.stall.timer = None;
-        let outputs = streams
-            .iter()
-            .map(|(_, stream)| stream.exchange.output.len());
-        let longest = outputs.max().unwrap_or(0);
-        let too_much = longest > self.limits().output_cap_bytes || self.is_to_give_way();
-        if too_much && taken(streams) == self.stall.taken {
-            return Some(ConnectionError::Stalled);
-        }
-        self.watch_stall(streams, longest, now);
-        None
+    /// Handles the timer; returns whether the peer has taken nothing since it was set.
+    pub fn fired(&mut self, taken: u64) -> bool {
+        self.timer = None;
+        taken == self.taken
     }
 }

@@ -1,10 +1,9 @@
 //! Request correlation: sent and received requests that are not yet answered, cancellation and
 //! deadlines.
 //!
-//! * [`Outgoing`]: lock-free, shared between threads; the request id encodes the slot's address.
-//! * [`OwnedOutgoing`]: the counterpart for a single owner, without atomics.
+//! * [`PendingRequests`]: lock-free, shared between threads; the request id encodes the slot's address.
 //! * [`SecondaryMap`]: a side table with a value for each outgoing request, for a single owner.
-//! * [`Incoming`]: the peer's requests, found by id and type of id.
+//! * [`InFlight`]: the peer's requests, found by id and type of id.
 //! * [`CancelToken`]: tells a handler whether its answer is still wanted.
 //! * [`TimerWheel`]: all deadlines of a connection; the time is passed as an argument.
 //!
@@ -15,7 +14,7 @@
 mod arena;
 mod cancel;
 mod chunks;
-mod incoming;
+mod in_flight;
 mod key;
 mod outgoing;
 mod owned;
@@ -27,9 +26,9 @@ mod tests;
 mod wheel;
 
 pub use cancel::{CancelToken, Cancelled};
-pub use incoming::{Incoming, IncomingKey, Refused, Vacant};
+pub use in_flight::{InFlight, IncomingKey, Refused, Vacant};
 pub use key::RequestKey;
-pub use outgoing::{Outgoing, Unregistered};
+pub use outgoing::{PendingRequests, Unregistered};
 pub use owned::OwnedOutgoing;
 pub use secondary_map::SecondaryMap;
 pub use wheel::{TimerKey, TimerWheel};

@@ -1,4 +1,4 @@
-//! Outgoing requests that wait for an outcome, shared between threads without locks.
+//! PendingRequests requests that wait for an outcome, shared between threads without locks.
 //!
 //! ```text
 //!  chunks   [64 slots] [128] [256] …        made when first needed, never moved, never given back
@@ -49,14 +49,14 @@ impl fmt::Display for Unregistered {
 
 impl std::error::Error for Unregistered {}
 
-/// Outgoing requests that wait for an outcome `T`.
+/// PendingRequests requests that wait for an outcome `T`.
 ///
 /// Each registered request ends exactly once: by the first [`complete`](Self::complete) (an answer,
 /// a deadline, a cancellation by another thread), by its waiter's [`cancel`](Self::cancel), or by
 /// [`close`](Self::close). Later calls learn that they are late. All methods are lock-free, may be
 /// called from any thread, and allocate only while the table grows to its largest number of
 /// simultaneous requests.
-pub struct Outgoing<T> {
+pub struct PendingRequests<T> {
     free: AtomicU64,
     made: AtomicU64,
     max: u32,
@@ -71,7 +71,7 @@ struct Entry<T> {
     next: AtomicU64,
 }
 
-impl<T> Outgoing<T> {
+impl<T> PendingRequests<T> {
     /// An empty table for at most `max_pending` simultaneous requests (and at most 2^20 − 1).
     /// Allocates nothing yet.
     pub fn new(max_pending: usize) -> Self {
@@ -283,9 +283,9 @@ fn place(slot: u32) -> (usize, usize) {
     (chunk as usize, (position - (FIRST_CHUNK << chunk)) as usize)
 }
 
-impl<T> fmt::Debug for Outgoing<T> {
+impl<T> fmt::Debug for PendingRequests<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing")
+        f.debug_struct("PendingRequests")
             .field("pending_count", &self.pending_count())
             .field("max", &self.max)
             .field("closed", &self.is_closed())

@@ -8,7 +8,7 @@ use super::outgoing::Unregistered;
 /// callback, a waker, a place in a queue. Removing the waiter settles the request, so each request
 /// ends exactly once.
 ///
-/// Keys and wire ids are those of [`Outgoing`](super::Outgoing). Allocates only while it grows.
+/// Keys and wire ids are those of [`Outgoing`](super::PendingRequests). Allocates only while it grows.
 #[derive(Debug)]
 pub struct OwnedOutgoing<W> {
     waiters: Arena<W>,

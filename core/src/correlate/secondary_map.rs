@@ -1,4 +1,4 @@
-//! A side table of an [`Outgoing`](super::Outgoing), for a single owner.
+//! A side table of an [`PendingRequests`](super::PendingRequests), for a single owner.
 
 use super::key::RequestKey;
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use self::error::HandlerError;
 pub use self::head::Head;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Incoming, Operation, Source, StreamId,
+    Answer, Batch, CallKey, Disposition, IncomingRequest, Operation, Source, StreamId,
 };
 use crate::mcp::Method;
 use crate::message::MessageRef;
@@ -30,7 +30,7 @@ pub trait Executor {
     /// The unused answer: the registry decides.
     fn first<'a>(
         &mut self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let _ = request;
@@ -71,7 +71,7 @@ pub trait Executor {
     fn inline<'a>(
         &mut self,
         operation: Operation,
-        request: Incoming<'_>,
+        request: IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let _ = (operation, request);

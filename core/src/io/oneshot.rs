@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::child::{ChildCommand, Stderr};
 use super::spawn::workers;
 use crate::client::{ActionAnswer, ActionFailure, Client, RetryPolicy, block_on};
-use crate::connection::Opening;
+use crate::connection::OpeningMode;
 use crate::error::{ConnectionError, RequestError};
 use crate::limits::MAX_CAPTURED_BYTES;
 
@@ -63,7 +63,7 @@ impl ChildCommand {
             ActionFailure::from(RequestError::Closed(why))
         };
         let builder = Client::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        let (config, prepared) = builder.opening(Opening::Actions).prepare()?;
+        let (config, prepared) = builder.opening(OpeningMode::Actions).prepare()?;
         let child = self.spawn().map_err(failed)?;
         let mut made = None;
         let connected = child.connect(Arc::new(config), |handle| {

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use super::audit::{AuditEvent, Outcome};
 use super::{Policy, Redaction};
-use crate::connection::{Incoming, Interceptor, Principal, Verdict};
+use crate::connection::{IncomingRequest, Interceptor, Principal, Verdict};
 use crate::json::reader;
 use crate::mcp::profile::{Failure, Spelt};
 use crate::mcp::{ErrorKind, Method, Profile, Revision};
 
 /// A request, what it names and who sent it.
 pub(crate) struct Asked<'a> {
-    pub request: &'a Incoming<'a>,
+    pub request: &'a IncomingRequest<'a>,
     /// A tool, a prompt or a URI; empty if the request names nothing.
     pub about: &'a str,
     pub principal: Option<&'a Principal>,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::connection::Incoming;
+use crate::connection::IncomingRequest;
 use crate::handler::HandlerError;
 use crate::json::reader;
 use crate::mcp::Method;
@@ -56,7 +56,7 @@ impl fmt::Debug for Guard {
 
 /// The method and the tool, prompt or URI that a request accesses. `None` for requests that need no
 /// permission, and for requests without a name, which are refused later.
-pub(super) fn subject<'a>(request: &Incoming<'a>) -> Option<(Method, Cow<'a, str>)> {
+pub(super) fn subject<'a>(request: &IncomingRequest<'a>) -> Option<(Method, Cow<'a, str>)> {
     let message = request.message;
     let of_target = |member| {
         let params = message.params()?;

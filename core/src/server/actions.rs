@@ -11,7 +11,7 @@ use super::registry::{Pages, Registry, cursor, page, quoted};
 use crate::action::encode::ActionError;
 use crate::action::{BATCH, ErrorType, GET_DATA, TOOL, Version};
 use crate::connection::References;
-use crate::connection::{Answer, Disposition, Incoming, Operation};
+use crate::connection::{Answer, Disposition, IncomingRequest, Operation};
 use crate::handler::{Executor, HandlerError};
 use crate::json::{number, reader, string};
 use crate::mcp::{ErrorKind, Method};
@@ -161,7 +161,11 @@ fn detail(name: &str, value: &str) -> String {
 
 impl<E: Executor> ServerHost<E> {
     /// R-ACT-06, R-ACT-07, R-ACT-09
-    pub(super) fn action(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn action(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let message = request.message;
         // A name that is not valid Unicode matches no action.
         let action = message.name().unwrap_or_default();

@@ -11,7 +11,7 @@ use super::host::ServerHost;
 use super::operations::{missing, unknown_tool};
 use super::registry::Registry;
 use crate::connection::{
-    Answer, Batch, CallKey, Disposition, Incoming, Interceptor, Principal, Source, is_secret,
+    Answer, Batch, CallKey, Disposition, IncomingRequest, Interceptor, Principal, Source, is_secret,
 };
 use crate::handler::Executor;
 use crate::json::reader;
@@ -26,7 +26,7 @@ impl<E: Executor> ServerHost<E> {
     pub(super) fn admit<'a>(
         &mut self,
         registry: &Registry,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Answer<'a>, Disposition> {
         if registry.policy.is_none() && !self.speaks_profile() {
@@ -139,7 +139,7 @@ impl<E: Executor> ServerHost<E> {
     fn identify(
         &mut self,
         registry: &Registry,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, String> {
         if let Some(known) = self.known() {
             return Ok(Some(known.clone()));
@@ -161,7 +161,7 @@ impl<E: Executor> ServerHost<E> {
     fn admitted(
         &mut self,
         registry: &Registry,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
     ) -> Result<Option<Principal>, String> {
         if self.known().is_none() && registry.verifies() {
             let digest = digest(auth(request));
@@ -187,7 +187,7 @@ impl<E: Executor> ServerHost<E> {
     fn interceptor(
         &self,
         registry: &Registry,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         who: Option<&Principal>,
         is_deferred: bool,
     ) -> Option<Arc<RequestInterceptor>> {
@@ -220,7 +220,7 @@ impl<E: Executor> ServerHost<E> {
     fn take_call(
         &self,
         policy: &Policy,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: &Answer<'_>,
     ) -> Result<(), (String, Duration)> {
         if !policy.has_quotas() || request.method != Some(Method::CallTool) {
@@ -244,32 +244,28 @@ impl<E: Executor> ServerHost<E> {
     /// R-PER-06
     fn limit(
         &self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         key: CallKey,
         limit: Duration,
         interceptor: Arc<RequestInterceptor>,
     ) {
-        // An action may have no id.
-        let Some(id) = request.message.echo() else {
-            return;
-        };
-        let call = (key, id, request.revision);
         let is_action = request.message.dialect() != Dialect::Rpc;
-        self.handle.limit(call, limit, move |answer| {
-            interceptor.foresee(Outcome::TimedOut);
-            let why = format!("the tool took longer than {limit:?}");
-            let is_error = is_action || interceptor.tells_timeouts();
-            let answer = answer.intercepted(Some(interceptor));
-            match is_error {
-                true => answer.error(ErrorKind::TimedOut, &why, None),
-                false => answer.result(|result| ToolResult::error(why).write(result)),
-            }
-        });
+        self.handle
+            .limit(key, request.revision, limit, move |answer| {
+                interceptor.foresee(Outcome::TimedOut);
+                let why = format!("the tool took longer than {limit:?}");
+                let is_error = is_action || interceptor.tells_timeouts();
+                let answer = answer.intercepted(Some(interceptor));
+                match is_error {
+                    true => answer.error(ErrorKind::TimedOut, &why, None),
+                    false => answer.result(|result| ToolResult::error(why).write(result)),
+                }
+            });
     }
 }
 
 /// The credentials in a request's `_meta`, raw JSON.
-fn auth<'a>(request: &Incoming<'a>) -> Option<&'a str> {
+fn auth<'a>(request: &IncomingRequest<'a>) -> Option<&'a str> {
     reader::find(request.message.raw(Field::Meta)?, "auth")
 }
 
@@ -294,7 +290,11 @@ const ELSEWHERE: [&str; 6] = [
 
 /// Finds a string argument of a tool call that looks like a credential and that the schema does not
 /// ask for, as far as the schema shows it (R-AUX-01). Returns error details.
-fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Option<String> {
+fn misplaced(
+    registry: &Registry,
+    policy: &Policy,
+    request: &IncomingRequest<'_>,
+) -> Option<String> {
     if !policy.has_verifier() || request.method != Some(Method::CallTool) {
         return None;
     }
@@ -317,7 +317,7 @@ fn misplaced(registry: &Registry, policy: &Policy, request: &Incoming<'_>) -> Op
 
 /// Answers a client that exceeds its rate or quota.
 fn too_often(
-    request: &Incoming<'_>,
+    request: &IncomingRequest<'_>,
     answer: Answer<'_>,
     kind: ErrorKind,
     why: &str,

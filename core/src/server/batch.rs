@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::host::ServerHost;
-use crate::connection::{Answer, Bundle, Call, Disposition, Incoming, Operation};
+use crate::connection::{Answer, Call, Disposition, IncomingRequest, Operation};
 use crate::handler::Executor;
 use crate::json::{number, reader};
 use crate::mcp::{Era, ErrorKind};
@@ -19,7 +19,7 @@ impl Declared<'_> {
 
 impl<E: Executor> ServerHost<E> {
     /// Returns whether this client may send batches (R-CAP-09, R-B3X-04).
-    pub(super) fn takes_batches(&self, request: &Incoming<'_>) -> bool {
+    pub(super) fn takes_batches(&self, request: &IncomingRequest<'_>) -> bool {
         if request.revision.era() != Era::Handshake || self.registry.experimental("batch").is_none()
         {
             return false;
@@ -36,7 +36,7 @@ impl<E: Executor> ServerHost<E> {
     }
 
     /// R-B3X-04
-    pub(super) fn batch(&self, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn batch(&self, request: &IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let Some(requests) = requests(request.message.params()) else {
             return answer.error(ErrorKind::InvalidParams, "requests must be an array", None);
         };
@@ -58,8 +58,7 @@ impl<E: Executor> ServerHost<E> {
         let requests = requests(call.message.as_ref().params()).unwrap_or("[]");
         let bare = self.handle.config().profile.overlay().experimental;
         let limit = self.declared().number("timeout").map(Duration::from_millis);
-        self.handle
-            .serve_bundle(Bundle::new(call, requests, bare, limit));
+        self.handle.serve_batch(call, requests, bare, limit);
     }
 }
 

@@ -15,7 +15,7 @@ use super::rounds::Attended;
 use super::state_signer::StateSigner;
 use super::tasks::Ended;
 use crate::connection::{
-    Answer, Batch, Call, Disposition, Handle, Incoming, Operation, ResultWriter, Source,
+    Answer, Batch, Call, Disposition, Handle, IncomingRequest, Operation, ResultWriter, Source,
 };
 use crate::handler::guarded::{Made, Outcome, guarded};
 use crate::handler::{Executor, HandlerError, Job, Spawner};
@@ -68,7 +68,7 @@ impl Executor for HandlerExecutor {
     fn inline<'a>(
         &mut self,
         operation: Operation,
-        request: Incoming<'_>,
+        request: IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         let Operation::CallTool(number) = operation else {

@@ -15,8 +15,8 @@ use super::tasks::{Asker, declares, missing_extension};
 #[cfg(feature = "http")]
 use crate::connection::StreamId;
 use crate::connection::{
-    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Implementation, Incoming, Operation,
-    Principal, Stray,
+    Answer, BATCH, Batch, CallKey, Disposition, Handle, Host, Implementation, IncomingRequest,
+    Operation, Principal, Stray,
 };
 use crate::error::ConnectionError;
 use crate::handler::Executor;
@@ -153,7 +153,7 @@ impl<E: Executor> ServerHost<E> {
 
     fn list(
         &self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'_>,
         offered: bool,
         pages: &Pages,
@@ -170,7 +170,7 @@ impl<E: Executor> ServerHost<E> {
 
 impl<E: Executor> ServerHost<E> {
     /// R-SUB-01, R-SUB-12
-    fn listen(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn listen(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
         let has_tasks = reader::find_path(params, &["notifications", "taskIds"]).is_some();
         if has_tasks && self.registry.has_tasks() && !declares(&request, extension::TASKS) {
@@ -191,7 +191,7 @@ impl<E: Executor> ServerHost<E> {
     fn subscribe(
         &mut self,
         method: Method,
-        request: Incoming<'_>,
+        request: IncomingRequest<'_>,
         answer: Answer<'_>,
     ) -> Disposition {
         let Some(uri) = request.message.uri() else {
@@ -217,7 +217,7 @@ impl<E: Executor> ServerHost<E> {
 
 impl<E: Executor> ServerHost<E> {
     /// Answers a request or defers it.
-    fn decide(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn decide(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         self.refresh();
         let registry = self.registry.clone();
         let is_action = request.message.dialect() != Dialect::Rpc;
@@ -321,7 +321,7 @@ impl<E: Executor> ServerHost<E> {
 }
 
 impl<E: Executor> Host for ServerHost<E> {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let before = self.proven.len();
         let disposition = self.decide(request, answer);
         if disposition == Disposition::Answered {

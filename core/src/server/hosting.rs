@@ -6,7 +6,8 @@ use super::builder::Server;
 use super::executor::HandlerExecutor;
 use super::host::ServerHost;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Disposition, Handle, Incoming, Operation, Source, StreamId,
+    Answer, Batch, CallKey, Config, Disposition, Handle, IncomingRequest, Operation, Source,
+    StreamId,
 };
 use crate::handler::{Executor, Head, Spawner};
 use crate::mcp::Method;
@@ -72,7 +73,7 @@ impl Hosting for Hosted {
 impl Executor for AnyExecutor {
     fn first<'a>(
         &mut self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         (**self).first(request, answer)
@@ -97,7 +98,7 @@ impl Executor for AnyExecutor {
     fn inline<'a>(
         &mut self,
         operation: Operation,
-        request: Incoming<'_>,
+        request: IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         (**self).inline(operation, request, answer)

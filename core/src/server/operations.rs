@@ -7,7 +7,7 @@ use super::content::ToolResult;
 use super::host::ServerHost;
 use super::registry::quoted;
 use super::tasks::{Rule, declares, missing_extension};
-use crate::connection::{Answer, Disposition, Incoming, Operation};
+use crate::connection::{Answer, Disposition, IncomingRequest, Operation};
 use crate::handler::Executor;
 use crate::json::{JsonStr, reader, string};
 use crate::limits::CHECK_HERE_BYTES;
@@ -19,7 +19,7 @@ impl<E: Executor> ServerHost<E> {
     pub(super) fn operate(
         &mut self,
         operation: Operation,
-        request: Incoming<'_>,
+        request: IncomingRequest<'_>,
         answer: Answer<'_>,
     ) -> Disposition {
         match self.executor().inline(operation, request, answer) {
@@ -28,7 +28,11 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    pub(super) fn call_tool(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn call_tool(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let Some(name) = request.message.name() else {
             return answer.error(
                 ErrorKind::InvalidParams,
@@ -76,7 +80,7 @@ impl<E: Executor> ServerHost<E> {
         self.operate(operation, request, answer)
     }
 
-    pub(super) fn read(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn read(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let Some(uri) = request.message.uri() else {
             return answer.error(ErrorKind::InvalidParams, "the uri is missing", None);
         };
@@ -91,7 +95,11 @@ impl<E: Executor> ServerHost<E> {
         }
     }
 
-    pub(super) fn get_prompt(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn get_prompt(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let Some(name) = request.message.name() else {
             return answer.error(
                 ErrorKind::InvalidParams,
@@ -137,7 +145,11 @@ impl<E: Executor> ServerHost<E> {
     }
 
     /// Serves a method that no revision defines, but perhaps an extension (R-EXT-04).
-    pub(super) fn extension(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn extension(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let registry = self.registry.clone();
         let name = request.message.method().unwrap_or_default();
         match registry.method(&name) {
@@ -152,7 +164,11 @@ impl<E: Executor> ServerHost<E> {
     }
 
     /// R-CMP-03
-    pub(super) fn complete(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    pub(super) fn complete(
+        &mut self,
+        request: IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
         let profile = self.handle.config().profile.in_revision(request.revision);
         let asked = match CompletionRequest::parse(params, profile) {
@@ -170,7 +186,7 @@ impl<E: Executor> ServerHost<E> {
     }
 }
 
-pub(super) fn not_offered(answer: Answer<'_>, request: &Incoming<'_>) -> Disposition {
+pub(super) fn not_offered(answer: Answer<'_>, request: &IncomingRequest<'_>) -> Disposition {
     let name = request.message.method().unwrap_or(Cow::Borrowed("?"));
     answer.refuse(Failure {
         kind: ErrorKind::MethodNotFound,

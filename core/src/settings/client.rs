@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::parsed;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::Opening;
+use crate::connection::OpeningMode;
 use crate::io::trace_to;
 use crate::limits::Limits;
 use crate::mcp::{Era, Profile, Revision, Revisions, Root};
@@ -27,7 +27,7 @@ pub struct ClientSettings<T> {
     /// How the connection opens: `probe`, `handshake`, `stateless` or `actions`. By default the handshake
     /// if `revision` has one, else `probe`.
     #[serde(default, deserialize_with = "opening")]
-    pub opening: Option<Opening>,
+    pub opening: Option<OpeningMode>,
     /// The variant of the protocol to speak.
     #[serde(default, deserialize_with = "parsed")]
     pub profile: Option<Profile>,
@@ -100,21 +100,21 @@ impl<T: Copy + Into<Duration>> ClientSettings<T> {
         Ok(builder)
     }
 
-    fn opening(&self) -> Opening {
+    fn opening(&self) -> OpeningMode {
         match (self.opening, self.revision.map(Revision::era)) {
             (Some(opening), _) => opening,
-            (None, Some(Era::Handshake)) => Opening::Handshake,
-            (None, _) => Opening::default(),
+            (None, Some(Era::Handshake)) => OpeningMode::Handshake,
+            (None, _) => OpeningMode::default(),
         }
     }
 }
 
-fn opening<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Opening>, D::Error> {
+fn opening<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OpeningMode>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     let Some(name) = name else { return Ok(None) };
     let opening = match name.as_str() {
-        "actions" => Some(Opening::Actions),
-        name => Opening::parse(name),
+        "actions" => Some(OpeningMode::Actions),
+        name => OpeningMode::parse(name),
     };
     let known = &["probe", "handshake", "stateless", "actions"];
     let unknown = || serde::de::Error::unknown_variant(&name, known);

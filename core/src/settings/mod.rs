@@ -73,7 +73,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::connection::Opening;
+    use crate::connection::OpeningMode;
     use crate::server::{Resource, Tool};
 
     fn wrong<T: for<'a> Deserialize<'a>>(json: &str) -> String {
@@ -145,7 +145,7 @@ mod tests {
         let opening = |json| read::<ClientSettings<Seconds>>(json).unwrap().opening;
         assert_eq!(opening(r#"{"name":"c","version":"1"}"#), None);
         let json = r#"{"name":"c","version":"1","opening":"actions","roots":[{"uri":"file:///a"}],"timeout":3}"#;
-        assert_eq!(opening(json), Some(Opening::Actions));
+        assert_eq!(opening(json), Some(OpeningMode::Actions));
         assert!(
             read::<ClientSettings<Seconds>>(json)
                 .unwrap()

@@ -4,7 +4,7 @@
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use mcpbolt::correlate::{Incoming, Outgoing, OwnedOutgoing, TimerWheel};
+use mcpbolt::correlate::{InFlight, OwnedOutgoing, PendingRequests, TimerWheel};
 
 use crate::COUNT;
 
@@ -22,7 +22,7 @@ fn allocations_once_warm(mut round: impl FnMut()) -> usize {
 
 #[test]
 fn outgoing_requests() {
-    let table = Outgoing::<Result<u64, u64>>::new(1000);
+    let table = PendingRequests::<Result<u64, u64>>::new(1000);
     let mut cx = Context::from_waker(Waker::noop());
     let mut keys = Vec::with_capacity(1000);
     let count = allocations_once_warm(|| {
@@ -61,7 +61,7 @@ fn outgoing_requests_of_one_owner() {
 /// and then never again.
 #[test]
 fn incoming_requests() {
-    let mut table = Incoming::<u64, u64>::new(1000);
+    let mut table = InFlight::<u64, u64>::new(1000);
     let mut keys = Vec::with_capacity(1000);
     let mut next = 0;
     let mut round = || {

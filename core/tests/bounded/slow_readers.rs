@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Host, Incoming,
+    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Host, IncomingRequest,
     Operation, Progress, StreamId,
 };
 use mcpbolt::error::ConnectionError;
@@ -26,7 +26,7 @@ struct Keeper {
 }
 
 impl Host for Keeper {
-    fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _request: IncomingRequest<'_>, _answer: Answer<'_>) -> Disposition {
         Disposition::Deferred(Operation::Own(0))
     }
 

@@ -16,8 +16,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Opening, RequestOptions, Response, StreamId,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, OpeningMode, RequestOptions, Response, StreamId,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::mcp::Side;
@@ -32,7 +32,7 @@ const SLACK: u32 = 10;
 struct Nobody;
 
 impl Host for Nobody {
-    fn request(&mut self, _request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         answer.result(|_| ())
     }
 
@@ -171,7 +171,7 @@ fn caller(connections: impl Iterator<Item = (Handle, Vec<Response>, Instant)>) -
 #[test]
 fn every_call_to_a_dying_peer_ends_once_and_soon() {
     let mut config = Config::new(Side::Client, "client", "1");
-    config.opening = Opening::Stateless;
+    config.opening = OpeningMode::Stateless;
     let config = Arc::new(config);
     let (hand_over, calls) = channel();
     let tally = thread::scope(|scope| {

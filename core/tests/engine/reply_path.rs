@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Operation, Progress, StreamId,
+    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Operation, Progress, StreamId,
 };
 use mcpbolt::mcp::{ErrorKind, Side};
 
@@ -53,7 +53,7 @@ struct Dealer {
 }
 
 impl Host for Dealer {
-    fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _request: IncomingRequest<'_>, _answer: Answer<'_>) -> Disposition {
         Disposition::Deferred(Operation::Own(0))
     }
 

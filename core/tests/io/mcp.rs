@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, Incoming};
+use mcpbolt::connection::{Answer, Batch, CallKey, Config, Disposition, Host, IncomingRequest};
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::io::{ChildCommand, Running, Stderr, StdioOptions, serve_stdio};
 use mcpbolt::mcp::{ErrorKind, Side};
@@ -56,7 +56,7 @@ pub fn serve(grace: Duration, once: bool) {
 struct Nothing;
 
 impl Host for Nothing {
-    fn request(&mut self, _: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         answer.error(ErrorKind::MethodNotFound, "not offered", None)
     }
     fn dispatch(&mut self, _: Batch) {}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{ActionFailure, BreakerPolicy, Client, RetryPolicy, block_on};
-use mcpbolt::connection::{Opening, Trace};
+use mcpbolt::connection::{OpeningMode, Trace};
 use mcpbolt::error::RequestError;
 use mcpbolt::server::{Arguments, HandlerError, Json, Server, Tool};
 use serde_json::json;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::actions_server::{builder, server};
 
 fn client(server: &Server) -> Client {
-    let builder = Client::builder("test", "1").opening(Opening::Actions);
+    let builder = Client::builder("test", "1").opening(OpeningMode::Actions);
     block_on(builder.connect(server)).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn what_is_sent() {
         }
     });
     let builder = Client::builder("test", "1")
-        .opening(Opening::Actions)
+        .opening(OpeningMode::Actions)
         .trace(trace);
     let client = block_on(builder.connect(&server("sent"))).unwrap();
     let sum = client

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::Opening;
+use mcpbolt::connection::OpeningMode;
 use mcpbolt::mcp::Revision;
 use mcpbolt::server::{Arguments, Builder, HandlerError, Json, Server, Tool};
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ fn schemas_come_in_pages_where_lists_do() {
         assert_eq!(answer["error"]["details"]["parameter"], "cursor");
     }
     let all = |server: &Server| {
-        let client = Client::builder("reader", "1").opening(Opening::Actions);
+        let client = Client::builder("reader", "1").opening(OpeningMode::Actions);
         let client = block_on(client.connect(server)).unwrap();
         block_on(client.action_schemas()).unwrap()
     };

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use mcpbolt::connection::{Config, Opening, RequestOptions};
+use mcpbolt::connection::{Config, OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::limits::{MAX_ID_BYTES, MAX_LISTENS, MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS};
@@ -88,7 +88,7 @@ fn ids_are_bounded_in_length() {
 #[test]
 fn requests_of_this_side_are_bounded_in_number() {
     let mut config = Config::new(Side::Client, "client", "1");
-    config.opening = Opening::Stateless;
+    config.opening = OpeningMode::Stateless;
     config.limits.max_outgoing = 3;
     let mut end = End::new(config, Instant::now());
     end.step(Instant::now());

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, Incoming, Opening,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, IncomingRequest,
+    OpeningMode,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::io::{Workers, WorkersConfig, join};
@@ -28,7 +29,7 @@ struct Script {
 }
 
 impl Host for Script {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let params = request.message.params().unwrap_or("{}");
         let mut params: Value = serde_json::from_str(params).unwrap();
         params.as_object_mut().unwrap().remove("_meta");
@@ -221,7 +222,7 @@ fn lists_are_kept_as_long_as_the_server_says() {
 #[test]
 fn a_handshake_says_what_it_must_and_no_id_comes_twice() {
     let mut client = Client::config("client", "1");
-    client.opening = Opening::Handshake;
+    client.opening = OpeningMode::Handshake;
     let server = Config::new(Side::Server, "server", "2");
     let mut world = World::new(client, server);
     world.run();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Connection, Disposition, Framing, Host, Incoming,
+    Answer, Batch, CallKey, Connection, Disposition, Framing, Host, IncomingRequest,
 };
 use mcpbolt::io::{Workers, WorkersConfig};
 use mcpbolt::limits::Rate;
@@ -265,7 +265,7 @@ struct Careless {
 }
 
 impl Host for Careless {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         self.open.request(request, answer)
     }
 

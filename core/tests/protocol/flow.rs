@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpbolt::connection::{
-    Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, Incoming, Opening,
-    Operation, Progress, RequestOptions, Response, Source,
+    Answer, Batch, Budget, CallKey, Config, Connection, Disposition, Host, IncomingRequest,
+    OpeningMode, Operation, Progress, RequestOptions, Response, Source,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::limits::{COPY_OUT_BYTES, Limits, SHRINK_AFTER, TotalLimits, WAITING_REQUEST_BYTES};
@@ -24,7 +24,7 @@ fn world(limit: impl FnOnce(&mut Limits)) -> World {
     let mut config = Config::new(Side::Server, "server", "1");
     limit(&mut config.limits);
     let mut client = Config::new(Side::Client, "client", "1");
-    client.opening = Opening::Stateless;
+    client.opening = OpeningMode::Stateless;
     let mut world = World::new(client, config);
     world.run();
     world
@@ -176,7 +176,7 @@ fn answers_and_cancels_of_one_read_come_before_its_requests() {
         begun: usize,
     }
     impl Host for Watch {
-        fn request(&mut self, _request: Incoming<'_>, _answer: Answer<'_>) -> Disposition {
+        fn request(&mut self, _request: IncomingRequest<'_>, _answer: Answer<'_>) -> Disposition {
             Disposition::Deferred(Operation::Own(0))
         }
         fn dispatch(&mut self, batch: Batch) {
@@ -714,7 +714,7 @@ fn under_back_pressure_only_the_newest_progress_is_kept() {
     let mut config = Config::new(Side::Server, "server", "1");
     config.limits.output_mark_bytes = 0;
     let mut client = Config::new(Side::Client, "client", "1");
-    client.opening = Opening::Stateless;
+    client.opening = OpeningMode::Stateless;
     let mut world = World::new(client, config);
     world.run();
     let progress: mcpbolt::connection::ProgressFn = Arc::new(|_: Progress<'_>| ());

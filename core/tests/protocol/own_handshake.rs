@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use mcpbolt::connection::{
-    Answer, Batch, Connection, Disposition, Framing, Handle, Incoming, Operation, StreamId,
+    Answer, Batch, Connection, Disposition, Framing, Handle, IncomingRequest, Operation, StreamId,
 };
 use mcpbolt::handler::Executor;
 use mcpbolt::mcp::{ErrorKind, Method, Revision};
@@ -39,7 +39,7 @@ impl Executor for Whole {
 
     fn first<'a>(
         &mut self,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'a>,
     ) -> Result<Disposition, Answer<'a>> {
         self.note(request.message.method().unwrap_or_default());

@@ -8,7 +8,7 @@ use mcpbolt::client::{
     CallToolResult, Client, ClientHost, GetPromptResult, PromptInfo, ResourceContents as Contents,
     ResourceInfo, ToolInfo,
 };
-use mcpbolt::connection::{Config, Connection, Framing, Opening, RequestOptions, StreamId};
+use mcpbolt::connection::{Config, Connection, Framing, OpeningMode, RequestOptions, StreamId};
 use mcpbolt::error::RequestError;
 use mcpbolt::mcp::{Method, Profile, Revision, Revisions, Side};
 use mcpbolt::policy::{Permissions, Policy};
@@ -333,7 +333,7 @@ impl ByHand {
     fn new(profile: Profile) -> Self {
         let mut config = Config::new(Side::Client, "by hand", "1");
         config.profile = profile;
-        config.opening = Opening::Handshake;
+        config.opening = OpeningMode::Handshake;
         let mut connection = Connection::new(Arc::new(config), Instant::now());
         Self {
             stream: connection.open_stream(Framing::Line),
@@ -552,7 +552,7 @@ fn three_kinds_of_failure_are_kept_apart() {
         .unwrap();
     let mut config = Client::config("c", "1");
     config.profile = Profile::Patterns;
-    config.opening = Opening::Handshake;
+    config.opening = OpeningMode::Handshake;
     let handle = mcpbolt::io::connect_pair(&server, config).unwrap();
     let client = mcpbolt::client::block_on(Client::open(handle)).unwrap();
     let call = |name: &str| client.call_tool(name, &json!({})).wait();

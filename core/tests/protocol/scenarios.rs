@@ -598,7 +598,7 @@ fn a_string_of_digits_is_our_id_only_where_that_is_allowed() {
 fn initialize_is_never_cancelled_by_anybody() {
     // R-LIF-13
     let mut client = Config::new(Side::Client, "client", "1");
-    client.opening = mcpbolt::connection::Opening::Handshake;
+    client.opening = mcpbolt::connection::OpeningMode::Handshake;
     let mut client = End::new(client, Instant::now());
     let now = Instant::now();
     client.step(now);

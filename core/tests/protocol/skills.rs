@@ -1,7 +1,7 @@
 //! Extensions that both sides declare, and the skills extension.
 
 use mcpbolt::client::{Client, ClientHost, block_on};
-use mcpbolt::connection::{Answer, Batch, CallKey, Connection, Disposition, Host, Incoming};
+use mcpbolt::connection::{Answer, Batch, CallKey, Connection, Disposition, Host, IncomingRequest};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::join;
 use mcpbolt::mcp::{ErrorKind, Method, Revision, extension};
@@ -200,7 +200,7 @@ struct Liar {
 }
 
 impl Host for Liar {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         let skill = pdf();
         let mut registry = Registry::new();
         registry.add_skill(skill).unwrap();

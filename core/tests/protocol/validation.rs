@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use mcpbolt::client::{Client, ClientHost, block_on};
 use mcpbolt::connection::{
-    Answer, Batch, CallKey, Connection, Disposition, Host, Incoming, Operation,
+    Answer, Batch, CallKey, Connection, Disposition, Host, IncomingRequest, Operation,
 };
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::{Executor, HandlerError};
@@ -159,7 +159,7 @@ fn a_protocol_error_of_a_tool_keeps_its_data() {
 struct Liar;
 
 impl Host for Liar {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         match (request.method, request.message.name().as_deref()) {
             (Some(Method::ListTools), _) => answer.result(|result| {
                 let schema = |json: &str| {

@@ -13,8 +13,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use mcpbolt::connection::{
-    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Operation, RequestOptions, Response, Stray, StreamId,
+    Answer, Batch, Call, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Operation, RequestOptions, Response, Stray, StreamId,
 };
 use mcpbolt::error::{ConnectionError, RequestError};
 use mcpbolt::mcp::{ErrorKind, Revision, Revisions, Side};
@@ -30,7 +30,7 @@ pub struct Recorder {
 }
 
 impl Host for Recorder {
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         if request.message.method().as_deref() == Some("inline") {
             return answer.error(ErrorKind::Internal, "inline", None);
         }

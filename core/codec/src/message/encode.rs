@@ -186,7 +186,15 @@ pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data:
         ErrorId::Null => out.extend_from_slice(b"\"id\":null,"),
         ErrorId::Omit => {}
     }
-    out.extend_from_slice(b"\"error\":{\"code\":");
+    out.extend_from_slice(b"\"error\":");
+    error_object(out, code, message, data);
+    out.push(b'}');
+}
+
+/// Appends the `error` member of an error response alone; see [`error`].
+#[inline]
+pub fn error_object(out: &mut Vec<u8>, code: i64, message: &str, data: Option<&str>) {
+    out.extend_from_slice(b"{\"code\":");
     number::append(out, code);
     out.extend_from_slice(b",\"message\":");
     string::append(out, &sentence(message));
@@ -194,7 +202,7 @@ pub fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str, data:
         out.extend_from_slice(b",\"data\":");
         writer::append_compact(out, data);
     }
-    out.extend_from_slice(b"}}");
+    out.push(b'}');
 }
 
 /// Appends `message` byte for byte, with `id` in place of its own id; a message without an id is

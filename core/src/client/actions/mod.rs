@@ -86,12 +86,12 @@ pub(super) struct Actions {
 
 impl Client {
     /// Calls an action of a server of the action dialect. The client must be built with
-    /// [`Opening::Actions`](crate::connection::Opening::Actions). `params` is a JSON object.
+    /// [`OpeningMode::Actions`](crate::connection::OpeningMode::Actions). `params` is a JSON object.
     ///
     /// ```
     /// # #[cfg(all(feature = "server", feature = "stdio"))] {
     /// use mcpbolt::client::{Client, block_on};
-    /// use mcpbolt::connection::Opening;
+    /// use mcpbolt::connection::OpeningMode;
     /// use mcpbolt::server::{Arguments, Json, Server, Tool};
     /// use serde_json::json;
     ///
@@ -99,7 +99,7 @@ impl Client {
     ///     .actions(true)
     ///     .tool(Tool::new("calculator.add"), |_: Arguments, _| async { Json(json!({"result": 3})) })
     ///     .build()?;
-    /// let client = Client::builder("me", "1").opening(Opening::Actions).connect(&server);
+    /// let client = Client::builder("me", "1").opening(OpeningMode::Actions).connect(&server);
     /// let client = block_on(client)?;
     /// let sum = client.action("calculator.add", &json!({"a": 1, "b": 2})).wait()?;
     /// assert_eq!(sum.data()["result"], 3);

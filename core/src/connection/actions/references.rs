@@ -13,11 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::action::REFERENCE;
-use crate::action::encode;
 use crate::connection::{Budget, Held};
 use crate::json::{number, string};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_BYTES, later};
-use crate::message::Dialect;
 use crate::unguessable;
 
 /// Lower bound of `max_bytes`: shorter answers are always sent whole.
@@ -166,35 +164,12 @@ impl References {
         String::from_utf8(out).ok()
     }
 
-    /// Replaces the data of the answer appended at `at` by a reference if the answer is too long.
-    /// Operations of a batch keep their data.
-    pub fn refer(
-        &self,
-        out: &mut Vec<u8>,
-        at: usize,
-        (dialect, whose): (Dialect, Option<&str>),
-        budget: &Arc<Budget>,
-    ) {
-        let streamed = match dialect {
-            Dialect::Action => false,
-            Dialect::ActionStream => true,
-            _ => return,
-        };
-        if out.len() - at <= self.max_bytes {
-            return;
-        }
-        let mut head = Vec::new();
-        encode::open_success(&mut head, streamed, Some(""));
-        let data = out
-            .get(at..)
-            .and_then(|answer| answer.strip_prefix(&head[..]));
-        let data = data.and_then(|data| std::str::from_utf8(data).ok());
-        if let Some(reference) =
-            data.and_then(|data| self.keep(data, whose, Instant::now(), budget))
-        {
-            out.truncate(at);
-            encode::open_success(out, streamed, Some(&reference));
-        }
+    /// Stores data that are too long for one answer, and returns the reference to send instead; `None` if
+    /// the data are to be sent.
+    pub fn refer(&self, data: &str, whose: Option<&str>, budget: &Arc<Budget>) -> Option<String> {
+        (data.len() > self.max_bytes)
+            .then(|| self.keep(data, whose, Instant::now(), budget))
+            .flatten()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Tests of [`Incoming`].
+//! Tests of [`InFlight`].
 
 use std::collections::HashMap;
 
-use super::super::{Incoming, IncomingKey, Refused};
+use super::super::{InFlight, IncomingKey, Refused};
 use super::support::{Random, rounds};
 
 /// The simplest id that has a type.
@@ -15,7 +15,7 @@ use Id::{Integer, Text};
 
 #[test]
 fn ids_differ_by_type_and_none_is_special() {
-    let mut table = Incoming::<Id, &str>::new(9);
+    let mut table = InFlight::<Id, &str>::new(9);
     let ids = [Integer(9), Text("9"), Integer(0), Text("0"), Text("")];
     let keys: Vec<_> = ids
         .iter()
@@ -32,7 +32,7 @@ fn ids_differ_by_type_and_none_is_special() {
 
 #[test]
 fn a_duplicate_is_refused_and_the_first_is_untouched() {
-    let mut table = Incoming::new(9);
+    let mut table = InFlight::new(9);
     let first = table.insert(Integer(1), "first").unwrap();
     assert_eq!(
         table.insert(Integer(1), "second"),
@@ -44,7 +44,7 @@ fn a_duplicate_is_refused_and_the_first_is_untouched() {
 
 #[test]
 fn an_id_may_be_used_again_and_the_old_key_finds_nothing() {
-    let mut table = Incoming::new(1);
+    let mut table = InFlight::new(1);
     let first = table.insert(Integer(1), "first").unwrap();
     assert!(table.remove(first).is_some());
     let second = table.insert(Integer(1), "second").unwrap();
@@ -56,7 +56,7 @@ fn an_id_may_be_used_again_and_the_old_key_finds_nothing() {
 
 #[test]
 fn a_full_table_refuses_but_still_sees_duplicates() {
-    let mut table = Incoming::new(1);
+    let mut table = InFlight::new(1);
     let key = table.insert(Integer(1), ()).unwrap();
     assert_eq!(table.insert(Integer(2), ()), Err(Refused::Full));
     assert_eq!(table.insert(Integer(1), ()), Err(Refused::Duplicate(key)));
@@ -66,7 +66,7 @@ fn a_full_table_refuses_but_still_sees_duplicates() {
 
 #[test]
 fn draining_ends_every_request() {
-    let mut table = Incoming::new(9);
+    let mut table = InFlight::new(9);
     let keys: Vec<_> = (0..5)
         .map(|n| table.insert(Integer(n), n).unwrap())
         .collect();
@@ -91,7 +91,7 @@ fn it_does_what_a_hash_map_does() {
     ];
     for _ in 0..rounds(200) {
         let max = 1 + random.below(40);
-        let mut table = Incoming::new(max);
+        let mut table = InFlight::new(max);
         let mut model = HashMap::<Id, (IncomingKey, u64)>::new();
         let mut keys = Vec::new();
         for step in 0..500 {

@@ -27,9 +27,9 @@ use loom::model::Builder;
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-use super::super::{CancelToken, Outgoing, RequestKey, Unregistered};
+use super::super::{CancelToken, PendingRequests, RequestKey, Unregistered};
 
-type Table = Outgoing<Arc<Outcome>>;
+type Table = PendingRequests<Arc<Outcome>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -131,7 +131,7 @@ fn explore(threads: usize, model: impl Fn() + Send + Sync + 'static) {
 
 /// A table of `slots` slots that are already allocated, because loom does not model `OnceLock`.
 fn table(slots: usize) -> Arc<Table> {
-    let table = Outgoing::new(slots);
+    let table = PendingRequests::new(slots);
     let keys: Vec<_> = (0..slots).map(|_| table.register().unwrap()).collect();
     assert!(keys.iter().rev().all(|&key| table.cancel(key)));
     Arc::new(table)

@@ -1,4 +1,4 @@
-//! Single-threaded tests of [`Outgoing`].
+//! Single-threaded tests of [`PendingRequests`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -6,23 +6,23 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::key::{MAX_GENERATION, MAX_SLOTS};
-use super::super::{Outgoing, OwnedOutgoing, RequestKey, Unregistered};
+use super::super::{OwnedOutgoing, PendingRequests, RequestKey, Unregistered};
 use super::support::Woken;
 
-fn poll<T>(table: &Outgoing<T>, key: RequestKey) -> Poll<Option<T>> {
+fn poll<T>(table: &PendingRequests<T>, key: RequestKey) -> Poll<Option<T>> {
     table.poll(key, &mut Context::from_waker(Waker::noop()))
 }
 
 #[test]
 fn the_first_ids_are_one_two_three() {
-    let table = Outgoing::<()>::new(9);
+    let table = PendingRequests::<()>::new(9);
     let ids: Vec<_> = (0..3).map(|_| table.register().unwrap().get()).collect();
     assert_eq!(ids, [1, 2, 3]);
 }
 
 #[test]
 fn an_answer_wakes_the_waiter_and_is_taken_once() {
-    let table = Outgoing::new(9);
+    let table = PendingRequests::new(9);
     let key = table.register().unwrap();
     let (woken, waker) = Woken::new();
     let mut cx = Context::from_waker(&waker);
@@ -35,7 +35,7 @@ fn an_answer_wakes_the_waiter_and_is_taken_once() {
 
 #[test]
 fn only_the_waker_of_the_last_poll_is_woken() {
-    let table = Outgoing::new(9);
+    let table = PendingRequests::new(9);
     let key = table.register().unwrap();
     let ((first, old), (second, new)) = (Woken::new(), Woken::new());
     for waker in [&old, &old, &new, &new] {
@@ -51,7 +51,7 @@ fn only_the_waker_of_the_last_poll_is_woken() {
 
 #[test]
 fn the_first_outcome_stands_and_later_ones_are_strays() {
-    let table = Outgoing::new(9);
+    let table = PendingRequests::new(9);
     let key = table.register().unwrap();
     assert_eq!(table.complete(key, 1), Ok(()));
     assert_eq!(table.complete(key, 2), Err(2));
@@ -61,7 +61,7 @@ fn the_first_outcome_stands_and_later_ones_are_strays() {
 
 #[test]
 fn an_answer_of_an_earlier_use_of_the_slot_is_a_stray() {
-    let table = Outgoing::new(1);
+    let table = PendingRequests::new(1);
     let first = table.register().unwrap();
     assert!(table.cancel(first));
     let second = table.register().unwrap();
@@ -75,7 +75,7 @@ fn an_answer_of_an_earlier_use_of_the_slot_is_a_stray() {
 
 #[test]
 fn forged_ids_are_strays() {
-    let table = Outgoing::new(100);
+    let table = PendingRequests::new(100);
     table.register().unwrap();
     for id in [
         2,
@@ -96,7 +96,7 @@ fn forged_ids_are_strays() {
 
 #[test]
 fn cancelling_tells_whether_the_peer_must_hear_of_it() {
-    let table = Outgoing::new(9);
+    let table = PendingRequests::new(9);
     let (pending, settled) = (table.register().unwrap(), table.register().unwrap());
     let outcome = Arc::new(());
     table.complete(settled, outcome.clone()).unwrap();
@@ -110,7 +110,7 @@ fn cancelling_tells_whether_the_peer_must_hear_of_it() {
 #[test]
 fn a_full_table_refuses_and_recovers() {
     for max in [1, 63, 64, 65, 300] {
-        let table = Outgoing::<()>::new(max);
+        let table = PendingRequests::<()>::new(max);
         let keys: Vec<_> = (0..max).map(|_| table.register().unwrap()).collect();
         assert_eq!(table.pending_count(), max);
         assert_eq!(table.register(), Err(Unregistered::Full));
@@ -118,12 +118,15 @@ fn a_full_table_refuses_and_recovers() {
         assert!((0..max).all(|_| table.register().is_ok()));
         assert_eq!(table.register(), Err(Unregistered::Full));
     }
-    assert_eq!(Outgoing::<()>::new(0).register(), Err(Unregistered::Full));
+    assert_eq!(
+        PendingRequests::<()>::new(0).register(),
+        Err(Unregistered::Full)
+    );
 }
 
 #[test]
 fn closing_settles_every_pending_request_and_refuses_new_ones() {
-    let table = Outgoing::new(200);
+    let table = PendingRequests::new(200);
     let keys: Vec<_> = (0..150).map(|_| table.register().unwrap()).collect();
     table.complete(keys[0], "answer").unwrap();
     assert!(table.cancel(keys[1]));
@@ -148,7 +151,7 @@ fn closing_settles_every_pending_request_and_refuses_new_ones() {
 
 #[test]
 fn dropping_the_table_drops_outcomes_and_wakers() {
-    let table = Outgoing::new(9);
+    let table = PendingRequests::new(9);
     let (outcome, (woken, waker)) = (Arc::new(()), Woken::new());
     let (settled, waiting) = (table.register().unwrap(), table.register().unwrap());
     table.complete(settled, outcome.clone()).unwrap();
@@ -167,7 +170,7 @@ fn dropping_the_table_drops_outcomes_and_wakers() {
 
 #[test]
 fn a_parked_thread_can_wait() {
-    let table = Arc::new(Outgoing::new(9));
+    let table = Arc::new(PendingRequests::new(9));
     let key = table.register().unwrap();
     let waiter = thread::spawn({
         let table = table.clone();
@@ -221,7 +224,7 @@ fn the_single_owner_table_hands_each_waiter_out_once() {
 
 #[test]
 fn a_table_has_no_more_slots_than_may_be() {
-    let table = Outgoing::<()>::new(usize::MAX);
+    let table = PendingRequests::<()>::new(usize::MAX);
     let taken = (0..=MAX_SLOTS).take_while(|_| table.register().is_ok());
     assert_eq!(taken.count(), MAX_SLOTS as usize);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use super::super::{Outgoing, RequestKey, Unregistered};
+use super::super::{PendingRequests, RequestKey, Unregistered};
 use super::support::{Random, rounds};
 
 const WAITERS: usize = 3;
@@ -61,7 +61,7 @@ impl Wake for Unpark {
 }
 
 struct Scene {
-    table: Outgoing<Outcome>,
+    table: PendingRequests<Outcome>,
     alive: Arc<AtomicI64>,
     /// The key each waiter used last, as a target for the settlers; `DONE` when the waiter has
     /// finished.
@@ -150,7 +150,7 @@ impl Scene {
 /// Sums over all waiters, and the number of requests that the settlers won.
 fn run(count: usize, random: &mut Random, close: bool) -> (Tally, u64) {
     let scene = Scene {
-        table: Outgoing::new(SLOTS),
+        table: PendingRequests::new(SLOTS),
         alive: Arc::default(),
         aims: [const { AtomicU64::new(0) }; WAITERS],
     };

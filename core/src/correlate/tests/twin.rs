@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use super::super::{Outgoing, OwnedOutgoing, RequestKey, Unregistered};
+use super::super::{OwnedOutgoing, PendingRequests, RequestKey, Unregistered};
 use super::support::{Random, Woken, rounds};
 
-/// The behaviour of [`Outgoing`], behind one lock.
+/// The behaviour of [`PendingRequests`], behind one lock.
 struct Twin<T> {
     max: usize,
     inner: Mutex<Inner<T>>,
@@ -110,7 +110,7 @@ fn the_lock_free_table_does_what_its_safe_twin_does() {
     let mut random = Random::new();
     for round in 0..rounds(400) {
         let max = 1 + random.below(100);
-        let table = Outgoing::new(max);
+        let table = PendingRequests::new(max);
         let twin = Twin::new(max);
         let wakers = [Woken::new(), Woken::new()];
         let twin_wakers = [Woken::new(), Woken::new()];
@@ -158,7 +158,7 @@ fn the_single_owner_table_does_what_the_shared_one_does() {
     let mut random = Random::new();
     for _ in 0..rounds(400) {
         let max = 1 + random.below(100);
-        let shared = Outgoing::new(max);
+        let shared = PendingRequests::new(max);
         let mut owned = OwnedOutgoing::new(max);
         let mut keys = vec![RequestKey::from_wire(1 + random.next() % 999).unwrap()];
         for step in 0..1 + random.below(600) as u64 {

@@ -16,8 +16,8 @@ use super::wait::{Alarm, Notifier};
 use crate::buffer::Input;
 use crate::connection::Principal;
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host, Incoming,
-    Source, Stray, StreamId,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Framing, Handle, Host,
+    IncomingRequest, Source, Stray, StreamId,
 };
 use crate::correlate::{CancelToken, Cancelled};
 use crate::error::ConnectionError;
@@ -42,7 +42,7 @@ impl Host for Checked {
         headers::check(&self.headers, message, self.inner.registry())
     }
 
-    fn request(&mut self, request: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, request: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         self.reached = true;
         self.inner.request(request, answer)
     }
@@ -151,7 +151,7 @@ impl Exchange {
     pub fn renew(&mut self) -> bool {
         // Checked first: the owner of a handle could act on the connection at any time.
         let renewed = self.connection.handles() == self.handles
-            && self.connection.renew(Framing::Whole, Instant::now())
+            && self.connection.reset(Framing::Whole, Instant::now())
             && self.host.inner.renew();
         if renewed {
             self.bell.reset();

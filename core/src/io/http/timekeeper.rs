@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::wait::{Alarm, Notifier};
 use crate::connection::{
-    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, Incoming,
+    Answer, Batch, CallKey, Config, Connection, Disposition, Handle, Host, IncomingRequest,
 };
 use crate::mcp::ErrorKind;
 
@@ -68,7 +68,7 @@ impl Drop for Timekeeper {
 struct Nobody;
 
 impl Host for Nobody {
-    fn request(&mut self, _: Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn request(&mut self, _: IncomingRequest<'_>, answer: Answer<'_>) -> Disposition {
         answer.error(ErrorKind::MethodNotFound, "nobody is here", None)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Registry, RegistryError};
 use crate::connection::Budget;
 #[cfg(feature = "skills")]
-use crate::connection::{Answer, Disposition, Incoming};
+use crate::connection::{Answer, Disposition, IncomingRequest};
 use crate::limits::TotalLimits;
 use crate::mcp::{Method, TaskSupport, extension};
 #[cfg(feature = "skills")]
@@ -59,7 +59,7 @@ impl Registry {
     pub(in crate::server) fn answer_skills(
         &self,
         method: Method,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'_>,
     ) -> Disposition {
         let hints = self.cache.members();

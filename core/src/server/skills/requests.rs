@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::{File, Skills};
-use crate::connection::{Answer, Disposition, Incoming};
+use crate::connection::{Answer, Disposition, IncomingRequest};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method};
 use crate::message::Field;
@@ -17,7 +17,7 @@ impl Skills {
         &self,
         method: Method,
         (hints, size): (&str, Option<NonZeroUsize>),
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'_>,
     ) -> Disposition {
         let paging = Paging {
@@ -97,7 +97,7 @@ fn child(out: &mut Vec<u8>, folder: &str, name: &str, file: Option<&File>) {
 /// Returns the URI of a read request and the skill file there, if there is one.
 pub(in crate::server) fn file_of<'a>(
     skills: &'a Skills,
-    request: &Incoming<'_>,
+    request: &IncomingRequest<'_>,
 ) -> Option<(String, &'a File)> {
     let params = request.message.params()?;
     let uri = reader::find(params, "uri").and_then(reader::as_str)?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Asker, Task, Tasks, belongs, keeps};
-use crate::connection::{Answer, Disposition, Handle, Incoming, Operation, Principal};
+use crate::connection::{Answer, Disposition, Handle, IncomingRequest, Operation, Principal};
 use crate::json::reader;
 use crate::mcp::{ErrorKind, Method, TaskForm, TaskSupport, extension};
 use crate::message::Field;
@@ -22,7 +22,7 @@ pub(in crate::server) enum Rule {
 }
 
 impl Rule {
-    pub fn of(support: TaskSupport, request: &Incoming<'_>) -> Self {
+    pub fn of(support: TaskSupport, request: &IncomingRequest<'_>) -> Self {
         let asks = || {
             let params = request.message.params().unwrap_or("{}");
             reader::find(params, "task").is_some()
@@ -45,7 +45,7 @@ impl Rule {
 }
 
 /// Returns whether the client declared this extension on the request (R-TSX-20).
-pub(in crate::server) fn declares(request: &Incoming<'_>, id: &str) -> bool {
+pub(in crate::server) fn declares(request: &IncomingRequest<'_>, id: &str) -> bool {
     let declared = request
         .message
         .raw(Field::ClientCapabilities)
@@ -66,7 +66,7 @@ impl Tasks {
         &self,
         (registry, asks): (&Registry, Asker<'_>),
         method: Method,
-        request: &Incoming<'_>,
+        request: &IncomingRequest<'_>,
         answer: Answer<'_>,
     ) -> Disposition {
         let revision = request.revision;
@@ -121,7 +121,12 @@ impl Tasks {
     }
 
     /// R-TSK-20
-    fn list(&self, asks: Asker<'_>, request: &Incoming<'_>, answer: Answer<'_>) -> Disposition {
+    fn list(
+        &self,
+        asks: Asker<'_>,
+        request: &IncomingRequest<'_>,
+        answer: Answer<'_>,
+    ) -> Disposition {
         let after = match request.message.raw(Field::Cursor) {
             None | Some("null") => Some(0),
             Some(raw) => reader::as_str(raw).and_then(|text| text.parse().ok()),

@@ -436,12 +436,12 @@ fn many_actions_in_flight_on_a_websocket() {
 #[test]
 fn the_engines_own_client_over_http() {
     use mcpbolt::client::{ActionFailure, Client, RetryPolicy, block_on};
-    use mcpbolt::connection::Opening;
+    use mcpbolt::connection::OpeningMode;
     use mcpbolt::io::http::HttpClientOptions;
     let serving = serving("served");
     let url = format!("http://127.0.0.1:{}/mcp", serving.at.port());
     let open = |url: &str| {
-        let builder = Client::builder("test", "1").opening(Opening::Actions);
+        let builder = Client::builder("test", "1").opening(OpeningMode::Actions);
         block_on(builder.http(url, HttpClientOptions::default())).unwrap()
     };
     let client = open(&url);

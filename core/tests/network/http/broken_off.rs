@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mcpbolt::client::{ActionFailure, Client, RetryPolicy, block_on};
-use mcpbolt::connection::{Opening, Principal};
+use mcpbolt::connection::{OpeningMode, Principal};
 use mcpbolt::error::{CarrierFault, RequestError};
 use mcpbolt::io::Backoff;
 use mcpbolt::io::http::{HttpClientOptions, HttpOptions};
@@ -110,7 +110,7 @@ impl Relay {
             resume,
             ..HttpClientOptions::default()
         };
-        let builder = Client::builder("test", "1").opening(Opening::Actions);
+        let builder = Client::builder("test", "1").opening(OpeningMode::Actions);
         block_on(builder.http(&url, options)).unwrap()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcpbolt::client::{Client, ClientBuilder, block_on};
-use mcpbolt::connection::Opening;
+use mcpbolt::connection::OpeningMode;
 use mcpbolt::io::http::HttpClientOptions;
 use mcpbolt::limits::Limits;
 use mcpbolt::mcp::Revision;
@@ -68,7 +68,7 @@ fn a_server_that_has_become_another_is_asked_again() {
 #[test]
 fn a_client_may_begin_with_the_handshake() {
     let server = Scripted::handshake("2025-06-18", ignorant);
-    let client = server.open(builder().opening(Opening::Handshake));
+    let client = server.open(builder().opening(OpeningMode::Handshake));
     assert_eq!(client.revision(), Some(Revision::V2025_06_18));
     assert_eq!(server.seen()[0].method(), "initialize");
     assert!(server.asked("server/discover").is_empty());

@@ -145,7 +145,7 @@ fn a_server_that_comes_back_as_another_ends_the_connection() {
             .into_iter()
             .collect();
         let client = mcpbolt::client::Client::builder("test", "1").revisions(revisions);
-        let client = client.opening(mcpbolt::connection::Opening::Handshake);
+        let client = client.opening(mcpbolt::connection::OpeningMode::Handshake);
         async move { client.http(&url, options()).await }
     };
     let backoff = Backoff {

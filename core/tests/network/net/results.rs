@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use mcpbolt::client::{Client, block_on};
-use mcpbolt::connection::{Opening, RequestOptions};
+use mcpbolt::connection::{OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::io::ConnectOptions;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn oblige(mut stream: TcpStream) {
 fn a_malformed_result_is_refused_where_that_is_wanted() {
     let address = obliging().parse().unwrap();
     let open = |builder: mcpbolt::client::ClientBuilder| {
-        let opening = builder.opening(Opening::Handshake);
+        let opening = builder.opening(OpeningMode::Handshake);
         block_on(opening.open(&address, ConnectOptions::default())).unwrap()
     };
     let checking = open(Client::builder("test", "1").check_results());

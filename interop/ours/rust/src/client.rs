@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use mcpbolt::client::{
     CallToolResult, Client, CompletionTarget, Interests, Notice, Pages, Started, block_on,
 };
-use mcpbolt::connection::{Opening, RequestOptions};
+use mcpbolt::connection::{OpeningMode, RequestOptions};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::io::{ChildCommand, ConnectOptions, Running, Workers, WorkersConfig, farewell};
@@ -47,7 +47,7 @@ fn start(
 ) -> Result<(Client, Option<Running>), Failure> {
     let mut builder = Client::builder("interop-rust", "1").revisions(Revisions::only(revision));
     if revision.era() == Era::Handshake {
-        builder = builder.opening(Opening::Handshake);
+        builder = builder.opening(OpeningMode::Handshake);
     }
     builder = builder
         .on_sampling_with_tools(|sampling, context| async move {

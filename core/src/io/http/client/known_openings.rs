@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use reqwest::Url;
 
 use crate::client::Client;
-use crate::connection::{Config, Opening};
+use crate::connection::{Config, OpeningMode};
 use crate::limits::MAX_KNOWN_SERVERS;
 use crate::mcp::Era;
 
@@ -31,10 +31,10 @@ impl KnownOpening {
         let speaks_both = [Era::Handshake, Era::Stateless]
             .iter()
             .all(|era| config.revisions.newest(*era).is_some());
-        let asks = config.opening == Opening::Probe && speaks_both;
+        let asks = config.opening == OpeningMode::Probe && speaks_both;
         let fresh = |found: &Instant| found.elapsed() < KNOWN_FOR;
         if asks && handshakes().get(&endpoint).is_some_and(fresh) {
-            config.opening = Opening::Handshake;
+            config.opening = OpeningMode::Handshake;
             // Without a probe nothing is learned.
             return Self {
                 endpoint,

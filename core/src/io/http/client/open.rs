@@ -11,7 +11,7 @@ use super::known_openings::KnownOpening;
 use super::options::HttpClientOptions;
 use super::transport::HttpTransport;
 use crate::client::{Client, ClientBuilder};
-use crate::connection::{Connection, Framing, Opening};
+use crate::connection::{Connection, Framing, OpeningMode};
 use crate::io::farewell::drive;
 use crate::io::spawn::{invalid, workers};
 use crate::io::trace::traced;
@@ -53,7 +53,7 @@ impl ClientBuilder {
     pub async fn http(self, url: &str, options: HttpClientOptions) -> io::Result<Client> {
         let transport = HttpTransport::new(url, options)?;
         let (mut config, prepared) = self.prepare().map_err(invalid)?;
-        let actions = config.opening == Opening::Actions;
+        let actions = config.opening == OpeningMode::Actions;
         let known = (!actions).then(|| KnownOpening::apply(transport.url(), &mut config));
         let mut connection = Connection::new(traced(Arc::new(config))?, Instant::now());
         connection.open_stream(Framing::Line);

@@ -21,7 +21,7 @@ pub enum Refused {
     Full,
 }
 
-/// Proof that no request in flight had an id when [`Incoming::check`] was called.
+/// Proof that no request in flight had an id when [`InFlight::check`] was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Vacant {
     /// The hash of the id; `None` if it was not needed to see that no request has the id.
@@ -35,7 +35,7 @@ pub struct Vacant {
 /// it must hash like the `I` that it equals. The hash is seeded, so a peer cannot choose ids that
 /// collide. Allocates only while it grows, apart from what the ids themselves allocate.
 #[derive(Debug)]
-pub struct Incoming<I, D> {
+pub struct InFlight<I, D> {
     requests: Arena<Request<I, D>>,
     by_id: HashTable<RequestKey>,
     hasher: DefaultHashBuilder,
@@ -48,7 +48,7 @@ struct Request<I, D> {
     data: D,
 }
 
-impl<I, D> Incoming<I, D> {
+impl<I, D> InFlight<I, D> {
     /// An empty table for at most `max_in_flight` requests (and at most 2^20 − 1).
     pub fn new(max_in_flight: usize) -> Self {
         Self {

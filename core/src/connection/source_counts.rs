@@ -8,29 +8,29 @@ use super::source::Source;
 
 /// How many requests each source has in flight.
 #[derive(Debug, Default)]
-pub(super) struct Crowd(Mutex<BySource<AtomicUsize>>);
+pub(super) struct SourceCounts(Mutex<BySource<AtomicUsize>>);
 
 /// One connection's part in the count of its source.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct SourceCount {
     source: Source,
     requests: Arc<AtomicUsize>,
 }
 
-impl Crowd {
+impl SourceCounts {
     /// The count of a source; `None` for an unknown source, whose peers cannot be told apart.
-    pub fn own(&self, source: &Source) -> Option<Own> {
+    pub fn of(&self, source: &Source) -> Option<SourceCount> {
         if *source == Source::Unknown {
             return None;
         }
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let requests = counts.get_or_insert_with(source, AtomicUsize::default);
         let source = source.clone();
-        Some(Own { source, requests })
+        Some(SourceCount { source, requests })
     }
 }
 
-impl Own {
+impl SourceCount {
     pub fn is_of(&self, source: &Source) -> bool {
         self.source == *source
     }
@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn connections_of_one_source_share_a_count() {
-        let crowd = Crowd::default();
+        let counts = SourceCounts::default();
         let source = |n| Source::of_address([10, 0, 0, n].into());
         let (one, same) = (
-            crowd.own(&source(1)).unwrap(),
-            crowd.own(&source(1)).unwrap(),
+            counts.of(&source(1)).unwrap(),
+            counts.of(&source(1)).unwrap(),
         );
-        let other = crowd.own(&source(2)).unwrap();
+        let other = counts.of(&source(2)).unwrap();
         one.change(0, 3);
         same.change(0, 2);
         one.change(3, 1);
@@ -69,6 +69,6 @@ mod tests {
             (one.requests(), same.requests(), other.requests()),
             (3, 3, 0)
         );
-        assert!(crowd.own(&Source::Unknown).is_none());
+        assert!(counts.of(&Source::Unknown).is_none());
     }
 }

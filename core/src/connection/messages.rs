@@ -1,0 +1,574 @@
+//! Handles whole messages: requests and notifications of the peer, and answers to this side's requests.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::actions::{self, Refusal, batch::Operations};
+use super::answer::{Answer, Asked};
+use super::batches::{Run, Step};
+use super::call::IncomingRequest;
+use super::core::Core;
+use super::host::{Host, Stray};
+use super::incoming::{self, Arrival, Started};
+use super::initialize::{self, Introduction};
+use super::keys::{CallKey, Member, StreamId};
+use super::opening::Opening;
+use super::peer_error::{failure, peer_error};
+use super::reply::{self, Closing};
+use super::routing::{self, Unserved};
+use super::stream::{Completion, Entry, Exchange, Stream};
+use super::streams::Streams;
+use crate::correlate::{CancelToken, RequestKey, Vacant};
+use crate::error::RequestError;
+use crate::json::{number, reader};
+use crate::limits::COPY_OUT_BYTES;
+use crate::mcp::code::{self, REQUEST_CANCELLED};
+use crate::mcp::profile::{Failure, Spelt};
+use crate::mcp::{Era, ErrorKind, Method, Side};
+use crate::message::{
+    Dialect, Envelope, Fault, Field, Kind, Message, MessageRef, OwnedId, RequestId,
+};
+
+/// One pass over the input of a stream: the connection, and what is collected until the end of the pass.
+pub(super) struct Pass<'a> {
+    pub core: &'a mut Core,
+    pub host: &'a mut dyn Host,
+    pub stream: StreamId,
+    /// Deferred requests. Their frames are ranges of the input, counted from the start of the pass.
+    pub started: Started,
+    /// Large answers: key, start, length, envelope. They leave with the block instead of being copied.
+    pub answers: Vec<(RequestKey, usize, usize, Envelope)>,
+    /// Cancellations of requests that are not in flight on this stream.
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// A cancellation whose request is not in flight on the stream where the cancellation arrived.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    id: OwnedId,
+    reason: Option<Box<str>>,
+}
+
+impl<'a> Pass<'a> {
+    pub fn new(core: &'a mut Core, host: &'a mut dyn Host, stream: StreamId) -> Self {
+        Self {
+            core,
+            host,
+            stream,
+            started: Started::default(),
+            answers: Vec::new(),
+            elsewhere: Vec::new(),
+        }
+    }
+
+    pub fn stray(&mut self, what: Stray, frame: &[u8]) {
+        self.core.stray(what, frame, self.host);
+    }
+
+    /// Answers a frame that cannot be served as a request.
+    pub fn refuse(
+        &self,
+        exchange: &mut Exchange,
+        id: Option<RequestId<'_>>,
+        (kind, why, data): (ErrorKind, &str, Option<&str>),
+    ) {
+        let failure = Failure {
+            kind,
+            about: "",
+            why,
+            data,
+        };
+        let spelt = self
+            .core
+            .config
+            .profile
+            .spell(self.core.fallback(), failure);
+        exchange.refuse(id, &spelt);
+    }
+
+    /// Handles a request of the peer, or a member of a batch.
+    pub fn request(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        member: Option<Member>,
+    ) {
+        let Some(id) = message.id() else { return };
+        let core = &mut *self.core;
+        let mut asked = Asked {
+            member,
+            ..Asked::rpc(id, core.fallback())
+        };
+        let vacant = match member {
+            Some(_) => None,
+            None => match exchange.incoming.check(&id) {
+                Ok(vacant) => Some(vacant),
+                // R-RPC-05: the request in flight is not affected.
+                Err(_) => {
+                    let why = "a request with this id is in flight";
+                    let answer = exchange.answer(&core.config, asked);
+                    answer.error(ErrorKind::InvalidRequest, why, None);
+                    return;
+                }
+            },
+        };
+        if let Err((kind, why)) = self.host.fits(&message) {
+            let stateless = core.config.revisions.newest(Era::Stateless);
+            asked.revision = stateless.unwrap_or(asked.revision);
+            exchange.answer(&core.config, asked).error(kind, &why, None);
+            return;
+        }
+        let method = routing::method_of(&message);
+        let negotiated = core.handle.revision();
+        let unreadable = &mut exchange.unreadable;
+        match routing::revision_of(&core.config, negotiated, &message, method, unreadable) {
+            Ok(revision) => asked.revision = revision,
+            Err(Unserved::Silent) => return,
+            Err(Unserved::Refused(revision, kind, why, data)) => {
+                asked.revision = revision;
+                let answer = exchange.answer(&core.config, asked);
+                answer.error(kind, why, data.as_deref());
+                return;
+            }
+        }
+        let revision = asked.revision;
+        if revision.era() == Era::Stateless && core.config.side == Side::Client {
+            // R-RPC-15, R-RPC-16: a server of the stateless era sends no requests, and gets no answers.
+            return self.stray(Stray::Unexpected, message.bytes());
+        }
+        let peer = core.config.side.peer();
+        match method {
+            Some(method) if !method.defined(revision, peer) || !method.is_request() => {
+                return unknown(&message, exchange.answer(&core.config, asked));
+            }
+            Some(Method::Initialize) if !core.drain.is_running() => {
+                if self.initialize(exchange, message, asked) {
+                    return;
+                }
+            }
+            Some(Method::Ping) if !self.host.opens(Method::Ping) => {
+                exchange.answer(&core.config, asked).result(|_| ());
+                return;
+            }
+            Some(Method::Discover) if !self.host.opens(Method::Discover) => {
+                let config = &core.config;
+                let answer = exchange.answer(config, asked);
+                answer.result(|result| initialize::discovered(config, revision, result));
+                return;
+            }
+            _ if self.is_refused(exchange, asked) => return,
+            _ => {}
+        }
+        let request = IncomingRequest {
+            message,
+            method,
+            revision,
+        };
+        self.admit(exchange, request, asked, vacant);
+    }
+
+    /// Refuses a request while the connection drains, or if the peer sends requests faster than
+    /// allowed; returns whether it did.
+    #[inline]
+    fn is_refused(&mut self, exchange: &mut Exchange, asked: Asked<'_>) -> bool {
+        let core = &mut *self.core;
+        if core.drain.is_running() {
+            let answer = exchange.answer(&core.config, asked);
+            answer.error(ErrorKind::ShuttingDown, "shutting down", None);
+            return true;
+        }
+        let is_too_fast = core.incoming.load.is_too_fast(core.clock);
+        if is_too_fast {
+            incoming::refuse(exchange.answer(&core.config, asked));
+        }
+        is_too_fast
+    }
+
+    #[inline]
+    fn admit(
+        &mut self,
+        exchange: &mut Exchange,
+        request: IncomingRequest<'_>,
+        asked: Asked<'_>,
+        vacant: Option<Vacant>,
+    ) {
+        let arrival = Arrival {
+            request,
+            asked,
+            vacant,
+        };
+        let (core, to) = (&mut *self.core, (self.stream, exchange));
+        core.incoming
+            .admit(to, &mut self.started, arrival, core.clock, self.host);
+    }
+
+    /// Handles `initialize`; returns whether it is answered. If not, the host answers it.
+    fn initialize(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        mut asked: Asked<'_>,
+    ) -> bool {
+        let core = &mut *self.core;
+        let is_open = core.handle.revision().is_some();
+        let params = message.params().unwrap_or("{}");
+        let introduction: Introduction = match initialize::negotiate(&core.config, is_open, params)
+        {
+            Ok(introduction) => introduction,
+            Err((kind, why, data)) => {
+                asked.revision = initialize::fallback(&core.config);
+                let answer = exchange.answer(&core.config, asked);
+                answer.error(kind, why, data.as_deref());
+                return true;
+            }
+        };
+        let revision = introduction.revision;
+        let by_host = self.host.opens(Method::Initialize);
+        if !by_host {
+            asked.revision = revision;
+            let answer = exchange.answer(&core.config, asked);
+            answer.result(|result| introduction.write(&core.config, result));
+        }
+        exchange.unreadable = revision.rules().unreadable_id;
+        core.incoming.load.introduce(introduction.bytes());
+        core.shared().open(revision, introduction.peer);
+        self.host.opened(revision);
+        !by_host
+    }
+
+    /// Handles a notification of the peer. Notifications are never answered (R-RPC-11).
+    pub fn notification(&mut self, exchange: &mut Exchange, message: MessageRef<'_>) {
+        match routing::method_of(&message) {
+            Some(Method::Cancelled) => self.peer_cancelled(exchange, &message),
+            Some(Method::Progress) => {
+                let now = self.core.clock;
+                if !self.core.pending.progress(&message, now) {
+                    self.stray(Stray::Unexpected, message.bytes());
+                }
+            }
+            _ => return self.host.notification(message),
+        }
+        self.host.overheard(message);
+    }
+
+    /// Cancels a request of the peer. Cancellations of unknown or finished requests and malformed ones
+    /// are ignored (R-CAN-04); a later answer to the cancelled request is discarded.
+    fn peer_cancelled(&mut self, exchange: &mut Exchange, message: &MessageRef<'_>) {
+        let id = message.raw(Field::RequestId);
+        let Some(id) = id.and_then(RequestId::from_token) else {
+            return;
+        };
+        let params = message.params();
+        let reason = params.and_then(|params| reader::find(params, "reason"));
+        let reason = reason.and_then(reader::as_str);
+        let Some(incoming) = exchange.incoming.find(&id) else {
+            if self.core.is_session {
+                self.elsewhere.push(Elsewhere {
+                    id: id.to_owned(),
+                    reason: reason.map(Box::from),
+                });
+            }
+            return;
+        };
+        let key = CallKey {
+            stream: self.stream,
+            incoming,
+        };
+        let core = &mut *self.core;
+        let records = &mut self.started.records;
+        let dispatched = records.len();
+        records.retain(|record| record.key != key);
+        if records.len() < dispatched {
+            // The request arrived in this very turn: the host has not received it yet.
+            core.incoming.end(exchange, &mut core.timers, incoming);
+        } else {
+            let (reason, timers) = (reason.as_deref(), &mut core.timers);
+            core.incoming
+                .cancel((exchange, key), timers, reason, reason, self.host);
+        }
+        // R-ERR-27: some peers expect an answer.
+        let profile = core.handle.revision().map(|_| core.config.profile);
+        let own = profile.is_some_and(|profile| profile.overlay().answers_cancelled);
+        if own || core.config.answer_cancelled {
+            refuse_cancelled(exchange, id);
+        }
+    }
+
+    /// Handles an answer of the peer.
+    pub fn answer(&mut self, exchange: &mut Exchange, message: MessageRef<'_>) {
+        let Some(key) = self.own_key(&message) else {
+            return self.stray(Stray::Answer, message.bytes());
+        };
+        let core = &mut *self.core;
+        let decide = |opening: &mut Opening, config: &_| opening.answered(config, &message);
+        if core.opening_ended(exchange, key, self.host, decide) {
+            return;
+        }
+        if core.liveness.is_ping(key) && core.shared().outgoing.cancel(key) {
+            return;
+        }
+        if core.pending.remove(key, &mut core.timers).is_none() {
+            return self.stray(Stray::Answer, message.bytes());
+        }
+        let outcome = match message.kind() {
+            Kind::Error => Err(failure(peer_error(&message))),
+            _ if message.bytes().len() > COPY_OUT_BYTES => {
+                let (at, len) = (self.started.at, message.bytes().len());
+                return self.answers.push((key, at, len, *message.envelope()));
+            }
+            // An answer is not decoded again, so it needs no padding.
+            _ => {
+                let block = Bytes::copy_from_slice(message.bytes());
+                Ok(Message::from_bytes(block, *message.envelope()))
+            }
+        };
+        if core.shared().outgoing.complete(key, outcome).is_err() {
+            self.stray(Stray::Answer, message.bytes());
+        }
+    }
+
+    /// Fails the pending request that an invalid answer names, if its id can be read, so that its
+    /// caller does not wait for a better answer.
+    pub fn bad_answer(&mut self, message: MessageRef<'_>, why: &'static str) {
+        if message.envelope().invites_answer() || message.method().is_some() {
+            return;
+        }
+        if let Some(key) = self.own_key(&message) {
+            self.core.complete(key, RequestError::BadAnswer(why));
+        }
+    }
+
+    /// The request of this side that the answer's id names.
+    fn own_key(&self, message: &MessageRef<'_>) -> Option<RequestKey> {
+        let token = message.raw_bytes(Field::Id)?;
+        RequestKey::from_token(token).or_else(|| {
+            let text = message
+                .string(Field::Id)
+                .filter(|_| self.core.config.lenient_ids)?;
+            RequestKey::from_wire(number::as_u64(&text.decode().ok()?)?)
+        })
+    }
+
+    /// Handles a request of the action dialect.
+    pub fn act(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        version: Option<&'static str>,
+    ) {
+        let asked = asked_in_actions(&message, version, None);
+        if self.is_refused(exchange, asked) {
+        } else if actions::batch::is_one(&message) {
+            self.begin_actions(exchange, message, asked);
+        } else {
+            self.admit(exchange, action_call(message), asked, None);
+        }
+    }
+
+    /// Refuses an action.
+    pub fn refuse_action(
+        &self,
+        exchange: &mut Exchange,
+        message: &MessageRef<'_>,
+        refusal: &Refusal,
+    ) {
+        let version = actions::agreed(message).ok().flatten();
+        let asked = asked_in_actions(message, version, None);
+        let answer = exchange.answer(&self.core.config, asked);
+        answer.action_error(&refusal.to_error());
+    }
+
+    /// Begins a batch of actions, which counts as a request in flight.
+    fn begin_actions(
+        &mut self,
+        exchange: &mut Exchange,
+        message: MessageRef<'_>,
+        asked: Asked<'_>,
+    ) {
+        let core = &mut *self.core;
+        let load = &mut core.incoming.load;
+        if !load.is_below_limit() || load.is_over_budget() {
+            return incoming::refuse(exchange.answer(&core.config, asked));
+        }
+        match Operations::read(&message, &core.config.limits) {
+            Err(refusal) => self.refuse_action(exchange, &message, &refusal),
+            Ok(operations) => {
+                let completion = Completion::of(&asked, core.clock);
+                let entry = Entry::new(CancelToken::new(), completion);
+                // The table has no limit of its own.
+                if let Ok(key) = exchange.incoming.insert_unnamed(asked.id, entry) {
+                    load.hold();
+                    exchange.batches.begin(key, Box::new(operations));
+                }
+            }
+        }
+    }
+
+    /// Takes the next steps of a batch.
+    fn advance(&mut self, exchange: &mut Exchange, mut run: Run) {
+        let outer = run.outer();
+        while exchange.incoming.get(outer).is_some() {
+            exchange.batches.deliver(&mut run);
+            match run.step() {
+                Step::Serve(index, message) => {
+                    self.serve_member(exchange, message.as_ref(), Member { outer, index });
+                }
+                Step::Wait => return exchange.batches.put_back(run),
+                Step::Done(result) => {
+                    let core = &mut *self.core;
+                    let ended = core.incoming.end(exchange, &mut core.timers, outer);
+                    if let Some((id, entry)) = ended {
+                        let closing = entry
+                            .completion
+                            .map(|it| (it.dialect, it.closing(core.clock)));
+                        let (id, config) = (id.as_ref(), &core.config);
+                        exchange.write(|out| reply::batch(out, id, config, closing, &result));
+                    }
+                }
+            }
+        }
+        // Whatever is left of it has no use.
+        let of_batch = |entry: &Entry| entry.member().is_some_and(|it| it.outer == outer);
+        let (core, to) = (&mut *self.core, (self.stream, &mut *exchange));
+        core.incoming
+            .cancel_those(to, &mut core.timers, self.host, of_batch);
+        exchange.batches.deliver(&mut run);
+    }
+
+    fn serve_member(&mut self, exchange: &mut Exchange, message: MessageRef<'_>, member: Member) {
+        let core = &mut *self.core;
+        if message.dialect() != Dialect::Rpc {
+            let arrival = Arrival {
+                request: action_call(message),
+                asked: asked_in_actions(&message, None, Some(member)),
+                vacant: None,
+            };
+            let to = (self.stream, exchange);
+            return core
+                .incoming
+                .start(to, &mut self.started, arrival, core.clock, self.host);
+        }
+        if message.kind() == Kind::Request {
+            return self.request(exchange, message, Some(member));
+        }
+        let fault = message.fault().unwrap_or(Fault::UnknownShape);
+        let asked = Asked {
+            member: Some(member),
+            ..Asked::rpc(RequestId::NONE, core.fallback())
+        };
+        let answer = exchange.answer(&core.config, asked);
+        answer.error(kind_of(fault.code()), fault.message(), None);
+    }
+}
+
+/// Takes the next steps of all batches.
+pub(super) fn advance_batches(core: &mut Core, streams: &mut Streams, host: &mut dyn Host) {
+    for (stream, Stream { exchange, .. }) in streams.iter_mut() {
+        if !exchange.batches.are_none() {
+            let mut pass = Pass::new(core, host, stream);
+            pass.started = Started::copying();
+            for run in exchange.batches.take() {
+                pass.advance(exchange, run);
+            }
+            pass.started.dispatch(host);
+        }
+    }
+}
+
+/// Searches all streams for the request that a cancellation names, and cancels it.
+///
+/// In a session with many streams, as over HTTP, a cancellation arrives on another stream than its
+/// request. It applies if exactly one stream has that id in flight. If several have it, as with clients
+/// that number every request alike, the cancellation is ambiguous and cancels none of them. A
+/// cancellation of an id that is not in flight is ignored (R-CAN-04): if it were remembered, it would
+/// cancel a later request with the same id, whose caller waits for an answer.
+///
+/// A request that was cancelled from another stream is answered with error -32800, although R-CAN-02
+/// would have it unanswered: its stream is the response to an HTTP request, which must contain an answer
+/// (R-HTP-04), and the two need not come from one caller.
+pub(super) fn cancel_elsewhere(
+    core: &mut Core,
+    streams: &mut Streams,
+    Elsewhere { id, reason }: Elsewhere,
+    host: &mut dyn Host,
+) {
+    let id = id.as_ref();
+    let in_flight = streams.iter().filter_map(|(stream, it)| {
+        let incoming = it.exchange.incoming.find(&id)?;
+        Some(CallKey { stream, incoming })
+    });
+    let mut in_flight = in_flight.fuse();
+    match (in_flight.next(), in_flight.next()) {
+        (Some(key), None) => {
+            drop(in_flight);
+            let Some(exchange) = streams.exchange(key.stream) else {
+                return;
+            };
+            let (reason, timers) = (reason.as_deref(), &mut core.timers);
+            core.incoming
+                .cancel((exchange, key), timers, reason, reason, host);
+            refuse_cancelled(exchange, id);
+        }
+        (None, _) => {}
+        (Some(_), Some(_)) => core.stray(Stray::Cancel, b"", host),
+    }
+}
+
+/// Writes the error for a cancelled request.
+fn refuse_cancelled(exchange: &mut Exchange, id: RequestId<'_>) {
+    let error = Spelt {
+        code: REQUEST_CANCELLED,
+        message: "Request cancelled".into(),
+        data: None,
+    };
+    exchange.refuse(Some(id), &error);
+}
+
+/// Refuses a request of a method that is not known.
+#[cold]
+fn unknown(message: &MessageRef<'_>, answer: Answer<'_>) {
+    // A method that is not valid Unicode is unknown like any other.
+    let name = message.method().unwrap_or(Cow::Borrowed("\u{fffd}"));
+    answer.refuse(Failure {
+        kind: ErrorKind::MethodNotFound,
+        about: &name,
+        why: &format!("no method {name:?} here"),
+        data: None,
+    });
+}
+
+/// The kind of error that a frame's code stands for.
+pub(super) fn kind_of(code: i32) -> ErrorKind {
+    match i64::from(code) {
+        code::PARSE_ERROR => ErrorKind::Parse,
+        code::INVALID_PARAMS => ErrorKind::InvalidParams,
+        _ => ErrorKind::InvalidRequest,
+    }
+}
+
+/// An action as the host sees it.
+fn action_call(message: MessageRef<'_>) -> IncomingRequest<'_> {
+    IncomingRequest {
+        message,
+        method: Some(Method::CallTool),
+        revision: actions::REVISION,
+    }
+}
+
+fn asked_in_actions<'a>(
+    message: &MessageRef<'a>,
+    version: Option<&'static str>,
+    member: Option<Member>,
+) -> Asked<'a> {
+    Asked {
+        id: message.echo().unwrap_or(RequestId::NONE),
+        dialect: message.dialect(),
+        revision: actions::REVISION,
+        closing: Closing {
+            version,
+            elapsed_ms: None,
+        },
+        member,
+    }
+}
