@@ -1,10 +1,8 @@
 //! Calls in the action dialect, and their outcomes.
 
 use mcpbolt::action::ErrorType;
-use mcpbolt::client::{
-    ActionAnswer, ActionCall, ActionFailure, BreakerPolicy, Client, RetryPolicy,
-};
-use pyo3::exceptions::PyValueError;
+use mcpbolt::client::{ActionAnswer, ActionFailure};
+use mcpbolt::settings::{ActionSettings, Seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use serde_json::Value;
@@ -12,93 +10,28 @@ use serde_json::value::RawValue;
 
 use crate::answer::exception;
 use crate::client::Link;
-use crate::client_setup::seconds;
 use crate::news::News;
+use crate::settings::{self, wrong};
 use crate::work::Made;
 use crate::{read, write};
 
-/// The Python `ActionOptions`. Times are in seconds; `metadata` is JSON.
-#[derive(FromPyObject)]
-pub struct ActionOptions {
-    tool: Option<String>,
-    context: Option<String>,
-    metadata: Option<String>,
-    timeout: Option<f64>,
-    on_partial: Option<Py<PyAny>>,
-    streamed: bool,
-    retry: Option<Retry>,
-    breaker: Option<Breaker>,
-    fallback: Option<(String, String)>,
-}
-
-#[derive(FromPyObject)]
-struct Retry {
-    tries: u32,
-    base: f64,
-    longest: f64,
-}
-
-#[derive(FromPyObject)]
-struct Breaker {
-    failures: u32,
-    pause: f64,
-}
-
-impl ActionOptions {
-    /// Makes a call of an action with these options; `params` is JSON.
-    fn call(&self, client: &Client, name: &str, params: String) -> PyResult<ActionCall> {
-        let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
-        let params = RawValue::from_string(params).map_err(wrong)?;
-        let mut call = client.action(name, &params);
-        if let Some(tool) = &self.tool {
-            call = call.tool(tool);
-        }
-        if let Some(context) = &self.context {
-            call = call.context(context);
-        }
-        if let Some(metadata) = &self.metadata {
-            call = call.metadata(&serde_json::from_str(metadata).map_err(wrong)?);
-        }
-        if let Some(timeout) = self.timeout {
-            call = call.timeout(seconds(timeout)?);
-        }
-        if self.streamed {
-            call = call.streamed();
-        }
-        if let Some(retry) = &self.retry {
-            call = call.retry(RetryPolicy {
-                tries: retry.tries,
-                base: seconds(retry.base)?,
-                longest: seconds(retry.longest)?,
-            });
-        }
-        if let Some(breaker) = &self.breaker {
-            call = call.breaker(BreakerPolicy {
-                failures: breaker.failures,
-                pause: seconds(breaker.pause)?,
-            });
-        }
-        Ok(call)
-    }
-}
-
-/// Calls an action; `future` gets its `ActionAnswer`. Returns a number to cancel it by.
+/// Calls an action; `future` gets its `ActionAnswer`. `params` and `options` are JSON. Returns a number to
+/// cancel it by.
 #[pyfunction]
 pub fn call_action(
     link: &Link,
     name: &str,
     params: String,
-    options: ActionOptions,
+    options: &str,
+    on_partial: Option<Py<PyAny>>,
     future: Py<PyAny>,
 ) -> PyResult<u64> {
-    let client = &link.client;
-    let mut call = options.call(client, name, params)?;
-    if let Some((name, params)) = &options.fallback {
-        call = call.or(options.call(client, name, params.clone())?);
-    }
-    let wants_partials = options.on_partial.is_some();
+    let params = RawValue::from_string(params).map_err(wrong)?;
+    let options: ActionSettings<Seconds> = settings::read(options)?;
+    let mut call = options.call(&link.client, name, &params);
+    let wants_partials = on_partial.is_some();
     Ok(
-        link.start_watched(future, options.on_partial, |number, inbox| async move {
+        link.start_watched(future, on_partial, |number, inbox| async move {
             if wants_partials {
                 let report = move |part: &str| inbox.push(News::State(number, part.to_owned()));
                 call = call.on_partial(report);

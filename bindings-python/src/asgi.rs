@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use mcpbolt::io::http::HttpService;
+use mcpbolt::settings::{Seconds, ServeSettings};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::catalog::Catalog;
 use crate::exchange::{Exchange, Message};
-use crate::hosted::{Hosted, Options};
+use crate::hosted::Hosted;
 use crate::hub::{Hub, Interpreter};
 use crate::serving::Serving;
-use crate::setup::wrong;
+use crate::settings::{read, unusable, wrong};
 
 /// The HTTP endpoint that answers requests.
 #[pyclass(frozen, module = "mcpbolt._core")]
@@ -23,17 +24,19 @@ pub struct Endpoint {
     runtime: Option<Runtime>,
 }
 
-/// Makes a server whose requests come from an ASGI application, which matches the paths itself.
+/// Makes a server whose requests come from an ASGI application, which matches the paths itself. `options` is
+/// JSON.
 #[pyfunction]
 pub fn mount(
     py: Python<'_>,
     catalog: &Catalog,
     interpreter: Interpreter,
-    grace: f64,
-    options: Options,
+    options: &str,
 ) -> PyResult<(Serving, Endpoint)> {
     let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
-    let options = options.http("*".into(), grace)?;
+    let mut options: ServeSettings<Seconds> = read(options)?;
+    options.path = Some("*".into());
+    let options = options.http().map_err(unusable)?;
     let service = HttpService::hosting(Arc::new(Hosted(hub.clone())), options)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use mcpbolt::client::{self, ClientBuilder};
 use mcpbolt::handler::HandlerError;
 use mcpbolt::mcp::{Elicitation, Elicited};
+use mcpbolt::settings::{ClientSettings, Seconds};
 
 use crate::inbox::Inbox;
 use crate::news::News;
@@ -96,17 +97,13 @@ impl Drop for Answering {
     }
 }
 
-/// The kinds of questions that the program answers.
-pub struct Offers {
-    pub sampling: bool,
-    pub sampling_tools: bool,
-    pub forms: bool,
-    pub pages: bool,
-}
-
 /// Adds handlers to the builder that pass questions on to the program.
-pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) -> ClientBuilder {
-    if offers.sampling {
+pub fn hand_on(
+    mut builder: ClientBuilder,
+    settings: &ClientSettings<Seconds>,
+    asked: &Arc<Asked>,
+) -> ClientBuilder {
+    if settings.sampling {
         let asked = asked.clone();
         let sample = move |sampling, _| {
             let asked = asked.clone();
@@ -116,7 +113,7 @@ pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) 
                 serde_json::from_str(&answer).map_err(HandlerError::new)
             }
         };
-        builder = match offers.sampling_tools {
+        builder = match settings.sampling_tools {
             true => builder.on_sampling_with_tools(sample),
             false => builder.on_sampling(sample),
         };
@@ -132,10 +129,10 @@ pub fn hand_on(mut builder: ClientBuilder, offers: &Offers, asked: &Arc<Asked>) 
             async move { Elicited::parse(&answering.await?).map_err(HandlerError::new) }
         }
     };
-    if offers.forms {
+    if settings.forms {
         builder = builder.on_form(elicit(asked.clone()));
     }
-    if offers.pages {
+    if settings.pages {
         builder = builder.on_page(elicit(asked.clone()));
     }
     builder

@@ -9,7 +9,7 @@ use crate::read;
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn told(policy: Policy, report: Py<PyAny>) -> PyResult<Policy> {
+pub fn reported(policy: Policy, report: Py<PyAny>) -> PyResult<Policy> {
     // A thread that waits for room in the queue releases the interpreter, which `report` needs.
     let queue = policy.audit_queue().wait_by(|wait| {
         let attached = Python::try_attach(|py| py.detach(wait));

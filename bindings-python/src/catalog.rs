@@ -5,13 +5,14 @@ use std::sync::Arc;
 use mcpbolt::connection::Config;
 use mcpbolt::mcp::{Method, Revision};
 use mcpbolt::server::{Change, Live, StateSigner};
-use pyo3::exceptions::PyValueError;
+use mcpbolt::settings::{Seconds, ServerSettings};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::definition::Definition;
+use crate::audit;
+use crate::definition::{Entry, SkillFolder};
 use crate::kernel::Kernel;
-use crate::setup::{ServerSetup, SkillFolder, wrong};
+use crate::settings::{read, unusable, wrong};
 use crate::straight::Straight;
 use crate::target::{Lane, Target, Targets};
 
@@ -21,13 +22,28 @@ pub struct Catalog {
     pub shared: Arc<Shared>,
 }
 
+/// The Python `Settings`.
+#[derive(FromPyObject)]
+struct Settings {
+    /// The [`ServerSettings`], as JSON.
+    json: String,
+    completion: Option<Entry>,
+    skills: Vec<SkillFolder>,
+    /// The names of the tools that have `sanitise` or `approval` hooks.
+    looked_at: Vec<String>,
+    kernel: Option<Py<PyAny>>,
+    audit: Option<Py<PyAny>>,
+    on_initialized: Option<Py<PyAny>>,
+    on_roots_changed: Option<Py<PyAny>>,
+}
+
 /// The part of a catalog that engine threads hold.
 #[derive(Debug)]
 pub struct Shared {
     pub live: Arc<Live<Targets>>,
     pub config: Arc<Config>,
     /// Signs the state that clients hold between the rounds of a call.
-    pub seal: Option<StateSigner>,
+    pub state_signer: Option<StateSigner>,
     /// The kernel that answers what the registry does not have.
     pub kernel: Option<Kernel>,
     /// Whether anything runs on an event loop, now or after a change.
@@ -77,30 +93,40 @@ impl Catalog {
 #[pymethods]
 impl Catalog {
     #[new]
-    fn new(py: Python<'_>, mut setup: ServerSetup, entries: Vec<Definition>) -> PyResult<Self> {
-        let (mut registry, mut targets) = (setup.registry(py)?, Targets::default());
-        for entry in entries.into_iter().chain(setup.completion_entry.take()) {
-            targets.add(&mut registry, entry).map_err(wrong)?;
+    fn new(py: Python<'_>, settings: Settings, entries: Vec<Entry>) -> PyResult<Self> {
+        let given = settings;
+        let settings: ServerSettings<Seconds> = read(&given.json)?;
+        let (mut registry, mut targets) =
+            (settings.registry().map_err(unusable)?, Targets::default());
+        if let Some(policy) = settings.policy().map_err(unusable)? {
+            let policy = match given.audit {
+                None => policy,
+                Some(report) => audit::reported(policy, report)?,
+            };
+            registry.set_policy(Arc::new(policy));
         }
-        let looked_at = setup.looked_at.iter().map(String::as_str);
+        for entry in entries.into_iter().chain(given.completion) {
+            let (listed, target) = entry.read()?;
+            targets.add(&mut registry, listed, target).map_err(wrong)?;
+        }
+        let looked_at = given.looked_at.iter().map(String::as_str);
         registry.knows_tools(looked_at).map_err(wrong)?;
-        let seal = setup.seal()?;
-        for folder in setup.skills.iter() {
+        for folder in given.skills {
             registry.add_skill(folder.read()?).map_err(wrong)?;
         }
-        let config = Arc::new(setup.config(&registry)?);
-        let kernel = setup.kernel.map(|face| Kernel::new(py, face)).transpose()?;
+        let config = Arc::new(settings.config(&registry)?);
+        let kernel = given.kernel.map(|face| Kernel::new(py, face)).transpose()?;
         let needs_loop = kernel.is_some()
-            || setup.list_changes
+            || settings.list_changes
             || targets.all().any(|one| one.lane == Lane::Task);
         let shared = Shared {
             live: Arc::new(Live::new(registry, targets)),
             config,
-            seal,
+            state_signer: settings.state_signer(),
             kernel,
             needs_loop,
-            on_initialized: setup.on_initialized,
-            on_roots_changed: setup.on_roots_changed,
+            on_initialized: given.on_initialized,
+            on_roots_changed: given.on_roots_changed,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -110,16 +136,18 @@ impl Catalog {
     /// Replaces the keys that signed tokens are verified with: a JSON object by `kid`.
     fn replace_jwt_keys(&self, keys: &str) -> PyResult<()> {
         let offer = self.shared.live.offer();
-        let policy = offer.registry.policy().ok_or_else(|| {
-            PyValueError::new_err("this server has no policy whose keys could be replaced")
-        })?;
+        let policy = offer
+            .registry
+            .policy()
+            .ok_or_else(|| wrong("this server has no policy whose keys could be replaced"))?;
         policy.replace_jwt_keys(keys).map_err(wrong)
     }
 
     /// Adds an entry, on all connections.
-    fn add(&self, entry: Definition) -> PyResult<()> {
+    fn add(&self, entry: Entry) -> PyResult<()> {
+        let (listed, target) = entry.read()?;
         let added = self.shared.live.change(|mut registry, mut targets| {
-            targets.add(&mut registry, entry)?;
+            targets.add(&mut registry, listed, target)?;
             Ok((registry, targets))
         });
         added.map_err(wrong)

@@ -10,7 +10,7 @@ use mcpbolt::client::{Client, Interests};
 use mcpbolt::error::RequestError;
 use mcpbolt::handler::HandlerError;
 use mcpbolt::json::reader;
-use mcpbolt::mcp::{LogLevel, Method, Side};
+use mcpbolt::mcp::{LogLevel, Method, Root, Side};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use self::underway::{Waiting, lock};
 use crate::answer::exception;
 use crate::asked::Asked;
-use crate::client_setup::{Ears, root, seconds, value_error};
+use crate::client_setup::{Ears, value_error};
 use crate::forked::Here;
 use crate::future::tell;
 use crate::inbox::Inbox;
@@ -27,6 +27,7 @@ use crate::news::News;
 use crate::options::Options;
 use crate::panics::{self, Panicked, caught};
 use crate::serving::shown;
+use crate::settings::{seconds, wrong};
 use crate::work::{Made, Work};
 use crate::{future, read, write};
 
@@ -169,10 +170,10 @@ impl Link {
         }))
     }
 
-    /// Replaces the roots and notifies the server.
-    fn set_roots(&self, roots: Vec<(String, Option<String>)>) -> PyResult<()> {
-        let set = self.client.set_roots(roots.into_iter().map(root));
-        set.map_err(value_error)
+    /// Replaces the roots, a JSON array, and notifies the server.
+    fn set_roots(&self, roots: &str) -> PyResult<()> {
+        let roots: Vec<Root> = serde_json::from_str(roots).map_err(wrong)?;
+        self.client.set_roots(roots).map_err(value_error)
     }
 
     /// Answers a question of the server.

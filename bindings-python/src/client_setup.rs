@@ -1,24 +1,20 @@
 //! The setup of a client, as the Python package describes it, up to its connection.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use mcpbolt::client::{Client, ClientBuilder, ClientHost, Prepared};
-use mcpbolt::connection::{Config, Handle, OpeningMode};
+use mcpbolt::client::{ClientBuilder, ClientHost, Prepared};
+use mcpbolt::connection::{Config, Handle};
 use mcpbolt::error::RequestError;
-use mcpbolt::io::{Workers, WorkersConfig, trace_to, traced};
-use mcpbolt::limits::Limits;
-use mcpbolt::mcp::{Profile, Revision, Revisions, Root};
-use pyo3::exceptions::PyValueError;
+use mcpbolt::io::{Workers, WorkersConfig, traced};
+use mcpbolt::settings::{ClientSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::asked::{Asked, Offers, hand_on};
+use crate::asked::{Asked, hand_on};
 use crate::client::Link;
 use crate::inbox::Inbox;
 use crate::news::{Ending, News};
-use crate::setup::wrong;
+use crate::settings::{read, wrong};
 
 /// The futures and callbacks of a client.
 pub struct Ears {
@@ -51,27 +47,14 @@ impl Ears {
 /// The Python `ClientSetup`.
 #[derive(FromPyObject)]
 pub struct Setup {
-    name: String,
-    version: String,
-    opening: String,
-    profile: String,
-    revision: Option<String>,
-    timeout: Option<f64>,
-    trace: Option<PathBuf>,
+    /// The [`ClientSettings`], as JSON.
+    json: String,
     opened: Py<PyAny>,
     ended: Py<PyAny>,
     on_notice: Py<PyAny>,
     on_asked: Py<PyAny>,
     on_given_up: Py<PyAny>,
     on_stderr: Option<Py<PyAny>>,
-    sampling: bool,
-    sampling_tools: bool,
-    forms: bool,
-    pages: bool,
-    roots: Option<Vec<(String, Option<String>)>>,
-    tasks: bool,
-    check_results: bool,
-    extensions: Vec<(String, String)>,
 }
 
 /// A client that is set up but not prepared, and the Python package's part of it.
@@ -95,53 +78,13 @@ impl Setup {
     pub fn describe(self) -> PyResult<Described> {
         let inbox = Arc::new(Inbox::new()?);
         let asked = Arc::new(Asked::new(inbox.clone()));
-        let offers = Offers {
-            sampling: self.sampling,
-            sampling_tools: self.sampling_tools,
-            forms: self.forms,
-            pages: self.pages,
-        };
+        let settings: ClientSettings<Seconds> = read(&self.json)?;
         let ending = Ending(inbox.clone());
-        let builder =
-            Client::builder(&self.name, &self.version).on_raw_notice(move |method, params| {
-                let params = params.unwrap_or("{}").to_owned();
-                ending.0.push(News::Notice(method.to_owned(), params));
-            });
-        let mut builder = hand_on(builder, &offers, &asked);
-        builder = builder.opening(match &*self.opening {
-            "actions" => OpeningMode::Actions,
-            named => OpeningMode::parse(named).unwrap_or_default(),
+        let builder = settings.builder()?.on_raw_notice(move |method, params| {
+            let params = params.unwrap_or("{}").to_owned();
+            ending.0.push(News::Notice(method.to_owned(), params));
         });
-        let profile: Profile = self.profile.parse().map_err(wrong)?;
-        if profile != Profile::Official {
-            builder = builder.profile(profile);
-        }
-        if let Some(name) = &self.revision {
-            let revision = Revision::parse(name)
-                .ok_or_else(|| PyValueError::new_err(format!("there is no revision {name:?}")))?;
-            builder = builder.revisions(Revisions::only(revision));
-        }
-        if let Some(roots) = self.roots {
-            builder = builder.roots(roots.into_iter().map(root));
-        }
-        if self.tasks {
-            builder = builder.tasks();
-        }
-        if self.check_results {
-            builder = builder.check_results();
-        }
-        for (id, settings) in &self.extensions {
-            builder = builder.extension(id, settings);
-        }
-        if let Some(timeout) = self.timeout {
-            builder = builder.limits(Limits {
-                request_timeout: seconds(timeout)?,
-                ..Limits::default()
-            });
-        }
-        if let Some(path) = self.trace.as_deref() {
-            builder = builder.trace(trace_to(path)?);
-        }
+        let builder = hand_on(builder, &settings, &asked);
         let ears = Ears {
             opened: self.opened,
             ended: self.ended,
@@ -186,19 +129,7 @@ impl Begun {
     }
 }
 
-pub fn root((uri, name): (String, Option<String>)) -> Root {
-    match name {
-        Some(name) => Root::new(uri).name(name),
-        None => Root::new(uri),
-    }
-}
-
 #[expect(clippy::needless_pass_by_value, reason = "as it is mapped")]
 pub fn value_error(error: RequestError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-pub fn seconds(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err("a timeout is a positive number of seconds"))
+    wrong(error)
 }

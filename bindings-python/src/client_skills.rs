@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::client::Link;
-use crate::setup::wrong;
+use crate::settings::wrong;
 use crate::work::Made;
 
 fn json(value: &impl Serialize) -> Result<Made, RequestError> {

@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::answer::exception;
-use crate::client_setup::seconds;
 use crate::hub::Event;
 use crate::panics::{self, caught};
 use crate::session::{Session, Work};
+use crate::settings::seconds;
 use crate::{ask, introduction, outcome, read, write};
 
 /// The context of a call in progress.

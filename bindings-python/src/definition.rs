@@ -1,34 +1,22 @@
-//! One tool, resource, template or prompt, as the Python package describes it.
+//! Tools, resources, templates, prompts and completions, as the Python package describes them.
 
 use std::sync::atomic::AtomicBool;
 
 use mcpbolt::mcp::TaskSupport;
-use mcpbolt::server::{Prompt, PromptArgument, Resource, Template, Tool};
+use mcpbolt::server::{Prompt, Resource, Skill, Template, Tool};
+use mcpbolt::settings::{PromptDefinition, ResourceDefinition, Seconds, ToolDefinition};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::kept::Results;
+use crate::settings::{read, wrong};
 use crate::target::{Lane, Target};
 
-/// The Python `Entry`. JSON values are text.
+/// The Python `Entry`.
 #[derive(FromPyObject)]
-pub struct Definition {
-    pub kind: String,
-    name: String,
-    uri: String,
-    title: Option<String>,
-    description: Option<String>,
-    mime_type: Option<String>,
-    size: Option<u64>,
-    input_schema: String,
-    output_schema: Option<String>,
-    annotations: Option<String>,
-    icons: Option<String>,
-    meta: Option<String>,
-    action: Option<String>,
-    on_get: bool,
-    task: String,
-    arguments: Vec<Argument>,
+pub struct Entry {
+    kind: String,
+    /// The definition as JSON, but for completions.
+    json: String,
     function: Py<PyAny>,
     lane: String,
     parameters: Vec<Py<PyString>>,
@@ -37,77 +25,46 @@ pub struct Definition {
     integers: Vec<Py<PyString>>,
     lower: Py<PyAny>,
     is_looked_at: bool,
-    is_atomic: bool,
-    kept: Option<Py<Results>>,
 }
 
-/// An argument of a prompt: its name, title and description, and whether it is required.
-type Argument = (String, Option<String>, Option<String>, bool);
+/// The definition of one entry, as clients see it.
+pub enum Listed {
+    Tool(Tool),
+    Resource(Resource),
+    Template(Resource),
+    Prompt(Prompt),
+    Completion,
+}
 
-impl Definition {
-    fn task_support(&self) -> TaskSupport {
-        TaskSupport::parse(&self.task).unwrap_or_default()
-    }
-
-    pub fn tool(&self) -> Tool {
-        let mut tool = Tool::new(&self.name);
-        tool.title = self.title.clone();
-        tool.description = self.description.clone();
-        tool.input_schema = self.input_schema.clone();
-        tool.output_schema = self.output_schema.clone();
-        tool.annotations = self.annotations.clone();
-        tool.icons = self.icons.clone();
-        tool.meta = self.meta.clone();
-        tool.action = self.action.clone();
-        tool.on_get = self.on_get;
-        tool.task_support = self.task_support();
-        if self.is_atomic {
-            tool = tool.atomic();
-        }
-        match &self.kept {
-            None => tool,
-            Some(results) => tool.kept_for(results.get().ttl),
-        }
-    }
-
-    pub fn resource(&self) -> Resource {
-        let mut resource = Resource::new(&self.uri, &self.name);
-        resource.title = self.title.clone();
-        resource.description = self.description.clone();
-        resource.mime_type = self.mime_type.clone();
-        resource.size = self.size;
-        resource.annotations = self.annotations.clone();
-        resource.icons = self.icons.clone();
-        resource.meta = self.meta.clone();
-        resource
-    }
-
-    pub fn prompt(&self) -> Prompt {
-        let mut prompt = Prompt::new(&self.name);
-        prompt.title = self.title.clone();
-        prompt.description = self.description.clone();
-        prompt.icons = self.icons.clone();
-        prompt.meta = self.meta.clone();
-        let argument = |(name, title, description, required): &Argument| PromptArgument {
-            name: name.clone(),
-            title: title.clone(),
-            description: description.clone(),
-            required: *required,
+impl Entry {
+    /// Splits an entry into its definition and its function.
+    ///
+    /// # Errors
+    /// The definition is not valid.
+    pub fn read(self) -> PyResult<(Listed, Target)> {
+        let (mut takes_tasks, mut is_checked, mut template) = (false, false, None);
+        let listed = match self.kind.as_str() {
+            "tool" => {
+                let tool = read::<ToolDefinition<Seconds>>(&self.json)?;
+                takes_tasks = tool.task_support != TaskSupport::Forbidden;
+                is_checked = tool.output_schema.is_some();
+                Listed::Tool(tool.into())
+            }
+            "resource" => Listed::Resource(read::<ResourceDefinition>(&self.json)?.into()),
+            "template" => {
+                let resource = read::<ResourceDefinition>(&self.json)?;
+                template = Template::parse(&resource.uri).ok();
+                Listed::Template(resource.into())
+            }
+            "prompt" => Listed::Prompt(read::<PromptDefinition>(&self.json)?.into()),
+            _ => Listed::Completion,
         };
-        prompt.arguments = self.arguments.iter().map(argument).collect();
-        prompt
-    }
-
-    pub fn into_target(self) -> Target {
-        Target {
-            takes_tasks: self.task_support() != TaskSupport::Forbidden,
-            is_checked: self.output_schema.is_some(),
-            template: match self.kind.as_str() {
-                "template" => Template::parse(&self.uri).ok(),
-                _ => None,
-            },
+        let target = Target {
             function: self.function,
             lane: Lane::parse(&self.lane),
+            takes_tasks,
+            is_checked,
+            template,
             parameters: self.parameters,
             context: self.context,
             prepare: self.prepare,
@@ -117,6 +74,29 @@ impl Definition {
             is_native: false,
             straight: None,
             slow: AtomicBool::new(true),
-        }
+        };
+        Ok((listed, target))
+    }
+}
+
+/// A skill: its manifest, the path that it is within, and its other files (path, MIME type, bytes).
+#[derive(FromPyObject)]
+pub struct SkillFolder {
+    manifest: String,
+    within: String,
+    files: Vec<(String, String, Vec<u8>)>,
+}
+
+impl SkillFolder {
+    /// # Errors
+    /// The manifest is not valid.
+    pub fn read(self) -> PyResult<Skill> {
+        let skill = Skill::new(&self.manifest).map_err(wrong)?;
+        let skill = match self.within.is_empty() {
+            true => skill,
+            false => skill.within(&self.within),
+        };
+        let add = |skill: Skill, (path, mime_type, bytes)| skill.file(path, mime_type, bytes);
+        Ok(self.files.into_iter().fold(skill, add))
     }
 }

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 
 use crate::future;
 use crate::hub::{Event, Hub};
-use crate::setup::wrong;
+use crate::settings::wrong;
 
 /// The most bytes of an answer that cross to Python in one piece.
 const PIECE_BYTES: usize = 64 << 10;

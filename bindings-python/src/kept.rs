@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpbolt::connection::Budget;
-use mcpbolt::server;
+use mcpbolt::server::{self, CacheScope};
 use pyo3::prelude::*;
 
-use crate::setup::{scope, seconds};
+use crate::settings::{seconds, wrong};
 use crate::tool_answer::Lowered;
 
 /// A cache of tool results, each kept for `ttl` seconds.
 #[pyclass(frozen, module = "mcpbolt")]
 pub struct Results {
-    pub ttl: Duration,
+    ttl: Duration,
     inner: server::Results<Arc<Lowered>>,
 }
 
@@ -36,8 +36,19 @@ impl Results {
     #[pyo3(signature = (ttl, *, scope = "private"))]
     fn new(ttl: f64, scope: &str) -> PyResult<Self> {
         let ttl = seconds(ttl)?;
-        let inner = server::Results::new(ttl, self::scope(scope)?);
+        let scope = match scope {
+            "public" => CacheScope::Public,
+            "private" => CacheScope::Private,
+            _ => return Err(wrong("scope: it is \"public\" or \"private\"")),
+        };
+        let inner = server::Results::new(ttl, scope);
         Ok(Self { ttl, inner })
+    }
+
+    /// The seconds that a result is kept.
+    #[getter]
+    fn ttl(&self) -> f64 {
+        self.ttl.as_secs_f64()
     }
 
     /// Forgets the results of a tool. Results of calls in progress are not cached either.

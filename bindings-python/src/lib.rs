@@ -47,7 +47,7 @@ mod remote_task;
 mod running;
 mod serving;
 mod session;
-mod setup;
+mod settings;
 mod signal;
 mod straight;
 mod stream;

@@ -2,7 +2,6 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -10,144 +9,20 @@ use std::task::Poll;
 use mcpbolt::client::{Client, block_on};
 use mcpbolt::correlate::CancelToken;
 use mcpbolt::error::RequestError;
-use mcpbolt::io::http::{HttpClientOptions, Proxy};
-use mcpbolt::io::{Address, Auth, Backoff, ClientCertificate, ConnectOptions};
+use mcpbolt::io::Address;
+use mcpbolt::settings::{ConnectSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::answer::exception;
 use crate::asked::Asked;
 use crate::client::Link;
-use crate::client_setup::{Described, Ears, Setup, seconds};
+use crate::client_setup::{Described, Ears, Setup};
 use crate::inbox::Inbox;
 use crate::news::News;
 use crate::panics::{self, caught};
-use crate::setup::wrong;
+use crate::settings::{read, wrong};
 use crate::signal::Signal;
-
-/// The Python `Credentials`.
-#[derive(FromPyObject)]
-pub struct Credentials {
-    headers: Vec<(String, String)>,
-    /// The kind ("bearer", "basic" or "api-key"), and two strings that depend on it.
-    auth: Option<(String, String, String)>,
-    connect_timeout: Option<f64>,
-    /// A PEM file.
-    root_certificates: Option<PathBuf>,
-    /// The PEM files of the client certificate and its key.
-    certificate: Option<(PathBuf, PathBuf)>,
-    options: Option<Carried>,
-}
-
-/// The Python `ConnectOptions`. Times are in seconds; `None` is the engine's default.
-#[derive(FromPyObject)]
-struct Carried {
-    /// Empty for no proxy.
-    proxy: Option<String>,
-    read_timeout: Option<f64>,
-    idle_timeout: Option<f64>,
-    max_redirects: Option<usize>,
-    redirect_origins: Option<Vec<String>>,
-    http2_prior_knowledge: Option<bool>,
-    max_concurrent: Option<usize>,
-    /// First delay, longest delay, attempts.
-    resume: Option<(f64, f64, u32)>,
-    standing_stream: Option<bool>,
-    heartbeat: Option<f64>,
-    protocols: Option<Vec<String>>,
-}
-
-impl Carried {
-    fn put(self, options: &mut ConnectOptions) -> PyResult<()> {
-        let http = &mut options.http;
-        if let Some(proxy) = self.proxy {
-            http.proxy = match proxy.is_empty() {
-                true => Proxy::None,
-                false => Proxy::At(proxy),
-            };
-        }
-        if let Some(timeout) = self.read_timeout {
-            http.read_timeout = Some(seconds(timeout)?);
-        }
-        if let Some(timeout) = self.idle_timeout {
-            http.idle_timeout = seconds(timeout)?;
-        }
-        http.max_redirects = self.max_redirects.unwrap_or(http.max_redirects);
-        http.redirect_origins = self.redirect_origins.unwrap_or_default();
-        http.http2_prior_knowledge = self
-            .http2_prior_knowledge
-            .unwrap_or(http.http2_prior_knowledge);
-        http.max_concurrent = self.max_concurrent.unwrap_or(http.max_concurrent);
-        http.standing_stream = self.standing_stream.unwrap_or(http.standing_stream);
-        if let Some((first, longest, attempts)) = self.resume {
-            http.resume = Backoff {
-                first: seconds(first)?,
-                longest: seconds(longest)?,
-                attempts,
-            };
-        }
-        if let Some(heartbeat) = self.heartbeat {
-            options.heartbeat = Some(seconds(heartbeat)?);
-        }
-        if let Some(protocols) = self.protocols {
-            options.protocols = protocols;
-        }
-        Ok(())
-    }
-}
-
-impl Credentials {
-    fn options(self) -> PyResult<ConnectOptions> {
-        let mut options = ConnectOptions {
-            headers: self.headers,
-            ..ConnectOptions::default()
-        };
-        if let Some((kind, first, second)) = self.auth {
-            options.auth = match kind.as_str() {
-                "basic" => Auth::Basic {
-                    user: first,
-                    password: second,
-                },
-                "api-key" => Auth::ApiKey {
-                    header: first,
-                    key: second,
-                },
-                _ => Auth::Bearer(first),
-            };
-        }
-        if let Some(path) = self.root_certificates {
-            options.root_certificates = vec![std::fs::read(path)?];
-        }
-        if let Some((certificate, key)) = self.certificate {
-            options.certificate = Some(ClientCertificate {
-                certificates: std::fs::read(certificate)?,
-                key: std::fs::read(key)?,
-            });
-        }
-        if let Some(timeout) = self.connect_timeout {
-            options.connect_timeout = seconds(timeout)?;
-        }
-        if let Some(carried) = self.options {
-            carried.put(&mut options)?;
-        }
-        Ok(options)
-    }
-}
-
-impl Credentials {
-    /// The options for HTTP only.
-    pub fn http(self) -> PyResult<HttpClientOptions> {
-        let options = self.options()?;
-        Ok(HttpClientOptions {
-            headers: options.headers,
-            auth: options.auth,
-            connect_timeout: options.connect_timeout,
-            root_certificates: options.root_certificates,
-            certificate: options.certificate,
-            ..options.http
-        })
-    }
-}
 
 /// The words of the command in a `stdio:` address; `None` for any other address.
 #[pyfunction]
@@ -178,11 +53,11 @@ struct State {
     outcome: Mutex<Option<io::Result<Client>>>,
 }
 
-/// Starts to connect to a server at an address.
+/// Starts to connect to a server at an address. `options` is JSON.
 #[pyfunction]
-pub fn connect_to(setup: Setup, address: &str, credentials: Credentials) -> PyResult<Connecting> {
+pub fn connect_to(setup: Setup, address: &str, options: &str) -> PyResult<Connecting> {
     let address: Address = address.parse().map_err(wrong)?;
-    let options = credentials.options()?;
+    let options = read::<ConnectSettings<Seconds>>(options)?.connect()?;
     let Described {
         builder,
         inbox,

@@ -8,9 +8,9 @@ use mcpbolt::connection::{Progress, RequestOptions};
 use pyo3::prelude::*;
 use serde_json::value::RawValue;
 
-use crate::client_setup::seconds;
 use crate::inbox::Inbox;
 use crate::news::News;
+use crate::settings::seconds;
 
 /// The Python `Options`. Times are in seconds; `meta` is a JSON object.
 #[derive(Default, FromPyObject)]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use mcpbolt::error::CarrierError;
 use mcpbolt::io::http::{Relay as Carried, RelayEvent, RelayOptions, SendOptions};
 use mcpbolt::limits::Limits;
+use mcpbolt::settings::{ConnectSettings, Seconds};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::engine::codec;
 use crate::future::tell;
 use crate::inbox::Inbox;
-use crate::opening::Credentials;
-use crate::setup::wrong;
+use crate::settings::{read, wrong};
 
 /// The most messages handled in one turn of the event loop.
 const DRAIN: usize = 256;
@@ -37,10 +37,11 @@ pub struct Relay {
 
 #[pymethods]
 impl Relay {
+    /// `options` is JSON.
     #[new]
     fn new(
         url: &str,
-        credentials: Credentials,
+        options: &str,
         max_event_bytes: Option<usize>,
         ends_session: bool,
         ears: Ears,
@@ -48,7 +49,7 @@ impl Relay {
         let inbox = Arc::new(Inbox::new()?);
         let defaults = RelayOptions::default();
         let options = RelayOptions {
-            http: credentials.http()?,
+            http: read::<ConnectSettings<Seconds>>(options)?.http()?,
             max_event_bytes: max_event_bytes.unwrap_or(defaults.max_event_bytes),
             ends_session,
             ..defaults

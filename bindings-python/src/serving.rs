@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mcpbolt::connection::Connection;
 use mcpbolt::io::{Metrics, Stdio, StdioOptions, serve_with, traced};
 use mcpbolt::server::Hosting;
+use mcpbolt::settings::{Seconds, ServeSettings};
 use pyo3::prelude::*;
 
 use crate::ask;
@@ -15,12 +16,12 @@ use crate::catalog::Catalog;
 use crate::context::Job;
 use crate::forked::Here;
 use crate::future::tell;
-use crate::hosted::{Hosted, Options};
+use crate::hosted::Hosted;
 use crate::hub::{Ending, Event, Hub, Interpreter};
 use crate::panics::{self, caught};
 use crate::running::Running;
 use crate::session::{Session, Work};
-use crate::setup::wrong;
+use crate::settings::{read, unusable, wrong};
 use crate::target::Lane;
 use crate::termination::Termination;
 use crate::{call, introduction, kernel, outcome};
@@ -99,19 +100,19 @@ impl Serving {
     }
 
     /// Listens at an address and serves on threads of the engine. `own` says that the process runs only
-    /// this server: a signal noted there ends it, even if a handler never returns.
+    /// this server: a signal noted there ends it, even if a handler never returns. `options` is JSON.
     #[staticmethod]
     fn network(
         py: Python<'_>,
         catalog: &Catalog,
         interpreter: Interpreter,
         address: &str,
-        grace: f64,
+        options: &str,
         own: Option<Bound<'_, Termination>>,
-        options: Options,
     ) -> PyResult<Self> {
         let address = address.parse().map_err(wrong)?;
-        let options = options.serve(grace)?;
+        let options = read::<ServeSettings<Seconds>>(options)?.serve();
+        let options = options.map_err(unusable)?;
         let hub = Hub::new(py, catalog.shared.clone(), interpreter)?;
         let has_crew = options.threads.is_none();
         let host = |spawner| {

@@ -112,7 +112,7 @@ impl Session {
     /// Makes the engine's context of a call. If the state that the client brings from an earlier round is
     /// invalid, answers the call with an error and returns `None`.
     pub fn context(&self, call: &Call) -> Option<server::Context> {
-        let seal = self.hub.catalog.seal.as_ref();
+        let seal = self.hub.catalog.state_signer.as_ref();
         match server::Context::new(self.handle.clone(), call, seal) {
             Ok(context) => Some(context),
             Err(why) => {

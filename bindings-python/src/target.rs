@@ -10,7 +10,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::definition::Definition;
+use crate::definition::Listed;
 use crate::straight::Straight;
 
 /// Where a function runs.
@@ -122,19 +122,23 @@ impl Targets {
     }
 
     /// Adds an entry, here and to the registry, under the same number.
-    pub fn add(&mut self, registry: &mut Registry, entry: Definition) -> Result<(), RegistryError> {
-        let operation = match entry.kind.as_str() {
-            "tool" => Operation::CallTool(registry.add_tool(entry.tool())?),
-            "resource" => Operation::ReadResource(registry.add_resource(entry.resource())?),
-            "template" => Operation::ReadTemplate(registry.add_template(entry.resource())?),
-            "prompt" => Operation::GetPrompt(registry.add_prompt(entry.prompt())?),
-            _ => {
+    pub fn add(
+        &mut self,
+        registry: &mut Registry,
+        listed: Listed,
+        target: Target,
+    ) -> Result<(), RegistryError> {
+        let operation = match listed {
+            Listed::Tool(tool) => Operation::CallTool(registry.add_tool(tool)?),
+            Listed::Resource(resource) => Operation::ReadResource(registry.add_resource(resource)?),
+            Listed::Template(resource) => Operation::ReadTemplate(registry.add_template(resource)?),
+            Listed::Prompt(prompt) => Operation::GetPrompt(registry.add_prompt(prompt)?),
+            Listed::Completion => {
                 registry.offer_completion();
                 Operation::Complete
             }
         };
-        let target = Arc::new(entry.into_target());
-        self.0.insert(operation, target);
+        self.0.insert(operation, Arc::new(target));
         Ok(())
     }
 

@@ -10,6 +10,7 @@ from . import _core
 from ._connection import Connection
 from ._core import to_json
 from ._errors import ActionError
+from ._options import Options, options
 
 if TYPE_CHECKING:
     from ._event_loop import Future
@@ -36,8 +37,8 @@ class ActionAnswer:
         return _core.action_results(self.data)
 
 
-@dataclass(frozen=True)
-class RetryPolicy:
+@dataclass(frozen=True, slots=True)
+class RetryPolicy(Options):
     """How often, and after what delays, a call is retried after a transient failure."""
 
     tries: int = 3
@@ -48,40 +49,14 @@ class RetryPolicy:
     """The longest delay, in seconds. If the server asks for a longer one, the call is not retried."""
 
 
-@dataclass(frozen=True)
-class BreakerPolicy:
+@dataclass(frozen=True, slots=True)
+class BreakerPolicy(Options):
     """When the circuit breaker opens, and for how long."""
 
     failures: int = 5
     """The number of failures in a row that opens it; 0 disables it."""
     pause: float = 30.0
     """Seconds for which nothing is sent then."""
-
-
-class ActionOptions:
-    """Options of one call of an action."""
-
-    def __init__(
-        self,
-        tool: str | None,
-        context: str | None,
-        metadata: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_partial: Callable[[Any], object] | None,
-        streamed: bool,
-        retry: RetryPolicy | None,
-        breaker: BreakerPolicy | None,
-        fallback: tuple[str, Mapping[str, Any]] | None,
-    ) -> None:
-        self.tool = tool
-        self.context = context
-        self.metadata = to_json(metadata) if metadata else None
-        self.timeout = timeout
-        self.on_partial = on_partial
-        self.streamed = streamed
-        self.retry = retry
-        self.breaker = breaker
-        self.fallback = None if fallback is None else (fallback[0], to_json(fallback[1]))
 
 
 class Actions(Connection):
@@ -126,11 +101,19 @@ class Actions(Connection):
                 `McpError.for_people` is a sentence for people.
         """
         link, json = self._connected, to_json(params or {})
-        streamed = streamed or on_partial is not None
-        options = ActionOptions(tool, context, metadata, timeout, on_partial, streamed, retry, breaker, fallback)
+        wire = options(
+            tool=tool,
+            context=context,
+            metadata=metadata,
+            timeout=timeout,
+            streamed=streamed or on_partial is not None,
+            retry=retry,
+            breaker=breaker,
+            fallback=fallback,
+        )
 
         def begin(future: Future[ActionAnswer]) -> int:
-            return _core.call_action(link, name, json, options, future)
+            return _core.call_action(link, name, json, to_json(wire), on_partial, future)
 
         return await self._made(begin)
 

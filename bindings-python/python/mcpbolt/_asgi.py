@@ -12,7 +12,7 @@ from . import _core
 from ._errors import Misuse
 from ._event_loop import asyncio_loop
 from ._interpreter import Interpreter
-from ._loop import running
+from ._loop import running, serve_options
 from ._serve_options import ServeOptions
 
 Scope = MutableMapping[str, Any]
@@ -34,7 +34,7 @@ class AsgiApp:
         self._server = server
         self._path = path
         self._grace = grace
-        self._options = options or ServeOptions()
+        self._options = serve_options(options, grace)
         self._endpoint: _core.Endpoint | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._kept: AbstractAsyncContextManager[None] | None = None
@@ -46,7 +46,7 @@ class AsgiApp:
         endpoints: list[_core.Endpoint] = []
 
         def start(interpreter: Interpreter) -> _core.Serving:
-            serving, endpoint = _core.mount(self._server._catalog(), interpreter, self._grace, self._options)
+            serving, endpoint = _core.mount(self._server._catalog(), interpreter, self._options)
             endpoints.append(endpoint)
             return serving
 

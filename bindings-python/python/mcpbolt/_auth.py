@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
+from typing import Any
+
+from ._content import Wire
+from ._options import Options, options
 
 
 class Bearer:
@@ -12,7 +17,7 @@ class Bearer:
     __slots__ = ("wire",)
 
     def __init__(self, token: str) -> None:
-        self.wire = ("bearer", token, "")
+        self.wire = {"type": "bearer", "token": token}
 
     def __repr__(self) -> str:
         return "Bearer(…)"
@@ -24,10 +29,10 @@ class Basic:
     __slots__ = ("wire",)
 
     def __init__(self, user: str, password: str) -> None:
-        self.wire = ("basic", user, password)
+        self.wire = {"type": "basic", "user": user, "password": password}
 
     def __repr__(self) -> str:
-        return f"Basic({self.wire[1]!r}, …)"
+        return f"Basic({self.wire['user']!r}, …)"
 
 
 class ApiKey:
@@ -36,13 +41,14 @@ class ApiKey:
     __slots__ = ("wire",)
 
     def __init__(self, key: str, header: str = "X-API-Key") -> None:
-        self.wire = ("api-key", header, key)
+        self.wire = {"type": "apiKey", "header": header, "key": key}
 
     def __repr__(self) -> str:
-        return f"ApiKey(…, {self.wire[1]!r})"
+        return f"ApiKey(…, {self.wire['header']!r})"
 
 
-class ConnectOptions:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConnectOptions(Options):
     """Transport options of a client, beside its credentials. Arguments left out take the engine's defaults, which
     suit servers on this machine and across a network. Times are in seconds.
 
@@ -67,65 +73,42 @@ class ConnectOptions:
         protocols: The subprotocols that a WebSocket offers, in order of preference.
     """
 
-    __slots__ = (
-        "proxy",
-        "read_timeout",
-        "idle_timeout",
-        "max_redirects",
-        "redirect_origins",
-        "http2_prior_knowledge",
-        "max_concurrent",
-        "resume",
-        "standing_stream",
-        "heartbeat",
-        "protocols",
-    )
+    proxy: str | None = None
+    read_timeout: float | None = None
+    idle_timeout: float | None = None
+    max_redirects: int | None = None
+    redirect_origins: Sequence[str] | None = None
+    http2_prior_knowledge: bool | None = None
+    max_concurrent: int | None = None
+    resume: tuple[float, float, int] | None = None
+    standing_stream: bool | None = None
+    heartbeat: float | None = None
+    protocols: Sequence[str] | None = None
 
-    def __init__(
-        self,
-        *,
-        proxy: str | None = None,
-        read_timeout: float | None = None,
-        idle_timeout: float | None = None,
-        max_redirects: int | None = None,
-        redirect_origins: Iterable[str] | None = None,
-        http2_prior_knowledge: bool | None = None,
-        max_concurrent: int | None = None,
-        resume: tuple[float, float, int] | None = None,
-        standing_stream: bool | None = None,
-        heartbeat: float | None = None,
-        protocols: Iterable[str] | None = None,
-    ) -> None:
-        self.proxy = proxy
-        self.read_timeout = read_timeout
-        self.idle_timeout = idle_timeout
-        self.max_redirects = max_redirects
-        self.redirect_origins = None if redirect_origins is None else list(redirect_origins)
-        self.http2_prior_knowledge = http2_prior_knowledge
-        self.max_concurrent = max_concurrent
-        self.resume = resume
-        self.standing_stream = standing_stream
-        self.heartbeat = heartbeat
-        self.protocols = None if protocols is None else list(protocols)
+    def wire(self) -> Wire:
+        fields = self._fields()
+        if self.resume is not None:
+            fields["resume"] = dict(zip(("first", "longest", "attempts"), self.resume))
+        return options(**fields)
 
 
-class Credentials:
+def connect_options(
+    headers: Mapping[str, str],
+    auth: Bearer | Basic | ApiKey | None,
+    connect_timeout: float | None,
+    root_certificates: str | PathLike[str] | None,
+    certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
+    more: ConnectOptions | None,
+) -> Wire:
     """Credentials and transport options of a client, as the engine reads them."""
 
-    __slots__ = ("headers", "auth", "connect_timeout", "root_certificates", "certificate", "options")
+    def pem(*paths: str | PathLike[str]) -> list[Any]:
+        return [{"file": path} for path in paths]
 
-    def __init__(
-        self,
-        headers: Mapping[str, str],
-        auth: Bearer | Basic | ApiKey | None,
-        connect_timeout: float | None,
-        root_certificates: str | PathLike[str] | None,
-        certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
-        options: ConnectOptions | None,
-    ) -> None:
-        self.headers = list(headers.items())
-        self.auth = auth and auth.wire
-        self.connect_timeout = connect_timeout
-        self.root_certificates = root_certificates
-        self.certificate = certificate
-        self.options = options
+    return options(
+        headers=list(headers.items()),
+        auth=auth and auth.wire,
+        connect_timeout=connect_timeout,
+        root_certificates=root_certificates and pem(root_certificates),
+        certificate=certificate and pem(*certificate),
+    ) | (more.wire() if more else {})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core, _results
 from ._actions import Actions
-from ._client_setup import OnProgress, Options, pairs
+from ._client_setup import OnProgress, RequestOptions, roots_wire
 from ._content import ResourceContents, Wire
 from ._event_loop import shielded
 from ._questions import Root
@@ -177,7 +177,7 @@ class Client(Actions):
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        options: Options | None,
+        options: RequestOptions | None,
         start: bool = False,
         ttl: float | None = None,
     ) -> _core.Answer | _core.RemoteTask:
@@ -344,4 +344,4 @@ class Client(Actions):
 
     def set_roots(self, roots: Iterable[Root | str]) -> None:
         """Replaces the roots and notifies the server. The client must have been made with `roots`."""
-        self._connected.set_roots(pairs(roots))
+        self._connected.set_roots(_core.to_json(roots_wire(roots)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ._content import Wire
@@ -19,37 +18,15 @@ OnNotification = Callable[[str, dict[str, Any]], object]
 
 
 class ClientSetup:
-    """A client's settings, fixed before it connects. JSON values are serialized to text."""
+    """A client's settings, as the engine reads them, and the functions that it calls.
 
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        *,
-        opening: str,
-        profile: str,
-        revision: str | None,
-        timeout: float | None,
-        trace: str | PathLike[str] | None,
-        on_stderr: Callable[[str], object] | None,
-        roots: Iterable[Root | str] | None,
-        tasks: bool,
-        check_results: bool,
-        extensions: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.opening = opening
-        self.profile = profile
-        self.revision = revision
-        self.timeout = timeout
-        self.trace = trace
+    Args:
+        json: The settings that are fixed before the client connects.
+    """
+
+    def __init__(self, json: str, on_stderr: Callable[[str], object] | None) -> None:
+        self.json = json
         self.on_stderr = on_stderr
-        self.roots = None if roots is None else pairs(roots)
-        self.tasks = tasks
-        self.check_results = check_results
-        self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
-        self.sampling = self.sampling_tools = self.forms = self.pages = False
         self.on_notice: Callable[[str, Wire], object]
         self.on_asked: Callable[[int, str, Wire], object]
         self.on_given_up: Callable[[int], object]
@@ -57,7 +34,7 @@ class ClientSetup:
         self.ended: Future[None]
 
 
-class Options:
+class RequestOptions:
     """Options of one request."""
 
     __slots__ = ("timeout", "max_timeout", "on_progress", "meta")
@@ -75,9 +52,9 @@ class Options:
         self.meta = to_json(meta) if meta else None
 
 
-def pairs(roots: Iterable[Root | str]) -> list[tuple[str, str | None]]:
-    """Each root's URI and name."""
-    return [(root, None) if isinstance(root, str) else (root.uri, root.name) for root in roots]
+def roots_wire(roots: Iterable[Root | str]) -> list[Wire]:
+    """The roots, as they are on the wire."""
+    return [(Root(root) if isinstance(root, str) else root).wire() for root in roots]
 
 
 def notices(

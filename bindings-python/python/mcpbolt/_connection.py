@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core, _results
 from ._answers import Answers, OnElicitation, OnSampling
-from ._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
-from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, Options, notices
+from ._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
+from ._client_setup import ClientSetup, OnLog, OnNotification, OnProgress, RequestOptions, notices, roots_wire
+from ._core import to_json
 from ._errors import ConnectionClosed, Misuse, Unsupported, ordinary
 from ._event_loop import at_last, event_loop
 from ._interpreter import Interpreter
+from ._options import options as set_options
 from ._questions import Root
 from ._server import Profile, Server
 from ._watched import waiting, watch
@@ -68,29 +70,31 @@ class Connection:
         if isinstance(server, str):
             server = _core.command_of(server) or server
         self._server = server
-        self._credentials = Credentials(
-            headers, auth, connect_timeout, root_certificates, certificate, options
+        self._connect_options = to_json(
+            connect_options(headers, auth, connect_timeout, root_certificates, certificate, options)
         )
         self._on_closed = on_closed
         self._cwd = None if cwd is None else fspath(cwd)
         self._env = list((env or {}).items())
         self._inherit = list(inherit_env)
-        setup = self._setup = ClientSetup(
-            name,
-            version,
+        settings = set_options(
+            name=name,
+            version=version,
             opening=opening,
             profile=profile,
             revision=revision,
             timeout=timeout,
             trace=trace,
-            on_stderr=on_stderr,
-            roots=roots,
+            roots=None if roots is None else roots_wire(roots),
             tasks=tasks,
             check_results=check_results,
             extensions=extensions,
+            sampling=on_sampling is not None,
+            sampling_tools=sampling_tools,
+            forms=on_elicitation is not None,
+            pages=on_elicitation_url is not None,
         )
-        setup.sampling, setup.sampling_tools = on_sampling is not None, sampling_tools
-        setup.forms, setup.pages = on_elicitation is not None, on_elicitation_url is not None
+        setup = self._setup = ClientSetup(to_json(settings), on_stderr)
         self._answers = Answers(on_sampling, on_elicitation, on_elicitation_url)
         setup.on_asked, setup.on_given_up = self._answers.asked, self._answers.given_up
         setup.on_notice = notices(
@@ -123,7 +127,7 @@ class Connection:
 
     async def _connect(self, stack: AsyncExitStack) -> _core.Link:
         if isinstance(self._server, str):
-            return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._credentials))
+            return await _opened(self._loop, _core.connect_to(self._setup, self._server, self._connect_options))
         if not isinstance(self._server, Server):
             command = [fspath(word) for word in self._server]
             return _core.connect_child(self._setup, command, self._cwd, self._env, self._inherit)
@@ -208,11 +212,11 @@ class Connection:
         max_timeout: float | None,
         on_progress: OnProgress | None,
         meta: Mapping[str, Any] | None,
-    ) -> Options | None:
+    ) -> RequestOptions | None:
         meta = {**self._meta, **meta} if meta else self._meta
         if timeout is None and max_timeout is None and on_progress is None and not meta:
             return None  # as most are, and quicker
-        return Options(timeout, max_timeout, on_progress, meta)
+        return RequestOptions(timeout, max_timeout, on_progress, meta)
 
     async def _made(self, begin: Callable[[Future[_T]], int]) -> _T:
         """Starts an operation of the engine and waits for its outcome; cancels it if the task is cancelled."""

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
-from ._actions import ActionAnswer, ActionOptions
+from ._actions import ActionAnswer
 from ._ask import Asked
-from ._auth import Credentials
 from ._content import Message as Spoken
 from ._errors import ConnectionClosed, McpError
 from ._event_loop import Future
 from ._interpreter import Interpreter
 from ._questions import Elicited, Root, Sampled
 from ._results import ClientInfo
-from ._serve_options import ServeOptions
+from ._settings import Settings
 
 __all__ = [
     "__version__",
@@ -87,7 +86,7 @@ def connect_child(
     inherit: Sequence[str],
 ) -> Link: ...
 def command_of(address: str) -> list[str] | None: ...
-def connect_to(setup: _Setup, address: str, credentials: Credentials) -> Connecting: ...
+def connect_to(setup: _Setup, address: str, options: str) -> Connecting: ...
 def connect_pair(
     setup: _Setup,
     catalog: Catalog,
@@ -96,12 +95,16 @@ def connect_pair(
 def mount(
     catalog: Catalog,
     interpreter: Interpreter,
-    grace: float,
-    options: ServeOptions,
+    options: str,
 ) -> tuple[Serving, Endpoint]: ...
 def whole_list(link: Link, kind: str, future: Future[list[dict[str, Any]]]) -> int: ...
 def call_action(
-    link: Link, name: str, params: str, options: ActionOptions, future: Future[ActionAnswer]
+    link: Link,
+    name: str,
+    params: str,
+    options: str,
+    on_partial: Callable[[Any], object] | None,
+    future: Future[ActionAnswer],
 ) -> int: ...
 def action_schemas(link: Link, future: Future[dict[str, Any]]) -> int: ...
 def action_results(data: object) -> list[Any]: ...
@@ -173,9 +176,6 @@ class _Straight(Protocol):
 class _SkillFolder(Protocol):
     """A skill and its files."""
 
-class _ServerSetup(Protocol):
-    """The setup of a server."""
-
 class _Setup(Protocol):
     """The setup of a client."""
 
@@ -193,7 +193,7 @@ class Answer:
 class Catalog:
     def __new__(
         cls,
-        setup: _ServerSetup,
+        settings: Settings,
         entries: Sequence[_Definition],
     ) -> Catalog: ...
     def replace_jwt_keys(self, keys: str) -> None: ...
@@ -403,7 +403,7 @@ class Link:
         self, tools: bool, prompts: bool, resources: bool, uris: Sequence[str], future: Future[Stream]
     ) -> int: ...
     def set_log_level(self, level: str, future: Future[bool]) -> int: ...
-    def set_roots(self, roots: Sequence[tuple[str, str | None]]) -> None: ...
+    def set_roots(self, roots: str) -> None: ...
     def answer(self, number: int, answer: object) -> None: ...
     def refuse(self, number: int, why: str) -> None: ...
     def knows(self, rule: str) -> bool: ...
@@ -714,6 +714,10 @@ class Results:
     """
 
     def __new__(cls, ttl: float, *, scope: Literal["public", "private"] = "private") -> Results: ...
+    @property
+    def ttl(self) -> float:
+        """The seconds that a result is kept."""
+
     def forget(self, tool: str) -> None:
         """Forgets the results of a tool. Results of calls in progress are not cached either."""
 
@@ -783,9 +787,8 @@ class Serving:
         catalog: Catalog,
         interpreter: Interpreter,
         address: str,
-        grace: float,
+        options: str,
         own: Termination | None,
-        options: ServeOptions,
     ) -> Serving: ...
     @property
     def address(self) -> str: ...
@@ -829,7 +832,7 @@ class Relay:
     def __new__(
         cls,
         url: str,
-        credentials: Credentials,
+        options: str,
         max_event_bytes: int | None,
         ends_session: bool,
         ears: _Hearing,

@@ -114,6 +114,11 @@ async def serve(server: Any, grace: float, own: bool) -> None:
                 await at_last(ended)
 
 
+def serve_options(options: ServeOptions | None, grace: float) -> str:
+    """Options of a server on the network, as the engine reads them."""
+    return _core.to_json({**(options or ServeOptions()).wire(), "grace": grace})
+
+
 @asynccontextmanager
 async def listening(
     server: Any, address: str, grace: float, options: ServeOptions | None, own: _core.Termination | None = None
@@ -121,7 +126,7 @@ async def listening(
     """Runs a server on the network; shuts it down gracefully at the end of the block, or on a signal noted in `own`."""
 
     def start(interpreter: Interpreter) -> _core.Serving:
-        return _core.Serving.network(server._catalog(), interpreter, address, grace, own, options or ServeOptions())
+        return _core.Serving.network(server._catalog(), interpreter, address, serve_options(options, grace), own)
 
     async with running(server, start) as (serving, ended):
         try:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 from . import _core, _lower
-from ._entry import Entry, Icons, TaskSupport, json
+from ._entry import Entry, Icons, TaskSupport
 from ._errors import Misuse
+from ._options import options
 from ._signature import Function, Signature
 from ._steps import Steps
 
@@ -23,8 +24,10 @@ _F = TypeVar("_F", bound=Function)
 class Offer:
     """Tools, resources, prompts, completions and skills of a server. Decorate functions to add them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, list_changes: bool, subscriptions: bool) -> None:
         self._settings = settings
+        self._list_changes = list_changes
+        self._subscriptions = subscriptions
         self._entries: list[Entry] = []
         self._made: list[_core.Catalog] = []
         self._is_stale = True
@@ -100,26 +103,30 @@ class Offer:
         def add(function: _F) -> _F:
             signature = Signature(function)
             steps = signature.takes(Steps)
-            entry = Entry(
-                "tool", signature, name=name, title=title, text=description, icons=icons, meta=meta, inline=inline
-            )
+            entry = Entry("tool", signature, name=name, text=description, inline=inline)
+            definition = entry.define(title=title, icons=icons, meta=meta)
             if input_schema is None:
-                entry.input_schema, entry.prepare = signature.schema()
+                schema, entry.prepare = signature.schema()
+                definition["inputSchema"] = _core.loads(schema)
                 entry.integers = signature.integers()
             else:
-                entry.input_schema = _core.to_json(input_schema)
+                definition["inputSchema"] = input_schema
             if output_schema is not None:
-                entry.output_schema = _core.to_json(output_schema)
+                definition["outputSchema"] = output_schema
             elif "return" in signature.hints:
                 from ._schema import output
 
-                entry.output_schema = output(signature.hints["return"])
-            entry.annotations = json(annotations)
-            entry.action = json(action)
-            entry.on_get = on_get
-            entry.task = task
-            entry.lower = _lower.tool if entry.output_schema is None else _lower.structured
-            entry.is_atomic = steps is not None
+                if (schema_of_return := output(signature.hints["return"])) is not None:
+                    definition["outputSchema"] = _core.loads(schema_of_return)
+            definition |= options(
+                annotations=annotations or None,
+                action=action or None,
+                on_get=on_get,
+                task_support=task,
+                atomic=steps is not None,
+                cache_ttl=kept and kept.ttl,
+            )
+            entry.lower = _lower.structured if "outputSchema" in definition else _lower.tool
             entry.kept = kept
             if self._settings.approval or self._settings.sanitise or kept or steps:
                 from ._approval import look
@@ -159,11 +166,10 @@ class Offer:
         def add(function: _F) -> _F:
             signature = Signature(function)
             kind = "template" if "{" in uri else "resource"
-            entry = Entry(kind, signature, name=name, title=title, text=description, icons=icons, meta=meta)
+            entry = Entry(kind, signature, name=name, text=description)
             entry.uri = uri
-            entry.mime_type = mime_type
-            entry.size = size
-            entry.annotations = json(annotations)
+            more = options(uri=uri, mime_type=mime_type, size=size, annotations=annotations or None)
+            entry.define(title=title, icons=icons, meta=meta).update(more)
             entry.lower = _lower.contents(mime_type)
             if entry.kind == "resource" and signature.parameters:
                 raise TypeError(f"{entry.name}: {uri!r} has no variables to give the function")
@@ -203,8 +209,12 @@ class Offer:
 
         def add(function: _F) -> _F:
             signature = Signature(function)
-            entry = Entry("prompt", signature, name=name, title=title, text=description, icons=icons, meta=meta)
-            entry.arguments = signature.strings()
+            entry = Entry("prompt", signature, name=name, text=description)
+            definition = entry.define(title=title, icons=icons, meta=meta)
+            definition["arguments"] = [
+                options(name=name, title=title, description=text, required=required)
+                for name, title, text, required in signature.strings()
+            ]
             entry.lower = _lower.messages(entry.description)
             self._add(entry)
             return function
@@ -219,7 +229,7 @@ class Offer:
             Misuse: The server was made with `list_changes=True` and has been served already, so that
                 its capabilities cannot change.
         """
-        if self._settings.list_changes and self._made:
+        if self._list_changes and self._made:
             raise Misuse("clients were told what the server can do: add the completion before the first connects")
         signature = Signature(function)
         entry = Entry("completion", signature)
@@ -233,7 +243,7 @@ class Offer:
 
         entry.prepare = prepare
         entry.lower = _lower.completions
-        self._settings.completion_entry = entry
+        self._settings.completion = entry
         self._is_stale = True
         return function
 
@@ -253,7 +263,7 @@ class Offer:
 
     def _change(self, change: Callable[[_core.Catalog], object]) -> None:
         """Changes the catalog in use if `list_changes` was announced; otherwise has the next server build a new one."""
-        if self._settings.list_changes and self._made:
+        if self._list_changes and self._made:
             change(self._made[-1])
         else:
             self._is_stale = True
@@ -298,14 +308,14 @@ class Offer:
         Raises:
             Misuse: The server was made without `subscriptions=True`.
         """
-        if not self._settings.subscriptions:
+        if not self._subscriptions:
             raise Misuse("clients cannot subscribe: make the server with subscriptions=True")
         for catalog in self._made:
             catalog.resource_updated(uri)
 
     def _catalog(self) -> _core.Catalog:
         """The current catalog. All connections share it and its kept tasks, until it changes."""
-        if self._is_stale and not (self._made and self._settings.list_changes):
+        if self._is_stale and not (self._made and self._list_changes):
             catalog = _core.Catalog(self._settings, self._entries)
             # Subscribers of an older catalog still get its update notifications.
             self._made = [*(made for made in self._made if made.in_use), catalog]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._content import Content, Message, Text, Wire, _Value, block, parse
+from ._content import Content, Message, Text, Wire, _members, _Value, block, parse
 
 
 class Root(_Value):
@@ -16,6 +16,9 @@ class Root(_Value):
     def __init__(self, uri: str, name: str | None = None) -> None:
         self.uri = uri
         self.name = name
+
+    def wire(self) -> Wire:
+        return _members(uri=self.uri, name=self.name)
 
     @classmethod
     def parse(cls, wire: Wire) -> Root:

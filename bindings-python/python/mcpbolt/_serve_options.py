@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 
+from ._content import Wire
+from ._options import Options, options
 
-class ServeOptions:
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServeOptions(Options):
     """Who may connect to a server over the network, and its limits. Arguments left out take the engine's
     defaults, which suit a server for programs on the same machine.
 
@@ -55,82 +60,38 @@ class ServeOptions:
             `max_connections`. Unix sockets and trusted proxies are exempt.
     """
 
-    __slots__ = (
-        "hosts",
-        "origins",
-        "anonymous",
-        "cors",
-        "max_message_bytes",
-        "header_timeout",
-        "stall_timeout",
-        "comment_interval",
-        "sse",
-        "trusted_proxies",
-        "max_sessions",
-        "max_sessions_per_peer",
-        "session_ttl",
-        "action_ttl",
-        "replay_bytes",
-        "websocket",
-        "heartbeat",
-        "tls",
-        "tls_clients",
-        "threads",
-        "max_connections",
-        "max_connections_per_peer",
-    )
+    hosts: Sequence[str] | None = None
+    origins: Sequence[str] | None = None
+    anonymous: bool | None = None
+    cors: bool | None = None
+    max_message_bytes: int | None = None
+    header_timeout: float | None = None
+    stall_timeout: float | None = None
+    comment_interval: float | None = None
+    sse: bool | None = None
+    trusted_proxies: Sequence[str] | None = None
+    max_sessions: int | None = None
+    max_sessions_per_peer: int | None = None
+    session_ttl: float | None = None
+    action_ttl: float | None = None
+    replay_bytes: int | None = None
+    websocket: bool | None = None
+    heartbeat: float | None = None
+    tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None
+    tls_clients: str | PathLike[str] | None = None
+    threads: int | None = None
+    max_connections: int | None = None
+    max_connections_per_peer: int | None = None
 
-    def __init__(
-        self,
-        *,
-        hosts: Iterable[str] | None = None,
-        origins: Iterable[str] | None = None,
-        anonymous: bool | None = None,
-        cors: bool | None = None,
-        max_message_bytes: int | None = None,
-        header_timeout: float | None = None,
-        stall_timeout: float | None = None,
-        comment_interval: float | None = None,
-        sse: bool | None = None,
-        trusted_proxies: Iterable[str] | None = None,
-        max_sessions: int | None = None,
-        max_sessions_per_peer: int | None = None,
-        session_ttl: float | None = None,
-        action_ttl: float | None = None,
-        replay_bytes: int | None = None,
-        websocket: bool | None = None,
-        heartbeat: float | None = None,
-        tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
-        tls_clients: str | PathLike[str] | None = None,
-        threads: int | None = None,
-        max_connections: int | None = None,
-        max_connections_per_peer: int | None = None,
-    ) -> None:
-        self.hosts = None if hosts is None else _words(hosts)
-        self.origins = None if origins is None else _words(origins)
-        self.anonymous = anonymous
-        self.cors = cors
-        self.max_message_bytes = max_message_bytes
-        self.header_timeout = header_timeout
-        self.stall_timeout = stall_timeout
-        self.comment_interval = comment_interval
-        self.sse = sse
-        self.trusted_proxies = None if trusted_proxies is None else _words(trusted_proxies)
-        self.max_sessions = max_sessions
-        self.max_sessions_per_peer = max_sessions_per_peer
-        self.session_ttl = session_ttl
-        self.action_ttl = action_ttl
-        self.replay_bytes = replay_bytes
-        self.websocket = websocket
-        self.heartbeat = heartbeat
-        self.tls = tls
-        self.tls_clients = tls_clients
-        self.threads = threads
-        self.max_connections = max_connections
-        self.max_connections_per_peer = max_connections_per_peer
+    def __post_init__(self) -> None:
+        for names in (self.hosts, self.origins, self.trusted_proxies):
+            if isinstance(names, str):
+                raise TypeError(f"a list of names, not one string: [{names!r}]")
 
-
-def _words(words: Iterable[str]) -> list[str]:
-    if isinstance(words, str):
-        raise TypeError(f"a list of names, not one string: [{words!r}]")
-    return list(words)
+    def wire(self) -> Wire:
+        fields = self._fields()
+        clients = fields.pop("tls_clients")
+        if self.tls is not None:
+            certificate, key = self.tls
+            fields["tls"] = options(certificate=certificate, key=key, clients=clients)
+        return options(**fields)

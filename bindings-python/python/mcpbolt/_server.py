@@ -108,8 +108,8 @@ class Server(Offer):
     ) -> None:
         super().__init__(
             Settings(
-                name,
-                version,
+                name=name,
+                version=version,
                 instructions=instructions,
                 list_changes=list_changes,
                 subscriptions=subscriptions,
@@ -120,7 +120,7 @@ class Server(Offer):
                 task_limits=task_limits,
                 max_bytes=max_bytes,
                 references=references,
-                state_key=state_key,
+                state_key=None if state_key is None else list(state_key),
                 on_initialized=on_initialized,
                 on_roots_changed=on_roots_changed,
                 trace=trace,
@@ -130,7 +130,9 @@ class Server(Offer):
                 sanitise=sanitise,
                 experimental=experimental,
                 actions=actions,
-            )
+            ),
+            list_changes,
+            subscriptions,
         )
         self.name = name
         self.version = version

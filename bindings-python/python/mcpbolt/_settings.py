@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import to_json
+from ._options import Options, options
 
 if TYPE_CHECKING:
     from ._core import Context
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Clean = Callable[[str, dict[str, Any], Context], dict[str, Any] | Awaitable[dict[str, Any]]]
 
 
-class TaskLimits:
+class TaskLimits(Options):
     """How many tasks a server keeps, how large and for how long. Arguments left out take the engine's defaults.
 
     Args:
@@ -50,7 +50,7 @@ class TaskLimits:
         self.poll_interval = poll_interval
 
 
-class References:
+class References(Options):
     """When answers of the action dialect refer to their data instead of containing it. Clients fetch such data in
     parts, by `mcp.get_data`. At most 64 MiB are kept in all, and the oldest are dropped first. Data longer than that,
     and the data of batches, are always sent whole.
@@ -99,7 +99,7 @@ class Jwt:
             short, or the issuer or the audience is neither given nor waived.
     """
 
-    __slots__ = ("json",)
+    __slots__ = ("wire",)
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Jwt:
         any_issuer: bool = False,
         any_audience: bool = False,
     ) -> None:
-        self.json = {
+        self.wire = {
             "algorithm": algorithm,
             "key": key,
             "issuer": issuer,
@@ -163,7 +163,7 @@ class Policy:
         ValueError: Raised when a server gets the policy, if an argument does not have the shape described here.
     """
 
-    __slots__ = ("json", "audit")
+    __slots__ = ("wire", "audit")
 
     def __init__(
         self,
@@ -201,66 +201,38 @@ class Policy:
         if keys is not None:
             said["keys"] = {key: {"client": client, "scopes": granted} for key, (client, granted) in keys.items()}
         if jwt is not None:
-            said["jwt"] = jwt.json
+            said["jwt"] = jwt.wire
         if tool_timeout is not None:
             said["toolTimeout"] = ms(tool_timeout)
-        self.json = to_json(said)
+        self.wire = said
         self.audit = audit
 
 
 class Settings:
-    """A server's settings as the engine reads them, without its entries. JSON values are serialized to text."""
+    """A server's settings as the engine reads them, and its functions, without its entries.
+
+    Args:
+        settings: The settings that are JSON values.
+    """
 
     def __init__(
         self,
-        name: str,
-        version: str,
         *,
-        instructions: str | None = None,
-        list_changes: bool = False,
-        subscriptions: bool = False,
-        page_size: int | None = None,
-        cache_lists: float | None = None,
-        cache_scope: str = "private",
-        extensions: Mapping[str, Mapping[str, Any]] = {},
-        task_limits: TaskLimits | None = None,
-        max_bytes: int | None = None,
-        references: References | None = None,
-        state_key: bytes | None = None,
-        on_initialized: Hook | None = None,
-        on_roots_changed: Hook | None = None,
-        trace: str | PathLike[str] | None = None,
-        profile: str = "official",
         policy: Policy | None = None,
         approval: Mapping[str, Approve] = {},
         sanitise: Mapping[str, Clean] = {},
-        experimental: Mapping[str, Mapping[str, Any]] = {},
-        actions: bool = False,
+        on_initialized: Hook | None = None,
+        on_roots_changed: Hook | None = None,
+        kernel: object = None,
+        **settings: Any,
     ) -> None:
-        self.name = name
-        self.version = version
-        self.instructions = instructions
-        self.list_changes = list_changes
-        self.subscriptions = subscriptions
-        self.page_size = page_size
-        self.cache_lists = cache_lists
-        self.cache_scope = cache_scope
-        self.extensions = [(id, to_json(settings)) for id, settings in extensions.items()]
-        self.task_limits = task_limits
-        self.max_bytes = max_bytes
-        self.references = references
-        self.state_key = state_key
-        self.on_initialized = on_initialized
-        self.on_roots_changed = on_roots_changed
-        self.trace = trace
-        self.profile = profile
-        self.policy = policy
+        self.json = to_json(options(policy=policy and policy.wire, **settings))
+        self.audit = policy and policy.audit
         self.approval = approval
         self.sanitise = sanitise
         self.looked_at = [*approval, *sanitise]
-        self.experimental = [(name, to_json(settings)) for name, settings in experimental.items()]
-        self.actions = actions
-        self.kernel: object = None
-        self.implementation: str | None = None
-        self.completion_entry: Entry | None = None
+        self.on_initialized = on_initialized
+        self.on_roots_changed = on_roots_changed
+        self.kernel = kernel
+        self.completion: Entry | None = None
         self.skills: list[SkillFolder] = []

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::codec;
 use super::events::{Calls, lock, seen};
 use crate::answer::exception;
-use crate::client_setup::seconds;
+use crate::settings::seconds;
 
 /// The protocol state of one connection over one stream, without I/O. It reads the machine's clock only
 /// in calls without `now`.

@@ -32,8 +32,9 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("node", "client.ts", 9),
     ("node, Rust", "client.rs", 16),
     ("python", "mcp/_kernel.py", 10),
-    ("python, Rust", "client.rs", 23),
-    ("python, Rust", "target.rs", 6),
+    ("python, Rust", "client.rs", 6),
+    ("python, Rust", "hub.rs", 13),
+    ("python, Rust", "kept.rs", 5),
 ];
 
 fn root() -> &'static Path {

@@ -14,7 +14,7 @@ from mcp.client import streamable_http as sdk
 from mcp.shared.message import ClientMessageMetadata, ResumptionTokenUpdateCallback, SessionMessage
 
 from .. import _core
-from .._auth import ApiKey, Basic, Bearer, ConnectOptions, Credentials
+from .._auth import ApiKey, Basic, Bearer, ConnectOptions, connect_options
 from .._event_loop import asyncio_loop
 from ._client import Closing, Reading, encoded
 
@@ -152,10 +152,8 @@ async def streamable_http_client(
         return
     loop = asyncio_loop("mcpbolt.mcp.streamable_http_client")
     reading = HttpReading()
-    credentials = Credentials(
-        headers or {}, auth, connect_timeout, root_certificates, certificate, options
-    )
-    relay = _core.Relay(url, credentials, max_sse_event_size, terminate_on_close, reading)
+    wire = connect_options(headers or {}, auth, connect_timeout, root_certificates, certificate, options)
+    relay = _core.Relay(url, _core.to_json(wire), max_sse_event_size, terminate_on_close, reading)
     descriptor = relay.fileno()
     loop.add_reader(descriptor, relay.drain)
     try:

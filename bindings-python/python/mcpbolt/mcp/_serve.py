@@ -33,9 +33,13 @@ class Served:
         self.name = known.lowlevel.name
         transport = TransportContext(kind=self._kind, can_send_request=True)
         self._kernel = Kernel(known.lowlevel, known.options(self._kind), transport, known.takes_pings)
-        settings = Settings(self.name, known.lowlevel.version)
-        settings.kernel = self._kernel
-        settings.implementation = _core.to_json(known.lowlevel.server_info_stamp)
+        lowlevel = known.lowlevel
+        settings = Settings(
+            name=self.name,
+            version=lowlevel.version,
+            implementation=lowlevel.server_info_stamp,
+            kernel=self._kernel,
+        )
         self._made = _core.Catalog(settings, [])
 
     def _catalog(self) -> _core.Catalog:
